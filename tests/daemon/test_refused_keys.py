@@ -124,6 +124,7 @@ def test_no_issue_asks_a_service_again_before_the_time_that_it_named(
     assert worker.visit(first).attempts == 1
     assert here.ledger.history(first)[0].outcome is Outcome.INFRASTRUCTURE
     until = here.desk.clock.time + timedelta(minutes=10)
+    assert here.ledger.status(first).due == until
     here.desk.clock.time += timedelta(minutes=1)
     for ref in (first, second):
         assert worker.visit(ref).attempts == 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -21,9 +22,10 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
+from mulligan.domain.result import AgentFacts
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
 from mulligan.implement.prompt.outcome_text import DIED
-from world.attempts import red
+from world.attempts import attempt, red
 
 pytestmark = pytest.mark.pure
 
@@ -87,6 +89,15 @@ def test_a_reason_that_was_not_recorded_is_told_by_the_outcome() -> None:
 def test_a_refused_key_that_was_only_tried_again_is_tried_later() -> None:
     tried = EndedAttempt(O.DENIED, "The key is refused.", probe=True)
     assert after(tried) == Retry(reason="The key is refused.", backoff_step=1)
+
+
+def test_the_time_that_a_service_named_is_waited_for() -> None:
+    until = datetime(2025, 3, 4, 9, tzinfo=UTC)
+    usage = AgentFacts(kind="x", retry_at=until)
+    meta = attempt(1, O.INFRASTRUCTURE).model_copy(update={"agent": usage})
+    decision = after(EndedAttempt.of(meta))
+    assert isinstance(decision, Retry)
+    assert (decision.backoff_step, decision.not_before) == (1, until)
 
 
 def test_a_fault_around_the_agent_gives_no_further_attempt() -> None:

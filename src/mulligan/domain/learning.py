@@ -27,7 +27,7 @@ COMMAND = re.compile(
 """Commands, and characters that only they need."""
 
 ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget|override|obey|instructions?|system prompt|you must)\b",
+    r"\b(?:ignore|disregard|forget|override|instructions?|system prompt|you must)\b",
     re.IGNORECASE,
 )
 """Words of an order to an agent, which is no fact about a repository."""

@@ -1,5 +1,6 @@
 """The outcomes of an attempt, and the decisions that follow (OUTCOME-1). Pure."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -72,11 +73,15 @@ class OpenPullRequest(Record):
 
 
 class Retry(Record):
-    """Make another attempt: at once (step 0), or after step k of the backoff (DECISION-4)."""
+    """Make another attempt: at once (step 0), or after step k of the backoff (DECISION-4).
+
+    `not_before` is the time that the model's service named in `Retry-After`, if it did (AGENT-6).
+    """
 
     decision: Literal["retry"] = "retry"
     reason: str
     backoff_step: int = 0
+    not_before: datetime | None = None
 
 
 class Escalate(Record):

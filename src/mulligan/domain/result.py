@@ -285,6 +285,11 @@ class WorkerResultMeta(Record):
     manifest_hash: str | None = None
     worker: str = ""
 
+    @property
+    def last_usage(self) -> AgentFacts | None:
+        """The facts of the agent's last run; None if it did not run."""
+        return self.fix_rounds[-1].usage if self.fix_rounds else self.agent
+
 
 def as_they_stand(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
     """Give each attempt as recorded last: verified work may turn out to be lost (COMMIT-2)."""

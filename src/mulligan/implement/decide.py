@@ -191,12 +191,19 @@ class EndedAttempt:
     budget: str | None = None
     probe: bool = False
     eats_budget: bool = False
+    retry_at: datetime | None = None
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Read the facts from an attempt's record."""
-        probe, eats = meta.probe, meta.eats_budget
-        return cls(meta.outcome, meta.failure_reason, meta.budget, probe, eats)
+        return cls(
+            outcome=meta.outcome,
+            reason=meta.failure_reason,
+            budget=meta.budget,
+            probe=meta.probe,
+            eats_budget=meta.eats_budget,
+            retry_at=meta.last_usage.retry_at if meta.last_usage else None,
+        )
 
     @property
     def reason_sentence(self) -> str:
@@ -296,7 +303,11 @@ def _after_infrastructure(
         return Escalate(
             reason=f"The environment failed {times}. The last failure: {ended.reason_sentence}"
         )
-    return Retry(reason=f"Not caused by the agent. {ended.reason_sentence}", backoff_step=faults)
+    return Retry(
+        reason=f"Not caused by the agent. {ended.reason_sentence}",
+        backoff_step=faults,
+        not_before=ended.retry_at,
+    )
 
 
 def _within_limits(

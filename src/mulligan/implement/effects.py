@@ -379,9 +379,9 @@ def report_blocked(
 
 
 def retry(ref: IssueRef, decision: Retry, context: BotContext) -> None:
-    """Schedule the next attempt: at once, or after the wait of its backoff step."""
+    """Schedule the next attempt: at once, or after its backoff step, and never before its time."""
     now, step = context.clock.now(), decision.backoff_step
-    due = now + context.clock.backoff(step) if step else now
+    due = max(now + context.clock.backoff(step) if step else now, decision.not_before or now)
     context.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
     if step:
         sync_labels_and_status(ref, context)
