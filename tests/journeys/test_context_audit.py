@@ -8,7 +8,7 @@ from world.place import mulligan_installation
 CHECK = {"name": "two", "run": "grep -qx two notes.txt || { echo a.py:1: not $((1 + 1)); exit 1; }"}
 AGENT = """
 import hashlib
-print('read', hashlib.sha256(prompt.encode()).hexdigest())
+print('read', hashlib.sha256(prompt.encode()).hexdigest(), '\\x1b[2J')
 pathlib.Path('notes.txt').write_text('two' if 'not 2' in prompt else 'half \u2603')
 """
 
@@ -22,6 +22,9 @@ def test_the_recorded_hash_is_of_what_the_agent_read(tmp_path: Path) -> None:
             told = here.run("inspect", str(ref), "--attempt", str(number), "--manifest").stdout
             read = here.run("inspect", str(ref), "--attempt", str(number), "--log").stdout
             assert f"read {json.loads(told)['delivered_hash']}" in read
+            assert "\x1b" not in read
+        raw = here.run("inspect", str(ref), "--log", "--raw").stdout
+        assert "\x1b[2J" in raw
         proved = here.run("inspect", str(ref), "--verify")
         assert (proved.returncode, proved.stdout.count("as recorded")) == (0, 2)
         (prompt,) = (tmp_path / "work" / "artifacts").rglob("2/prompt.md")

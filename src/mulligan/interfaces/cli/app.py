@@ -244,6 +244,9 @@ def inspect(
     context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The agent's output.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="With --log: every byte, for a file or a program.")
+    ] = False,
     manifest: Annotated[
         bool, typer.Option("--manifest", help="The hashes of the agent's input.")
     ] = False,
@@ -267,7 +270,8 @@ def inspect(
     if verify:
         return show.verify(config, issue, json=json)
     if chosen:
-        return show.part(config, issue, attempt, of_round(chosen[0], fix_round))
+        name = of_round(chosen[0], fix_round)
+        return show.part(config, issue, attempt, name, as_bytes=raw or not log)
     return show.inspect(config, issue, attempt, json=json)
 
 

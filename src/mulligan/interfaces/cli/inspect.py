@@ -61,10 +61,12 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
     return Exit.DONE
 
 
-def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exit:
+def part(
+    config: Path | None, issue: str, attempt: int | None, name: str, *, as_bytes: bool
+) -> Exit:
     """Print one artifact of an attempt; without a number, of the last attempt.
 
-    Programs get it byte for byte; to a terminal goes nothing that would steer it.
+    Nothing that would steer a terminal is printed, unless a program gets the content `as_bytes`.
     """
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_records(operator) as (ledger, artifacts):
@@ -75,7 +77,7 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
             message = f"Attempt {number} of {ref} has no {name}, or not any more; {advice}."
             raise UsageError(message)
         content = artifacts.read(stored)
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() or not as_bytes:
         content = visible(content.decode(errors="replace")).encode()
     sys.stdout.buffer.write(content)
     return Exit.DONE
