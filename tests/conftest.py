@@ -1,8 +1,10 @@
 """What tests of every package may ask for."""
 
 import gc
+import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,11 +23,27 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a directory there that is this user's alone
+MEMORY_BYTES = 4 * 1024**3
+
+
+def is_roomy(place: Path) -> bool:
+    """Tell whether a file system in memory may hold what the tests write, programs too."""
+    if not os.access(place, os.W_OK):
+        return False
+    found = os.statvfs(place)
+    may_run = not found.f_flag & os.ST_NOEXEC
+    return may_run and found.f_bavail * found.f_frsize > MEMORY_BYTES
+
+
 def pytest_configure() -> None:
     """Hear SIGINT: what a shell starts in the background ignores it, and so do its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()
+    # Making and removing fifty thousand directories takes a disk minutes.
+    if is_roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_finish() -> None:

@@ -86,6 +86,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
 
+@pytest.mark.deep
 def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text()
     section = page.partition("## The first five minutes")[2].partition("\n## ")[0]

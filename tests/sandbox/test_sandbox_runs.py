@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 import pytest
@@ -58,10 +59,10 @@ def test_it_may_write_where_it_works_and_nowhere_else(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["here"]
 
 
-def test_it_has_a_tmp_of_its_own_that_is_empty(tmp_path: Path) -> None:
-    run_in("echo > /tmp/left; echo > /var/tmp/too", tmp_path)
-    hidden = tmp_path.parts[2]
-    assert run_in("ls /tmp", tmp_path).text == f"{hidden}\n"
+def test_it_has_a_tmp_of_its_own_that_is_empty() -> None:
+    with TemporaryDirectory(dir="/tmp") as place:
+        run_in("echo > /tmp/left; echo > /var/tmp/too", Path(place))
+        assert run_in("ls /tmp", Path(place)).text == f"{Path(place).name}\n"
 
 
 def test_it_sees_its_own_processes_only(tmp_path: Path) -> None:
