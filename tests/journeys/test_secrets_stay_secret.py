@@ -1,13 +1,15 @@
 """Secrets that agents and checks print, and one in an issue's title, get nowhere."""
 
 import base64
+import os
+import subprocess
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
-from world.place import NAME, TOKEN, MulliganInstallation, mulligan_installation
+from world.place import BIN, NAME, TOKEN, MulliganInstallation, mulligan_installation
 from world.repositories import git
 
 MODEL_KEY = "model-key-1f8a9c7e5d3b"
@@ -86,7 +88,19 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
         here.agent(AGENT)
         first = here.issue(f"Mend it {IN_THE_TITLE}")
         second = here.issue("Decide", "Which of them?")
-        with watched_arguments() as arguments, here.start("once") as started:
+        # Started as a person does: what forks it would show other arguments.
+        command = [str(BIN / "mulligan"), "once", "--config", str(here.config)]
+        environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(here.directory)}
+        with (
+            watched_arguments() as arguments,
+            subprocess.Popen(
+                command,
+                env=environment | here.environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as started,
+        ):
             out, err = started.communicate(timeout=120)
         assert started.returncode == 3, err
         shown = [here.run("inspect", str(first), "--attempt", "2", "--prompt").stdout]
