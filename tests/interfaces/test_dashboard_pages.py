@@ -43,7 +43,7 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "Title of 1" in section(page, "asked")
     assert "All 3 attempts failed" in section(page, "asked")
     assert 'issuecomment-9" rel="noreferrer">Open question</a>' in section(page, "asked")
-    assert "the agent claude works" in section(page, "running")
+    assert "the agent claude is running" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
     assert "$4.50 of $5.00 · 1,200 tokens" in " ".join(section(page, "used").split())
@@ -67,7 +67,7 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     assert "FAILED tests/test_add.py::test_negative" in page
     assert "<details open" in page
     assert "$0.21" in page
-    assert "the agent claude works" in section(page, "under-way")
+    assert "the agent claude is running" in section(page, "under-way")
 
 
 def test_files_are_those_of_attempts_that_are_known(dashboard: Dashboard) -> None:

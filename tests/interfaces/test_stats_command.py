@@ -138,7 +138,7 @@ def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
     fill(here)
     shown = stats().stdout
     assert "≥ 1.50 USD" in shown
-    assert "1 attempt did not tell the cost" in shown
+    assert "1 attempt did not report the cost" in shown
     (row,) = (line for line in shown.splitlines() if line.startswith("cheap"))
     assert row.split() == ["cheap", "1", "0", "%", "unknown", "unknown", "unknown"]
 

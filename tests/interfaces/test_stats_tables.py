@@ -84,7 +84,7 @@ def test_the_first_figures_say_what_a_merge_cost_and_of_what_nothing_is_known() 
     merged = told["per merged pull request"]
     assert merged.value == "≥ 2.03 USD"
     assert merged.note.endswith("divided by 16 merged")
-    assert told["spent"].note.endswith("3 attempts did not tell the cost")
+    assert told["spent"].note.endswith("3 attempts did not report the cost")
     assert told["waiting for human review"].value == "4"
 
 

@@ -292,7 +292,7 @@ def _tokens_and_silence(cost: Cost) -> str:
 
 def _unknown_costs(cost: Cost) -> Iterator[str]:
     if cost.without_cost:
-        yield f"{pluralize(cost.without_cost, 'attempt')} did not tell the cost"
+        yield f"{pluralize(cost.without_cost, 'attempt')} did not report the cost"
 
 
 # Amounts, shares and times in words

@@ -266,7 +266,7 @@ A_YEAR = 365 * 24 * 3600
 
 async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
     if request.method != "POST":
-        return pages.plain("login.html", 200, place=str(key.place), refused=False)
+        return pages.plain("login.html", 200, place=key.place.name, refused=False)
     form = b""
     async for chunk in request.stream():
         form += chunk
@@ -274,7 +274,7 @@ async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
             break
     shown = parse_qs(form[:MAX_FORM_BYTES].decode(errors="replace")).get("key", [""])[0]
     if not key.matches_key(shown.strip()):
-        return pages.plain("login.html", 403, place=str(key.place), refused=True)
+        return pages.plain("login.html", 403, place=key.place.name, refused=True)
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
         cookie_name(request),

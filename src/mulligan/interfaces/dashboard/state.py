@@ -150,7 +150,7 @@ def activity_of(event: Event) -> str | None:
     """Describe what an attempt does after an event; None if the event does not change it."""
     match event:
         case AgentStarted(agent=agent):
-            return f"the agent {one_line(agent, 40)} works"
+            return f"the agent {one_line(agent, 40)} is running"
         case CheckFinished(check=check):
             how = "passed" if check.passed else "failed"
             return f"verifying: check '{one_line(check.name, 60)}' {how}"
