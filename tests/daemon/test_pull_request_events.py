@@ -154,6 +154,29 @@ def test_what_leaves_the_pull_request_as_it_is_counts_as_no_change(here: WorkerE
     assert found.state == "open"
 
 
+def test_a_review_that_led_to_no_change_is_answered_on_the_pull_request(
+    here: WorkerEnvironment,
+) -> None:
+    ref, pull = published(here)
+    here.policy["max_issue_attempts"] = 2
+    review(here, pull, "I do not like it.")
+    review(here, pull, "And see below.", LineComment(FILE, 1, "Why this name?"), by="mia")
+    for _ in range(2):
+        make_pass(here)
+    asked = here.ledger.status(ref).asked_at
+    (told,) = here.said(pull)
+    assert told.startswith(f"<!-- mulligan:answer {ref} ")
+    assert f"({asked})" in told
+    assert "No attempt is left (2 used)" in told
+    (on_line,) = answers(here, pull)
+    assert f"({asked})" in on_line
+    help_wanted = here.said(ref)[-1]
+    for said in ("I do not like it.", "Why this name?"):
+        assert f"> {said}" in help_wanted
+    options = help_wanted.partition("### Your options")[2]
+    assert f"#{pull.number}" in options
+
+
 def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(
     here: WorkerEnvironment,
 ) -> None:

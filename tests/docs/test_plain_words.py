@@ -28,7 +28,7 @@ INSTEAD = {
     r"for ever": "always",
     r"at the latest": "within",
     r"as of now": "now",
-    r"obeys?|obeyed|heeds?": "runs, accepts",
+    r"obeys|obeyed|heeds?": "runs, accepts",
     r"with a person|a person is asked": "needs human review",
     r"is left alone|was left alone|left alone": "skipped, stopped",
     r"the key, please|not this way|say which it is": "a label of two words",

@@ -286,6 +286,23 @@ def test_a_decision_is_always_made_and_always_the_same(
     assert decision.reason
 
 
+@given(epoch=st.lists(ends, min_size=1, max_size=8), policy=policies)
+def test_all_attempts_failed_only_if_all_did(
+    epoch: list[EndedAttempt], policy: RetryPolicy
+) -> None:
+    found = after(*epoch, policy=policy)
+    if found.reason.startswith("All "):
+        assert O.SUCCEEDED not in {ended.outcome for ended in epoch}
+        assert found.reason.startswith(f"All {count_spent(epoch, policy)} attempts failed.")
+
+
+def test_after_an_attempt_that_succeeded_not_all_failed() -> None:
+    merged = EndedAttempt(O.SUCCEEDED, "")
+    found = after(merged, EMPTY, RED, policy=RetryPolicy(max_issue_attempts=3))
+    assert isinstance(found, Escalate)
+    assert found.reason.startswith("No attempt is left (3 used).")
+
+
 @given(st.lists(ends, min_size=60, max_size=60), policies)
 def test_no_path_has_more_attempts_than_allowed(
     walk: list[EndedAttempt], policy: RetryPolicy
