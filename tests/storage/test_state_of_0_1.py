@@ -75,13 +75,15 @@ def remote(tmp_path: Path) -> Path:
 
 
 def test_every_event_would_be_written_again_as_it_was(path: Path, ledger: SqlLedger) -> None:
+    """Fields that later versions added are left out: an old event does not have them."""
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT seq, body FROM events ORDER BY seq").fetchall()
     assert len(rows) > 100
-    written = [(seq, json.loads(body)) for seq, body in rows]
-    assert [(each.seq, json.loads(EVENTS.dump_json(each.event))) for each in ledger.events()] == [
-        (seq, body) for seq, body in written
+    again = [
+        (each.seq, json.loads(EVENTS.dump_json(each.event, exclude_unset=True)))
+        for each in ledger.events()
     ]
+    assert again == [(seq, json.loads(body)) for seq, body in rows]
 
 
 def test_every_issue_stands_where_it_stood(path: Path, ledger: SqlLedger) -> None:
