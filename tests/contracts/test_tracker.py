@@ -9,7 +9,7 @@ import pytest
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import DeniedError
-from mulligan.domain.issue import IssueRef, OperatorAct, Stage
+from mulligan.domain.issue import IssueRef, LabelAct, OperatorAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import Effects, StatusWritten
@@ -269,9 +269,9 @@ def test_the_label_is_asked_for_once_for_each_act(
     office: TrackerEnvironment, writer: TrackerWriter
 ) -> None:
     told = case_for(case(), office.ready())
-    first = writer.ask_for_label(told, "labeled:7", "zoe changed the title")
-    assert writer.ask_for_label(told, "labeled:7", "zoe changed the title") == first
-    writer.ask_for_label(told, "labeled:8", "zoe changed the title")
+    first = writer.ask_for_label(told, LabelAct(7), "zoe changed the title")
+    assert writer.ask_for_label(told, LabelAct(7), "zoe changed the title") == first
+    writer.ask_for_label(told, LabelAct(8), "zoe changed the title")
     written = [*office.said, *(each.body for each in office.hub.world.comments_of(told.issue.ref))]
     assert len(written) == 2
     assert all(

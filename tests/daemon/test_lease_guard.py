@@ -17,7 +17,7 @@ from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.errors import LeaseLostError, UnavailableError, WithdrawnError
 from mulligan.domain.events import IssueSeen
-from mulligan.domain.issue import CommentAct, IssueRef, Lease, Stage
+from mulligan.domain.issue import CommentAct, IssueRef, LabelAct, Lease, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import Request
 from mulligan.implement.issue_snapshot import load_context
@@ -323,7 +323,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: WorkerEnvironment) 
                 case, "main", settings.pull_request
             ),
             "open_draft": lambda: writer.open_draft(case, "main"),
-            "ask_for_label": lambda: writer.ask_for_label(case, "labeled:1", "It was changed"),
+            "ask_for_label": lambda: writer.ask_for_label(case, LabelAct(1), "It was changed"),
             "react": lambda: writer.react(NAME, 7, "eyes"),
             "reply": lambda: writer.reply(case, order, "It goes on."),
             "answer_thread": lambda: writer.answer_thread(ref, pull, 8, "Changed."),

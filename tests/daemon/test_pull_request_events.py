@@ -175,6 +175,12 @@ def test_a_review_that_led_to_no_change_is_answered_on_the_pull_request(
         assert f"> {said}" in help_wanted
     options = help_wanted.partition("### Your options")[2]
     assert f"#{pull.number}" in options
+    here.desk.hub.world.comment(ref, "/mulligan fix: Please write 3", "wes")
+    make_pass(here)
+    assert here.labels(ref) == ["mulligan:review"]
+    (told,), threads = here.said(pull), answers(here, pull)
+    assert asked not in told
+    assert [f"({asked})" in text for text in threads] == [True, False]
 
 
 def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(

@@ -6,8 +6,6 @@ from functools import reduce
 import pytest
 
 from mulligan.domain.events import (
-    MERGED,
-    NOT_MERGED,
     AttemptStarted,
     Authorised,
     BroughtUpToDate,
@@ -20,6 +18,7 @@ from mulligan.domain.events import (
     Event,
     FailedCheck,
     Published,
+    PullEnd,
     Remark,
     Resolved,
     ReviewReceived,
@@ -123,8 +122,8 @@ def test_a_review_that_is_refused_asks_a_person() -> None:
     [
         (StoodDown(reason="The issue was closed."), 2),
         (Resolved(resolution="wes left it out.", total_attempts=1, total_duration_ms=5), 2),
-        (Resolved(resolution=MERGED, total_attempts=1, total_duration_ms=5), None),
-        (Resolved(resolution=NOT_MERGED, total_attempts=1, total_duration_ms=5), None),
+        (Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5), None),
+        (Resolved(resolution=PullEnd.CLOSED, total_attempts=1, total_duration_ms=5), None),
     ],
 )
 def test_an_end_leaves_nothing_pending(end: Event, number: int | None) -> None:

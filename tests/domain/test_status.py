@@ -19,6 +19,7 @@ from mulligan.domain.events import (
     Event,
     IssueSeen,
     Published,
+    PullEnd,
     Resolved,
     RetryScheduled,
     ReviewReceived,
@@ -178,3 +179,17 @@ def test_only_new_guidance_saves_a_review_from_the_end_of_its_attempt() -> None:
     assert after(*begun, STOOD_DOWN).feedback is None
     assert after(*begun, fix, STOOD_DOWN).feedback == after(*begun).feedback
     assert after(*begun, fix, RESOLVED).feedback is None
+
+
+def test_the_end_of_the_work_is_all_that_an_abort_and_the_first_skip_wanted() -> None:
+    keys = {"comment:9": Verb.ABORT, "comment:10": Verb.SKIP, "comment:11": Verb.SKIP}
+    orders = [CommandReceived(key=key, command=keys[key], at=START) for key in keys]
+    merged = Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5)
+
+    def done(*end: Event) -> list[bool]:
+        return [each.is_done for each in after(SEEN, AUTHORISED, FIRST, *orders, *end).pending]
+
+    assert done() == done(merged) == [False, False, False]
+    assert done(STOOD_DOWN) == [True, False, False]
+    assert done(RESOLVED) == [False, True, False]
+    assert done(STOOD_DOWN, RESOLVED) == [True, True, False]

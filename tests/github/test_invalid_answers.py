@@ -92,7 +92,7 @@ REQUESTS: dict[str, tuple[Ask, str, str]] = {
     ),
     "the label asked for": (
         lambda office, ref: fresh_writer(office).ask_for_label(
-            case_for(case(), ref), "labeled:7", "No"
+            case_for(case(), ref), LabelAct(7), "No"
         ),
         "POST",
         f"{ISSUE}/comments",

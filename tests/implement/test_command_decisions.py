@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mulligan.domain.command import Command as Typed
-from mulligan.domain.command import CommentCommand, PendingCommand, Verb, skipped
+from mulligan.domain.command import CommentCommand, PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, ConsoleAct, IssueRef, LabelAct, Stage
 from mulligan.domain.status import IssueStatus, Request
 from mulligan.implement.decide import CommandAction, decide_command
@@ -84,8 +84,9 @@ def test_one_that_is_queued_already_stays_as_it_is() -> None:
 
 def test_an_abort_that_ended_the_attempt_is_done() -> None:
     given = order(Verb.ABORT, Stage.RUNNING)
-    ended = replace(tried(Stage.RESOLVED), reason=given.as_withdrawal)
-    assert decide_command(given, ended, is_open=True).action is CommandAction.NOTHING
+    done = replace(given, is_done=True)
+    assert decide_command(done, tried(Stage.RESOLVED), is_open=True).action is CommandAction.NOTHING
+    assert decide_command(given, tried(Stage.RESOLVED), is_open=True).action is CommandAction.REPLY
     assert given.as_withdrawal.startswith("ada stopped it")
 
 
@@ -104,10 +105,11 @@ def test_an_abort_with_nothing_to_stop_is_told_why(stage: Stage, said: str) -> N
 def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
     opened = replace(tried(Stage.READY), request=Request(retry.act))
-    left = replace(tried(Stage.RESOLVED), reason=skipped(skip))
+    left, done = tried(Stage.RESOLVED), replace(skip, is_done=True)
     assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
-    assert decide_command(skip, left, is_open=True).action is CommandAction.SHOW
-    assert left.reason == "ada skipped it: too old"
+    assert decide_command(done, left, is_open=True).action is CommandAction.SHOW
+    assert decide_command(skip, left, is_open=True).action is CommandAction.RESOLVE
+    assert decide_command(done, left, is_open=True).answer == "ada skipped it: too old"
 
 
 def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:

@@ -194,6 +194,13 @@ def test_decisions_read_well(
     assert after(*epoch, policy=policy) == decision
 
 
+def test_attempts_on_a_review_share_the_epoch_with_the_one_that_was_published() -> None:
+    decision = after(EndedAttempt(O.SUCCEEDED), RED, policy=RetryPolicy(max_issue_attempts=2))
+    assert decision == Escalate(
+        reason=f"No attempt is left (2 used). The last one failed: {RED.reason}"
+    )
+
+
 EATEN = EndedAttempt(O.OVER_BUDGET, "The budget of the day is used up.", "day", eats_budget=True)
 SHARED = replace(EATEN, eats_budget=False)
 

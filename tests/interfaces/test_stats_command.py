@@ -7,12 +7,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mulligan.domain.events import (
-    MERGED,
-    NOT_MERGED,
     Authorised,
     Escalated,
     Event,
     Published,
+    PullEnd,
     Resolved,
 )
 from mulligan.domain.issue import IssueRef
@@ -84,11 +83,11 @@ def fill(path: Path) -> None:
         live(ledger, ONE, attempt(ONE, 1, Outcome.CHECKS_FAILED, TOLD, RED, OLD, OPTIONAL))
         ledger.append(ONE, attempt(ONE, 2, Outcome.CHECKS_FAILED, UNTOLD))
         # The last record of an attempt counts.
-        for event in (fixed, pull, ended(MERGED)):
+        for event in (fixed, pull, ended(PullEnd.MERGED)):
             ledger.append(ONE, event)
         live(ledger, TWO, attempt(TWO, 1, Outcome.CHECKS_FAILED, UNTOLD, RED))
         ledger.append(TWO, Escalated(reason="All failed.", comment="https://x.example/c"))
-        live(ledger, THREE, pull, ended(NOT_MERGED))
+        live(ledger, THREE, pull, ended(PullEnd.CLOSED))
 
 
 def test_an_empty_ledger_is_one_sentence(here: Path) -> None:

@@ -10,7 +10,6 @@ from sqlalchemy.exc import IntegrityError
 
 from mulligan.domain.command import Verb
 from mulligan.domain.events import (
-    MERGED,
     AttemptStarted,
     Authorised,
     CommandReceived,
@@ -21,6 +20,7 @@ from mulligan.domain.events import (
     IssueSeen,
     KeptEffect,
     Published,
+    PullEnd,
     Resolved,
     ReviewReceived,
     StoodDown,
@@ -38,7 +38,7 @@ REF, OTHER, THIRD = ISSUES
 LATER = START + timedelta(days=1)
 PUSHED = EffectDone(effect="push", key=REF.branch, remote_id="c0ffee")
 PULL = Published(pull_request="https://x.example/pull/7", number=7, head_sha="c0ffee")
-RESOLVED = Resolved(resolution=MERGED, total_attempts=2, total_duration_ms=1)
+RESOLVED = Resolved(resolution=PullEnd.MERGED, total_attempts=2, total_duration_ms=1)
 LIFE: tuple[Event, ...] = (
     IssueSeen(title="Mend it"),
     Authorised(act="labeled:7", actor="ada", act_at=START),
@@ -82,7 +82,7 @@ def test_a_remnant_holds_what_the_next_request_needs(
     assert attic.forget(REF, LATER)
     (kept,) = ledger.events(REF)
     assert kept.event == Forgotten(
-        reason=MERGED,
+        reason=PullEnd.MERGED,
         number=2,
         act="labeled:7",
         known_since=known,

@@ -110,9 +110,10 @@ def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None
 
 def execute_commands(ref: IssueRef, context: BotContext) -> None:
     """Execute the pending commands, oldest first, unless an attempt is not concluded yet."""
-    for order in context.ledger.status(ref).pending:
+    for act in [each.act for each in context.ledger.status(ref).pending]:
         status = context.ledger.status(ref)
-        if status.phase is not Phase.IDLE:
+        order = next((each for each in status.pending if each.act == act), None)
+        if order is None or status.phase is not Phase.IDLE:
             return
         _respond(ref, order, _decide(order, status, context), context)
 

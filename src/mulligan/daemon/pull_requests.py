@@ -11,12 +11,11 @@ from mulligan.config.policy import OnConflict
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.domain.events import (
-    MERGED,
-    NOT_MERGED,
     BroughtUpToDate,
     CiPassed,
     Conflicted,
     FailedCheck,
+    PullEnd,
     Resolved,
 )
 from mulligan.domain.feedback import (
@@ -184,7 +183,7 @@ def _end(ref: IssueRef, context: BotContext) -> Visit:
     history = context.ledger.history(ref)
     _clean_up(ref, ended, own_commits(status, history), context)
     resolved = Resolved(
-        resolution=MERGED if ended.is_merged else NOT_MERGED,
+        resolution=PullEnd.MERGED if ended.is_merged else PullEnd.CLOSED,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )

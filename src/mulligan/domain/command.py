@@ -66,7 +66,10 @@ class CommandBatch:
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A recorded command without an answer; `stage` is the issue's when it was given."""
+    """A recorded command without an answer; `stage` is the issue's when it was given.
+
+    `is_done`: the work it ends has ended since, so that only its answer is left.
+    """
 
     act: Act
     verb: Verb
@@ -75,6 +78,7 @@ class PendingCommand:
     at: datetime
     stage: Stage
     actor_id: int | None = None
+    is_done: bool = False
 
     @property
     def who(self) -> str:

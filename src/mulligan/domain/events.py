@@ -1,6 +1,7 @@
 """The events that the ledger records, one record for each kind (LEDGER-1). Pure."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
@@ -392,23 +393,26 @@ class BroughtUpToDate(Record):
 
 # The end of an issue.
 
-MERGED = "Its pull request was merged."
 
-NOT_MERGED = "Its pull request was closed without being merged."
+class PullEnd(StrEnum):
+    """How a pull request ended; the values are stored."""
+
+    MERGED = "Its pull request was merged."
+    CLOSED = "Its pull request was closed without being merged."
 
 
 class Resolved(Record):
     """The work on the issue has ended."""
 
     kind: Literal["resolved"] = "resolved"
-    resolution: str
+    resolution: PullEnd | str = Field(union_mode="left_to_right")
     total_attempts: int
     total_duration_ms: int
 
     @property
     def ends_pull(self) -> bool:
         """Tell whether the pull request was merged or closed, and not skipped by a maintainer."""
-        return self.resolution in {MERGED, NOT_MERGED}
+        return isinstance(self.resolution, PullEnd)
 
 
 class KeptEffect(Record):

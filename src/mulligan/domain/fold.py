@@ -4,6 +4,7 @@ A change here needs a new revision in storage/migrations/, even an empty one: a 
 stored statuses again when it is migrated. Pure.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
@@ -236,7 +237,9 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
         case StoodDown(reason=reason, elsewhere=elsewhere):
             # New guidance ends the attempt, but the feedback still needs an answer.
             left = status.feedback if status.is_asked_anew else None
-            return replace(_resolve(status, reason), feedback=left, elsewhere=elsewhere)
+            aborts = [each for each in status.pending if each.verb is Verb.ABORT]
+            rests = _resolve(_with_done(status, aborts), reason)
+            return replace(rests, feedback=left, elsewhere=elsewhere)
         case Resolved():
             return _resolved(status, event)
         case Forgotten():
@@ -273,9 +276,15 @@ def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
     """Resolve the issue; the pull request of a skipped one stays open and is followed."""
     rests = replace(_resolve(status, event.resolution), paused_by="")
     if not event.ends_pull:
-        return rests
+        # Commands are executed oldest first, so this is the one that resolved the issue.
+        return _with_done(rests, [each for each in rests.pending if each.verb is Verb.SKIP][:1])
     pull = replace(rests.pull, number=None, draft_of=0, left_draft="")
     return replace(rests, pull=pull)
+
+
+def _with_done(status: IssueStatus, done: Collection[PendingCommand]) -> IssueStatus:
+    marked = (replace(each, is_done=each.is_done or each in done) for each in status.pending)
+    return replace(status, pending=tuple(marked))
 
 
 def _resolve(status: IssueStatus, reason: str) -> IssueStatus:

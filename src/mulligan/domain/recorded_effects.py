@@ -58,12 +58,9 @@ class StatusWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelRequested:
-    """A comment asked for the label again, since the text was changed after the act."""
-
+class _CommentOnAct:
     act: Act
     comment: str
-    kind: ClassVar[str] = "label_comment"
 
     @property
     def written(self) -> tuple[str, str]:
@@ -72,6 +69,20 @@ class LabelRequested:
     @classmethod
     def read(cls, key: str, value: str) -> Self:
         return cls(parse_act(key), value)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequested(_CommentOnAct):
+    """A comment asked for the label again, since the text was changed after the act."""
+
+    kind: ClassVar[str] = "label_comment"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswered(_CommentOnAct):
+    """A command was answered in a comment."""
+
+    kind: ClassVar[str] = "reply"
 
 
 class Obstacle(StrEnum):
@@ -140,13 +151,10 @@ class WorkPushed:
 
 
 @dataclass(frozen=True, slots=True)
-class BaseMerged:
-    """The base was merged into the head of the pull request, which gave the commit `merge`."""
-
+class _Merge:
     base_sha: str
     head_sha: str
     merge: str
-    kind: ClassVar[str] = "merge"
 
     @property
     def written(self) -> tuple[str, str]:
@@ -159,21 +167,18 @@ class BaseMerged:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeRefused:
+class BaseMerged(_Merge):
+    """The base was merged into the head of the pull request, which gave the commit `merge`."""
+
+    kind: ClassVar[str] = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRefused(_Merge):
     """A merge of the base into the head could not be pushed; it is not tried again."""
 
-    base_sha: str
-    head_sha: str
+    merge: str = REFUSED
     kind: ClassVar[str] = "merge_refused"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return f"{self.base_sha}:{self.head_sha}", REFUSED
-
-    @classmethod
-    def read(cls, key: str, _value: str) -> Self:
-        base, _, head = key.partition(":")
-        return cls(base, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,23 +220,6 @@ class Answered:
         if first == "review":
             return cls(int(second), None, value)
         return cls(int(first), int(second), value)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandAnswered:
-    """A command was answered in a comment."""
-
-    act: Act
-    comment: str
-    kind: ClassVar[str] = "reply"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return str(self.act), self.comment
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(parse_act(key), value)
 
 
 @dataclass(frozen=True, slots=True)

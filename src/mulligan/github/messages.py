@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from mulligan.domain.command import PendingCommand, Verb
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import learned_in
 from mulligan.domain.result import WorkerResultMeta
@@ -266,12 +266,12 @@ def _next(case: IssueContext) -> str:
             assert_never(case.status.stage)
 
 
-def label_marker(ref: IssueRef, act: str) -> str:
+def label_marker(ref: IssueRef, act: Act) -> str:
     """Write the invisible line of the one comment that asks for the label again, by the act."""
     return marker("label", ref, f"act={act}")
 
 
-def label_comment(case: IssueContext, act: str, reason: str) -> str:
+def label_comment(case: IssueContext, act: Act, reason: str) -> str:
     """Ask for the label again after an untrusted edit (TRUST-2)."""
     return body(
         label_marker(case.issue.ref, act),

@@ -14,7 +14,7 @@ from github.GithubObject import NotSet
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.command import PendingCommand
 from mulligan.domain.errors import UnavailableError, WorldError
-from mulligan.domain.issue import CommentAct, IssueRef, LabelAct, Stage, parse_act
+from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
 from mulligan.github.client import Client
@@ -83,9 +83,9 @@ class GitHubWriter:
         known = case.status.effects.status_comment or None
         return self.status_comments.update(case, known, self._comments)
 
-    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+    def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Write the one comment that asks for the label again (TRUST-2); give its id."""
-        ref, known = case.issue.ref, case.status.effects.label_request(parse_act(act)) or None
+        ref, known = case.issue.ref, case.status.effects.label_request(act) or None
         text = label_comment(case, act, reason)
         return str(self._comments.upsert(ref, label_marker(ref, act), text, known).id)
 
@@ -378,7 +378,7 @@ class DryRunWriter:
         self._show("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effects.status_comment or "dry-run"
 
-    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+    def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Say what the comment that asks for the label again would say."""
         ref, text = case.issue.ref, label_comment(case, act, reason)
         self._show(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)

@@ -580,7 +580,7 @@ def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool)
         case Verb.ABORT:
             return _decide_abort(order, status)
         case Verb.SKIP:
-            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
+            done = status.stage is Stage.RESOLVED and order.is_done
             return CommandDecision(
                 CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
             )
@@ -618,7 +618,7 @@ def _decide_abort(order: PendingCommand, status: IssueStatus) -> CommandDecision
     words = aborted(order)
     if status.stage is Stage.READY and status.epoch:
         return CommandDecision(CommandAction.STAND_DOWN, words)
-    if status.stage is Stage.RESOLVED and status.reason == words:
+    if status.stage is Stage.RESOLVED and order.is_done:
         return CommandDecision(CommandAction.NOTHING, words)
     if order.stage is Stage.RUNNING:
         return CommandDecision(

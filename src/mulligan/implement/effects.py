@@ -355,7 +355,7 @@ def ask_for_label(ref: IssueRef, act: Act, reason: str, context: BotContext) -> 
         return
     try:
         case = load_context(context.tracker.read(ref), context)
-        comment = context.writer.ask_for_label(case, str(act), reason)
+        comment = context.writer.ask_for_label(case, act, reason)
         record_effect(ref, LabelRequested(act, comment), context)
     except WorldError as error:
         log.warning("not_asked", issue=str(ref), reason=str(error))

@@ -25,6 +25,7 @@ from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.host import AgentIdentity
 from mulligan.domain.issue import (
+    Act,
     AuthorisingAct,
     Issue,
     IssueRef,
@@ -145,7 +146,7 @@ class TrackerWriter(Protocol):
         """Write the issue's status comment (STATUS-1), give its id; None if that is delayed."""
         ...
 
-    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+    def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Ask for the label again, in one comment for each act (TRUST-2); give its id."""
         ...
 

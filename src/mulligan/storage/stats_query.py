@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, select
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import MERGED, NOT_MERGED
+from mulligan.domain.events import PullEnd
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.stats import AttemptEntry, Failure, LedgerHistory, Milestone, MilestoneKind
@@ -20,7 +20,10 @@ MILESTONES = {
     "published": MilestoneKind.PUBLISHED,
     "stood_down": MilestoneKind.LEFT,
 }
-PULL_REQUEST_ENDS = {MERGED: MilestoneKind.MERGED, NOT_MERGED: MilestoneKind.CLOSED}
+PULL_REQUEST_ENDS: dict[str, MilestoneKind] = {
+    PullEnd.MERGED: MilestoneKind.MERGED,
+    PullEnd.CLOSED: MilestoneKind.CLOSED,
+}
 
 
 class _Finding(Record):
