@@ -83,7 +83,7 @@ def test_new_guidance_while_a_review_is_worked_on_keeps_the_review(here: WorkerE
         told.append(given.prompt)
         if len(told) == 1:
             here.desk.hub.world.comment(ref, "/mulligan fix: Keep it short.", "wes")
-            record_commands(NAME, known_of(NAME, context), context)
+            record_commands(NAME, known_of(NAME, context.ledger), context)
         given.write(FILE, f"X = {len(told) + 1}\n")
 
     context = here.context(be_told_otherwise)

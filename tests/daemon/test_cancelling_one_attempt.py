@@ -49,7 +49,7 @@ def test_new_guidance_ends_the_attempt_that_ran_and_not_its_own(
         visit = pool.submit(worker.visit, ref)
         wait_until(begun.exists)
         here.desk.hub.world.comment(ref, "/mulligan fix: Use integers.", "wes")
-        record_commands(NAME, known_of(NAME, context), context)
+        record_commands(NAME, known_of(NAME, context.ledger), context)
         here.desk.hub.world.faults = poll_meanwhile
         worker.cancel_commanded([ref])
         assert visit.result(timeout=120).problem is None

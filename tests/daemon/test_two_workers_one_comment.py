@@ -23,7 +23,7 @@ def test_what_both_record_is_obeyed_once(here: WorkerEnvironment) -> None:
     ref, context = here.desk.ready(), here.context(fix_the_bug)
     assert run_once((NAME,), context).problems == ()
     here.desk.hub.world.comment(ref, "/mulligan retry", "wes")
-    record_commands(NAME, known_of(NAME, context), context)
+    record_commands(NAME, known_of(NAME, context.ledger), context)
     heard = [each for each in here.events(ref) if isinstance(each, CommandReceived)]
     here.ledger.append(ref, *heard)
     assert run_once((NAME,), here.context(fix_the_bug, "two")).problems == ()

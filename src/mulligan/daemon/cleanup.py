@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
+from mulligan.config.operator import Retention
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.events import EffectDone
 from mulligan.domain.issue import IssueRef
@@ -18,7 +19,7 @@ from mulligan.domain.retention import (
     outdated,
 )
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.sandbox.cancellation import stopping
 
 MIB = 1 << 20
@@ -34,10 +35,11 @@ def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
     # List the files before reading the ledger, so that it knows every attempt that has files.
     found = context.artifacts.attempts()
     known = {status.issue: status for status in context.ledger.statuses()}
-    files, failed = _outdated(found, known, context), dict[IssueRef, str]()
-    unused = [ref for ref in known if _is_unused(ref, context)]
+    keep, now = context.retention, context.clock.now()
+    files, failed = _outdated(found, known, keep, now), dict[IssueRef, str]()
+    unused = [ref for ref in known if _is_unused(ref, keep.worktrees, context)]
     work = {ref: partial(_clean_up, ref, files.get(ref, ())) for ref in (*files, *unused)}
-    before = context.clock.now() - context.retention.ledger
+    before = now - keep.ledger
     for ref in context.retention_store.outdated(before):
         of_issue = [each for each in found if each.issue == ref]
         work[ref] = partial(_forget, ref, of_issue, before)
@@ -51,27 +53,28 @@ def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
 
 
 def _outdated(
-    found: Sequence[AttemptFiles], known: Mapping[IssueRef, IssueStatus], context: BotContext
+    found: Sequence[AttemptFiles],
+    known: Mapping[IssueRef, IssueStatus],
+    keep: Retention,
+    now: datetime,
 ) -> Mapping[IssueRef, Sequence[AttemptFiles]]:
     """Choose the files to delete, by issue; keep those of issues that the ledger does not know."""
-    keep = context.retention
     free = {ref for ref, status in known.items() if not needs_files(status)}
     kept = {files.issue for files in found} - free
-    oldest = context.clock.now() - keep.artifacts
+    oldest = now - keep.artifacts
     by_issue = defaultdict[IssueRef, list[AttemptFiles]](list)
     for files in outdated(found, kept, oldest, keep.artifacts_mib * MIB):
         by_issue[files.issue].append(files)
     return by_issue
 
 
-def _is_unused(ref: IssueRef, context: BotContext) -> bool:
+def _is_unused(ref: IssueRef, keep: timedelta, context: ReadContext) -> bool:
     """Tell whether an issue has a worktree here that retention no longer keeps."""
     if not context.worktrees.exists(ref):
         return False
     events = context.ledger.events(ref)
     # Effects do not count: the newest comment id is recorded on any issue of a repository.
     last = max(each.at for each in events if not isinstance(each.event, EffectDone))
-    keep = context.retention.worktrees
     return has_rested(context.ledger.status(ref), last, context.clock.now(), keep)
 
 
@@ -79,7 +82,7 @@ def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], context: BotContext)
     deleted = () if needs_files(context.ledger.status(ref)) else files
     for each in deleted:
         context.artifacts.remove(ref, each.number)
-    if unused := _is_unused(ref, context):
+    if unused := _is_unused(ref, context.retention.worktrees, context):
         context.git.discard(ref)
     log.info("cleaned_up", issue=str(ref), attempts=len(deleted), worktree=unused)
     return Visit(ref)

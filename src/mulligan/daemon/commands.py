@@ -20,7 +20,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.decide import CommandAction, CommandDecision, decide_command
 from mulligan.implement.effects import stand_down, sync_labels_and_status
 from mulligan.implement.issue_snapshot import load_context, pull_request_elsewhere
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import LedgerReader, WriteContext
 
 INITIAL_LOOKBACK = timedelta(days=1)
 """How long before the first known issue of a repository its comments are read from."""
@@ -32,7 +32,7 @@ KnownIssues = Mapping[IssueRef, IssueStatus]
 log = structlog.get_logger()
 
 
-def record_commands(repository: str, known: KnownIssues, context: BotContext) -> list[IssueRef]:
+def record_commands(repository: str, known: KnownIssues, context: WriteContext) -> list[IssueRef]:
     """Record every new command in the comments of a repository; return the issues it concerns.
 
     If GitHub cannot be read, log that and return no issues.
@@ -40,7 +40,7 @@ def record_commands(repository: str, known: KnownIssues, context: BotContext) ->
     after = context.ledger.comments_read_to(repository)
     try:
         batch = context.tracker.read_commands(
-            repository, after, _since(known, context), _places(known)
+            repository, after, _since(known, context.clock.now()), _places(known)
         )
     except WorldError as error:
         log.warning("not_heard", repository=repository, reason=str(error))
@@ -56,9 +56,9 @@ def record_commands(repository: str, known: KnownIssues, context: BotContext) ->
     return commanded
 
 
-def known_of(repository: str, context: BotContext) -> KnownIssues:
+def known_of(repository: str, ledger: LedgerReader) -> KnownIssues:
     """Read the statuses of a repository's issues from the ledger."""
-    statuses = (each for each in context.ledger.statuses() if each.issue.repository == repository)
+    statuses = (each for each in ledger.statuses() if each.issue.repository == repository)
     return {status.issue: status for status in statuses}
 
 
@@ -72,10 +72,10 @@ def _places(known: KnownIssues) -> list[IssueRef]:
     return [*known, *pulls]
 
 
-def _since(known: KnownIssues, context: BotContext) -> datetime:
+def _since(known: KnownIssues, now: datetime) -> datetime:
     """Return the time from which comments count: the first request, or else INITIAL_LOOKBACK."""
     known_since = (each.known_since for each in known.values() if each.known_since)
-    lookback = min(known_since, default=context.clock.now()) - INITIAL_LOOKBACK
+    lookback = min(known_since, default=now) - INITIAL_LOOKBACK
     requests = (each.request.at for each in known.values())
     return min((at for at in requests if at), default=lookback)
 
@@ -93,7 +93,7 @@ def _issue_of(
     return next(of_pull_request, own_issue)
 
 
-def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None:
+def _record(ref: IssueRef, command: CommentCommand, context: WriteContext) -> None:
     if command.act in context.ledger.status(ref).handled:
         return
     received = CommandReceived(
@@ -108,7 +108,7 @@ def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None
     context.writer.react(ref.repository, command.comment, SEEN_REACTION)
 
 
-def execute_commands(ref: IssueRef, context: BotContext) -> None:
+def execute_commands(ref: IssueRef, context: WriteContext) -> None:
     """Execute the pending commands, oldest first, unless an attempt is not concluded yet."""
     for act in [each.act for each in context.ledger.status(ref).pending]:
         status = context.ledger.status(ref)
@@ -118,7 +118,7 @@ def execute_commands(ref: IssueRef, context: BotContext) -> None:
         _respond(ref, order, _decide(order, status, context), context)
 
 
-def answer_during_attempt(ref: IssueRef, context: BotContext) -> None:
+def answer_during_attempt(ref: IssueRef, context: WriteContext) -> None:
     """Answer queries under the lease while an attempt runs; other commands wait for its end.
 
     An attempt that is being stopped gets no answer now; its open commands are answered afterwards.
@@ -134,7 +134,7 @@ def answer_during_attempt(ref: IssueRef, context: BotContext) -> None:
 
 
 def _respond(
-    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: BotContext
+    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: WriteContext
 ) -> None:
     _carry_out(ref, order, decision, context)
     if order.comment is not None:
@@ -145,7 +145,7 @@ def _respond(
     context.ledger.append(ref, responded)
 
 
-def _decide(order: PendingCommand, status: IssueStatus, context: BotContext) -> CommandDecision:
+def _decide(order: PendingCommand, status: IssueStatus, context: WriteContext) -> CommandDecision:
     try:
         issue = context.tracker.read(status.issue)
     except GoneError as error:
@@ -166,7 +166,7 @@ def _decide(order: PendingCommand, status: IssueStatus, context: BotContext) -> 
 
 
 def _carry_out(
-    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: BotContext
+    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: WriteContext
 ) -> None:
     match decision.action:
         case CommandAction.OPEN_EPOCH:
@@ -175,7 +175,7 @@ def _carry_out(
         case CommandAction.STAND_DOWN:
             stand_down(ref, StandDown(reason=decision.answer), context)
         case CommandAction.RESOLVE:
-            context.ledger.append(ref, _resolved(ref, decision.answer, context))
+            context.ledger.append(ref, _resolved(ref, decision.answer, context.ledger))
             sync_labels_and_status(ref, context)
         case CommandAction.SHOW:
             if context.ledger.status(ref).epoch:
@@ -188,7 +188,7 @@ def _carry_out(
             assert_never(decision.action)
 
 
-def _reply(ref: IssueRef, order: PendingCommand, text: str, context: BotContext) -> None:
+def _reply(ref: IssueRef, order: PendingCommand, text: str, context: WriteContext) -> None:
     """Answer in a comment; if GitHub denies that, the reaction is the only answer."""
     case = load_context(context.tracker.read(ref), context)
     try:
@@ -210,8 +210,8 @@ def _act(order: PendingCommand) -> AuthorisingAct:
     )
 
 
-def _resolved(ref: IssueRef, text: str, context: BotContext) -> Resolved:
-    history = context.ledger.history(ref)
+def _resolved(ref: IssueRef, text: str, ledger: LedgerReader) -> Resolved:
+    history = ledger.history(ref)
     return Resolved(
         resolution=text,
         total_attempts=len(history),

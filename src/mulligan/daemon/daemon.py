@@ -21,7 +21,7 @@ from mulligan.daemon.worker import PoolDispatcher, Worker
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
-from mulligan.implement.ports import BotContext, Clock
+from mulligan.implement.ports import BotContext, Clock, LedgerReader
 
 PeriodicJob = Callable[[], None]
 
@@ -254,7 +254,7 @@ class Daemon:
         """Visit one issue until it rests, and log what failed outside the agent."""
         with self._runtimes.current() as runtime:
             done = runtime.worker.visit(ref)
-            undone = bool(done.problem) and _is_undone(ref, runtime.context)
+            undone = bool(done.problem) and _is_undone(ref, runtime.context.ledger)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
         self.pulse.visited(undone=undone)
@@ -264,10 +264,10 @@ class Daemon:
         self._runtimes.close()
 
 
-def _is_undone(ref: IssueRef, context: BotContext) -> bool:
+def _is_undone(ref: IssueRef, ledger: LedgerReader) -> bool:
     """Tell whether a recorded decision was not carried out completely."""
     with suppress(MulliganError):
-        return context.ledger.status(ref).phase is Phase.DECIDED
+        return ledger.status(ref).phase is Phase.DECIDED
     return False
 
 

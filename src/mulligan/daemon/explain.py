@@ -13,7 +13,7 @@ from mulligan.domain.issue import IssueRef, OperatorAct
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, ReadContext, StartContext
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.write_prompt import deliver_prompt
@@ -37,12 +37,12 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
         asked_at=facts.status.asked_at,
         at_work=at_work,
         unreachable=_unreachable(facts, context),
-        overlooked=ignored_dependencies(facts.issue, context),
+        overlooked=ignored_dependencies(facts.issue, context.tracker),
     )
     return word(facts, around)
 
 
-def _unreachable(facts: Facts, context: BotContext) -> str:
+def _unreachable(facts: Facts, context: StartContext) -> str:
     """Return what keeps an eligible issue waiting: a full disk or its base branch, else ""."""
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
@@ -55,7 +55,7 @@ def _unreachable(facts: Facts, context: BotContext) -> str:
     return ""
 
 
-def _why_unread(status: IssueStatus, context: BotContext) -> str:
+def _why_unread(status: IssueStatus, context: ReadContext) -> str:
     """Say whether the issue or its repository is gone, or GitHub is unavailable."""
     labels = context.policies.in_force(status.issue.repository).labels
     try:
@@ -86,7 +86,8 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
         message = f"Mulligan would not start an agent for {ref}. {NO_TEXT.reason}"
         raise UsageError(message)
     case = _as_requested(load_context(facts.issue, context), facts)
-    return deliver_prompt(case, context.policies.in_force(ref.repository), context)
+    policy = context.policies.in_force(ref.repository)
+    return deliver_prompt(case, policy, context.artifacts, context.redactor)
 
 
 def _as_requested(case: IssueContext, facts: Facts) -> IssueContext:

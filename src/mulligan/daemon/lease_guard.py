@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
-from mulligan.implement.ports import BotContext, GitWriter, Guard
+from mulligan.implement.ports import BotContext, GitWriter, Guard, Leases
 from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation
 
 HEARTBEAT = timedelta(seconds=15)
@@ -40,7 +40,7 @@ def under_lease(
     )
     token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
-    renewal = (lease, context, stop, ended, heartbeat)
+    renewal = (lease, context.leases, stop, ended, heartbeat)
     renewer = threading.Thread(target=_renew, args=renewal, name="heart")
     renewer.start()
     try:
@@ -54,14 +54,14 @@ def under_lease(
 
 def _renew(
     lease: Lease,
-    context: BotContext,
+    leases: Leases,
     stop: Cancellation,
     ended: threading.Event,
     interval: timedelta,
 ) -> None:
     while not ended.wait(interval.total_seconds()):
         try:
-            if not context.leases.renew(lease):
+            if not leases.renew(lease):
                 stop.cancel(lease_lost(lease))
                 return
         except MulliganError:

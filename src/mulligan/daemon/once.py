@@ -10,7 +10,7 @@ from mulligan.daemon.poll import poll
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.issue import IssueRef
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, Policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def run_once(
     worker, visits = Worker(context, extent.attempts), list[Visit]()
     recovered = recover(context, worker, repositories)
     found, failed = poll(repositories, context, worker)
-    failed = {**_invalid(repositories, context), **failed}
+    failed = {**_invalid(repositories, context.policies), **failed}
     due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
 
     def work(ref: IssueRef) -> None:
@@ -49,7 +49,7 @@ def run_once(
 
     def watch() -> None:
         for repository in {ref.repository for ref in worker.running}:
-            record_commands(repository, known_of(repository, context), context)
+            record_commands(repository, known_of(repository, context.ledger), context)
         worker.watch()
         for ref in worker.running:
             worker.answer_queries(ref)
@@ -77,7 +77,7 @@ def problem_line(ref: IssueRef, problem: str) -> str:
     return problem if problem.startswith(f"{ref} ") else f"{ref}: {problem}"
 
 
-def _invalid(repositories: Sequence[str], context: BotContext) -> dict[str, str]:
+def _invalid(repositories: Sequence[str], policies: Policies) -> dict[str, str]:
     """Return the repositories whose invalid policy blocks all their issues (CONFIG-3)."""
-    faults = {name: context.policies.fault(name) for name in repositories}
+    faults = {name: policies.fault(name) for name in repositories}
     return {name: f"Its policy is invalid: {wrong}" for name, wrong in faults.items() if wrong}

@@ -15,7 +15,7 @@ from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, is_queued
 from mulligan.domain.errors import GoneError, MisconfiguredError, MulliganError, ShutdownError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, LedgerReader, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import stopping
 
 REQUESTS_PER_MINUTE = 600
@@ -50,7 +50,9 @@ class FetchCache:
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
 
-    def fetch_if_older(self, repository: str, context: BotContext, oldest: timedelta) -> str | None:
+    def fetch_if_older(
+        self, repository: str, context: ReadContext, oldest: timedelta
+    ) -> str | None:
         """Fetch the base branch and its policy, unless the last fetch is newer than `oldest`.
 
         Return what is wrong with a missing base branch. It does not stop the poll: each attempt
@@ -81,7 +83,7 @@ def poll(
     """
     freshness = freshness or FetchCache()
     found, failed = list[IssueRef](), dict[str, str]()
-    known = _known(context)
+    known = _known(context.ledger)
     for repository in repositories:
         if stopping():
             break
@@ -105,10 +107,10 @@ def poll(
     return found, failed
 
 
-def _known(context: BotContext) -> defaultdict[str, KnownIssues]:
+def _known(ledger: LedgerReader) -> defaultdict[str, KnownIssues]:
     """Read the ledger once for all repositories."""
     known = defaultdict[str, KnownIssues](dict)
-    for status in context.ledger.statuses():
+    for status in ledger.statuses():
         known[status.issue.repository][status.issue] = status
     return known
 
@@ -134,15 +136,14 @@ def _poll_repository(
     requested = (
         ref for ref, status in known.items() if status.request.by_command and is_queued(status)
     )
-    due = [
-        ref for ref in dict.fromkeys([*labelled, *requested]) if _is_due(known.get(ref), context)
-    ]
+    now = context.clock.now()
+    due = [ref for ref in dict.fromkeys([*labelled, *requested]) if _is_due(known.get(ref), now)]
     due += [ref for ref in _with_feedback(known, context) if ref not in due]
     return due, {str(done.issue): done.problem for done in followed if done.problem}
 
 
 def _read_commands(
-    repository: str, known: KnownIssues, context: BotContext, worker: Worker
+    repository: str, known: KnownIssues, context: WriteContext, worker: Worker
 ) -> list[IssueRef]:
     """Record new commands, stop the attempts that they end, and return their issues."""
     recorded = record_commands(repository, known, context)
@@ -153,7 +154,7 @@ def _read_commands(
 
 
 def _labelled(
-    repository: str, known: KnownIssues, context: BotContext, worker: Worker
+    repository: str, known: KnownIssues, context: ReadContext, worker: Worker
 ) -> Sequence[IssueRef]:
     """List the labelled issues; if the repository is gone, stand down from all queued ones."""
     labels = context.policies.in_force(repository).labels
@@ -165,7 +166,7 @@ def _labelled(
 
 
 def _execute_all(
-    refs: Sequence[IssueRef], known: KnownIssues, context: BotContext, worker: Worker
+    refs: Sequence[IssueRef], known: KnownIssues, context: ReadContext, worker: Worker
 ) -> None:
     """Answer queries, and execute the pending commands of each issue under its lease."""
     for ref in refs:
@@ -176,25 +177,25 @@ def _execute_all(
         known[ref] = context.ledger.status(ref)
 
 
-def _execute_commands(ref: IssueRef, context: BotContext) -> Visit:
+def _execute_commands(ref: IssueRef, context: WriteContext) -> Visit:
     execute_commands(ref, context)
     return Visit(ref)
 
 
-def _with_feedback(known: KnownIssues, context: BotContext) -> list[IssueRef]:
+def _with_feedback(known: KnownIssues, context: ReadContext) -> list[IssueRef]:
     """List the issues whose pull request needs another attempt, whatever their labels."""
     pending = sorted(ref for ref, status in known.items() if status.feedback)
-    now = map(context.ledger.status, pending)
-    return [each.issue for each in now if _has_feedback(each) and _is_due(each, context)]
+    fresh, now = map(context.ledger.status, pending), context.clock.now()
+    return [each.issue for each in fresh if _has_feedback(each) and _is_due(each, now)]
 
 
 def _has_feedback(status: IssueStatus) -> bool:
     return status.feedback is not None and status.stage is Stage.READY
 
 
-def _is_due(status: IssueStatus | None, context: BotContext) -> bool:
+def _is_due(status: IssueStatus | None, now: datetime) -> bool:
     """Tell whether an issue is idle and its wait is over; an unknown issue is due."""
     if status is None:
         return True
-    due = status.due is None or status.due <= context.clock.now()
+    due = status.due is None or status.due <= now
     return due and status.phase is Phase.IDLE

@@ -46,7 +46,7 @@ from mulligan.implement.decide import (
 from mulligan.implement.effects import record_effect, sync_labels_and_status
 from mulligan.implement.issue_snapshot import objection
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, PublishContext, PullRequests, ReadContext, Verifier
 
 TIMESTAMP_TOLERANCE = timedelta(seconds=5)
 """GitHub's times are whole seconds: a pull request updated more recently is read again."""
@@ -72,7 +72,7 @@ class PullRequestCache:
 def follow_pull_requests(
     repository: str,
     known: Iterable[IssueStatus],
-    context: BotContext,
+    context: ReadContext,
     worker: Worker,
     cache: PullRequestCache,
 ) -> list[Visit]:
@@ -95,7 +95,7 @@ def follow_pull_requests(
 def _follow_one(
     status: IssueStatus,
     pull: OpenPull | None,
-    context: BotContext,
+    context: ReadContext,
     worker: Worker,
     cache: PullRequestCache,
 ) -> Visit | None:
@@ -125,11 +125,11 @@ def _read_reviews(
     new = new_reviews(context.tracker.pulls.reviews(ref, pull.number), status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
-        record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context)
+        record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context.ledger)
         return Visit(ref)
     if status.reviews_settle_at and not new:
         # The review was dismissed meanwhile.
-        record_effect(ref, ReviewsSettling(), context)
+        record_effect(ref, ReviewsSettling(), context.ledger)
     if new:
         event = decide_on_reviews(new, status, attempts_left(status, context), settings)
         context.ledger.append(ref, event)
@@ -142,7 +142,7 @@ def _read_reviews(
 
 
 def _find_conflicts(
-    ref: IssueRef, pull: OpenPull, context: BotContext, worker: Worker, cache: PullRequestCache
+    ref: IssueRef, pull: OpenPull, context: ReadContext, worker: Worker, cache: PullRequestCache
 ) -> Visit | None:
     """Check whether the pull request still merges, once for each base and head (PR-4)."""
     base = context.worktrees.base_sha(ref.repository)
@@ -155,7 +155,7 @@ def _find_conflicts(
     return done
 
 
-def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit:
+def _rebuild(ref: IssueRef, pair: tuple[str, str], context: PublishContext) -> Visit:
     """Record a conflict for the next attempt, if any is left and all commits are ours (PR-4)."""
     status, (base, head) = context.ledger.status(ref), pair
     history, known = context.ledger.history(ref), Conflict(base, head) in status.handled
@@ -172,7 +172,7 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit
     return Visit(ref)
 
 
-def _end(ref: IssueRef, context: BotContext) -> Visit:
+def _end(ref: IssueRef, context: PublishContext) -> Visit:
     """Resolve an issue whose pull request was merged or closed; safe to repeat (PR-5)."""
     status = context.ledger.status(ref)
     if not status.pull.number or status.phase is not Phase.IDLE:
@@ -192,7 +192,9 @@ def _end(ref: IssueRef, context: BotContext) -> Visit:
     return Visit(ref)
 
 
-def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: BotContext) -> None:
+def _clean_up(
+    ref: IssueRef, ended: PullState, own: Collection[str], context: PublishContext
+) -> None:
     """Close the issue if GitHub does not; delete branch and worktree; log failures."""
     try:
         if ended.is_merged and not ended.into_default:
@@ -208,7 +210,7 @@ def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: Bo
 
 
 def update_branch(
-    status: IssueStatus, pull: OpenPull, context: BotContext, worker: Worker
+    status: IssueStatus, pull: OpenPull, context: ReadContext, worker: Worker
 ) -> Visit | None:
     """Merge the base branch if the policy allows it and GitHub reports the branch as `behind`.
 
@@ -228,7 +230,7 @@ def update_branch(
     return worker.run_leased(ref, partial(_update, ref, pull.head_sha, base)) if needed else None
 
 
-def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: BotContext) -> bool:
+def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: ReadContext) -> bool:
     ref, head = status.issue, pull.head_sha
     effects = status.effects
     if head != effects.pushed or MergeRefused(base, head) in effects.all(MergeRefused):
@@ -237,7 +239,7 @@ def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: B
     return behind and context.tracker.pulls.state(ref, pull.number).is_behind
 
 
-def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
+def _update(ref: IssueRef, head: str, base: str, context: PublishContext) -> Visit:
     """Merge and push. Record the commit as Mulligan's own before the push makes it visible."""
     status = context.ledger.status(ref)
     if status.stage is not Stage.REVIEW or status.phase is not Phase.IDLE:
@@ -246,7 +248,7 @@ def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
     merged = context.worktrees.merge(ref, base, head, commit)
     if merged is None:
         return Visit(ref)
-    record_effect(ref, BaseMerged(base, head, merged), context)
+    record_effect(ref, BaseMerged(base, head, merged), context.ledger)
     try:
         refusal = _push_refusal(ref, base, context)
         if not refusal:
@@ -256,12 +258,12 @@ def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
         refusal = str(error)
     if refusal:
         log.warning("not_updated", issue=str(ref), reason=refusal)
-        record_effect(ref, MergeRefused(base, head), context)
+        record_effect(ref, MergeRefused(base, head), context.ledger)
         return Visit(ref)
     return _finish(ref, merged, context)
 
 
-def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
+def _push_refusal(ref: IssueRef, base: str, context: ReadContext) -> str:
     """Check again, right before a push; return why it is refused, or "".
 
     The merged base and the start of the pull request must still be on the base branch, and the
@@ -276,7 +278,7 @@ def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
     return f"{wrong.reason}." if wrong and not wrong.by_edit else ""
 
 
-def _finish(ref: IssueRef, merged: str, context: BotContext) -> Visit:
+def _finish(ref: IssueRef, merged: str, context: PublishContext) -> Visit:
     """Record a pushed merge, and update the status comment."""
     status = context.ledger.status(ref)
     found = status.unrecorded_merge(merged)
@@ -290,7 +292,7 @@ def _finish(ref: IssueRef, merged: str, context: BotContext) -> Visit:
 def watch_ci(
     status: IssueStatus,
     pull: OpenPull,
-    context: BotContext,
+    context: ReadContext,
     worker: Worker,
     seen: dict[IssueRef, SeenChecks],
 ) -> Visit | None:
@@ -314,7 +316,7 @@ def watch_ci(
     return done
 
 
-def attempts_left(status: IssueStatus, context: BotContext) -> AttemptsLeft:
+def attempts_left(status: IssueStatus, context: ReadContext) -> AttemptsLeft:
     """Count the spent and allowed attempts of the epoch."""
     history, repository = context.ledger.history(status.issue), status.issue.repository
     policy = RetryPolicy.of(context.policies.in_force(repository), context.limits)
@@ -342,8 +344,9 @@ def _record_checks(
 ) -> None:
     ref = status.issue
     shown = failed[:MAX_CHECKS]
+    pulls, verifier = context.tracker.pulls, context.verifier
     reports = [
-        FailedCheck(name=name, digest=_digest(ref, run, context) if at < MAX_LOGS else "")
+        FailedCheck(name=name, digest=_digest(ref, run, pulls, verifier) if at < MAX_LOGS else "")
         for at, (name, run) in enumerate(zip(unique_names(shown), shown, strict=True))
     ]
     settings = context.policies.in_force(ref.repository).watch_ci
@@ -354,6 +357,6 @@ def _record_checks(
         resume(ref, context)
 
 
-def _digest(ref: IssueRef, run: CheckRun, context: BotContext) -> str:
-    output = context.tracker.pulls.log(ref, run)
-    return context.verifier.condense(output) if output.strip() else ""
+def _digest(ref: IssueRef, run: CheckRun, pulls: PullRequests, verifier: Verifier) -> str:
+    output = pulls.log(ref, run)
+    return verifier.condense(output) if output.strip() else ""

@@ -14,7 +14,7 @@ from mulligan.domain.outcome import Escalate
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.effects import sync_labels_and_status, write_deferred_status
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
 
 Wait = Callable[[float], None]
@@ -30,7 +30,9 @@ class Recovered:
     escalated: bool = False
 
 
-def recover(context: BotContext, worker: Worker, among: Collection[str] | None = None) -> Recovered:
+def recover(
+    context: ReadContext, worker: Worker, among: Collection[str] | None = None
+) -> Recovered:
     """Resume every unfinished issue without a lease holder, whatever its phase (RECOVERY-1).
 
     `among` limits this to some repositories; default: all in the ledger.
@@ -63,7 +65,7 @@ def _recover(ref: IssueRef, context: BotContext) -> Visit:
 
 
 def write_deferred_comments(
-    context: BotContext, worker: Worker, among: Collection[str], wait: Wait = sleep_until_cancelled
+    context: ReadContext, worker: Worker, among: Collection[str], wait: Wait = sleep_until_cancelled
 ) -> None:
     """Write the delayed status comments, for a run that no other pass follows (STATUS-1)."""
     with suppress(ShutdownError):
@@ -72,7 +74,7 @@ def write_deferred_comments(
             _write_deferred(context, worker, among)
 
 
-def _write_deferred(context: BotContext, worker: Worker, among: Collection[str]) -> bool:
+def _write_deferred(context: ReadContext, worker: Worker, among: Collection[str]) -> bool:
     """Write the delayed comments; tell whether any may not be written yet."""
     known = context.ledger.statuses()
     delayed = [

@@ -27,7 +27,7 @@ from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.effects import stand_down, write_deferred_status
 from mulligan.implement.issue_snapshot import withdrawal
 from mulligan.implement.phase import implement
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import Cancellation, stopping
 
 VisitIssue = Callable[[IssueRef], None]
@@ -267,7 +267,7 @@ class Worker:
         return Visit(ref, attempts)
 
 
-def _write_deferred_status(ref: IssueRef, context: BotContext) -> None:
+def _write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
     """Write the status comment that was delayed when the attempt began."""
     status, now = context.ledger.status(ref), context.clock.now()
     is_due = status.started_at and status.started_at + STATUS_EDIT_INTERVAL <= now
@@ -275,7 +275,7 @@ def _write_deferred_status(ref: IssueRef, context: BotContext) -> None:
         write_deferred_status(ref, context)
 
 
-def stand_down_if_withdrawn(ref: IssueRef, context: BotContext) -> None:
+def stand_down_if_withdrawn(ref: IssueRef, context: WriteContext) -> None:
     """Stand down from a queued issue whose request was withdrawn (LABEL-5, LABEL-7)."""
     if is_queued(context.ledger.status(ref)) and (reason := withdrawal(ref, context)):
         stand_down(ref, StandDown(reason=reason), context)
@@ -289,7 +289,7 @@ def is_queued(status: IssueStatus) -> bool:
     return waits and (blocked or requested or status.feedback is not None)
 
 
-def _visit_result(ref: IssueRef, attempts: int, context: BotContext, *, escalated: bool) -> Visit:
+def _visit_result(ref: IssueRef, attempts: int, context: ReadContext, *, escalated: bool) -> Visit:
     status = context.ledger.status(ref)
     waits = status.due is not None and status.due > context.clock.now()
     return Visit(ref, attempts, problem=status.reason if waits else None, escalated=escalated)

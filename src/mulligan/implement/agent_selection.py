@@ -1,32 +1,33 @@
 """Choose the agent of an attempt: by label, by repository, and by what was tried (AGENT-5)."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from mulligan.config.policy import Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue_context import IssueContext
 from mulligan.implement.decide import KeyRefused
-from mulligan.implement.ports import AgentRegistry, BotContext
+from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext
 
 
-def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> BotContext:
-    """Give the context with the agent of this attempt.
+def select_agent(
+    case: IssueContext, policy: Policy, default: CodingAgent, registry: AgentRegistry
+) -> CodingAgent:
+    """Choose the agent of this attempt; `default` is the one without a name.
 
     Raises MisconfiguredError if the repository chooses an agent that mulligan.yml does not name.
     """
-    name = agent_of(case, policy, context.agents)
+    name = agent_of(case, policy, registry)
     if not name:
-        return context
-    agent = context.agents.named.get(name)
+        return default
+    agent = registry.named.get(name)
     if agent is None:
-        known = ", ".join(context.agents.named) or "no other agent"
+        known = ", ".join(registry.named) or "no other agent"
         message = (
             f"The repository's policy chooses the agent {name!r}, and mulligan.yml knows {known};"
             " name it under `agents` there, or fix the policy."
         )
         raise MisconfiguredError(message)
-    return replace(context, agent=agent)
+    return agent
 
 
 def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str:
@@ -47,7 +48,7 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 """How long an agent with a refused key waits before one attempt tries the key again."""
 
 
-def refused_until(case: IssueContext, context: BotContext) -> KeyRefused | None:
+def refused_until(case: IssueContext, context: StartContext) -> KeyRefused | None:
     """Give until when the next attempt waits for the model's service, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agent).name

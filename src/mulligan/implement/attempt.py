@@ -73,11 +73,11 @@ def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState
         context.ledger.append(ref, reset)
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
-        context = select_agent(case, policy, context)
+        agent = select_agent(case, policy, context.agent, context.agents)
         context.verifier.set_up(
             policy.setup, tree, context.artifacts.path(ref, number, "setup.log")
         )
-        yield from _rounds(known, AttemptContext(case, policy, tree, context))
+        yield from _rounds(known, AttemptContext(case, policy, tree, agent, context))
 
 
 def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
@@ -93,7 +93,7 @@ def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
 
 def _rounds(known: AttemptState, at: AttemptContext) -> Iterator[AttemptState]:
     """Prompt, agent, commit, checks; repeat with the failures while fix rounds are left."""
-    task = first_task = write_first_prompt(at.case, at.policy, at.worktree, at.context)
+    task = first_task = write_first_prompt(at)
     while True:
         try:
             known = _run_agent(known, task, at)
@@ -112,16 +112,16 @@ def _rounds(known: AttemptState, at: AttemptContext) -> Iterator[AttemptState]:
 
 
 def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptState:
-    ref, context = at.case.issue.ref, at.context
-    budget_meter = open_budget_meter(at.case, known, context)
+    ref, agent, context = at.case.issue.ref, at.agent, at.context
+    budget_meter = open_budget_meter(at.case, known, agent, context)
     if fault := budget_meter.exhausted(known):
         return replace(known, fault=fault)
     if found := check_request(ref, context):
         ask_after_edit(ref, found, context)
         raise WithdrawnError(found.reason)
-    probe = context.usage.key_refused_at(context.agent.name) is not None
-    context.ledger.append(ref, AgentStarted(agent=context.agent.name))
-    run = context.agent.run(replace(task, meter=budget_meter.meter)).ended_at(context.clock.now())
+    probe = context.usage.key_refused_at(agent.name) is not None
+    context.ledger.append(ref, AgentStarted(agent=agent.name))
+    run = agent.run(replace(task, meter=budget_meter.meter)).ended_at(context.clock.now())
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,

@@ -68,7 +68,7 @@ from mulligan.implement.decide import (
     is_foreign,
 )
 from mulligan.implement.issue_snapshot import (
-    VERIFIED_BUNDLE,
+    bundle_of,
     check_publication,
     check_shown_work,
     find_commit,
@@ -79,23 +79,23 @@ from mulligan.implement.issue_snapshot import (
     settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, Ledger, PublishContext, WriteContext
 from mulligan.implement.prompt.feedback import review_answer, thread_answer, unchanged_answer
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 
 log = structlog.get_logger()
 
 
-def record_effect(ref: IssueRef, effect: Effect, context: BotContext) -> None:
+def record_effect(ref: IssueRef, effect: Effect, ledger: Ledger) -> None:
     """Record an effect, unless the ledger has it already."""
-    if effect not in context.ledger.status(ref).effects.done:
-        context.ledger.append(ref, event_of(effect))
+    if effect not in ledger.status(ref).effects.done:
+        ledger.append(ref, event_of(effect))
 
 
 # Before an attempt.
 
 
-def record_admission(facts: Facts, admission: Admission, context: BotContext) -> None:
+def record_admission(facts: Facts, admission: Admission, context: WriteContext) -> None:
     """Record an issue's text and request; if a person must act first, show that on the issue."""
     ref, act = facts.issue.ref, facts.act
     if admission.seen:
@@ -129,7 +129,7 @@ def defer(ref: IssueRef, cause: Deferral, context: BotContext) -> None:
 # Labels and the status comment.
 
 
-def announce_attempt(case: IssueContext, context: BotContext) -> None:
+def announce_attempt(case: IssueContext, context: WriteContext) -> None:
     """Show on GitHub that an attempt runs; if GitHub is unavailable, the attempt goes on."""
     try:
         sync_labels_and_status(case.issue.ref, context)
@@ -137,7 +137,7 @@ def announce_attempt(case: IssueContext, context: BotContext) -> None:
         log.warning("not_announced", issue=str(case.issue.ref), reason=str(error))
 
 
-def sync_labels_and_status(ref: IssueRef, context: BotContext) -> None:
+def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     """Make the labels and the status comment match the ledger (LABEL-4, STATUS-1).
 
     Shows nothing if the issue is not found or its repository is archived (LABEL-7). If a newer
@@ -160,10 +160,10 @@ def sync_labels_and_status(ref: IssueRef, context: BotContext) -> None:
             if not is_theirs or case.status.effects.status_comment:
                 update_status_comment(case, context)
                 return
-    record_effect(ref, StageShown(stage), context)
+    record_effect(ref, StageShown(stage), context.ledger)
 
 
-def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) -> bool:
+def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext) -> bool:
     """Tell whether the labels belong to another installation, which settled it (RECOVERY-3)."""
     status = case.status
     if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
@@ -174,22 +174,22 @@ def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) 
     return settled_elsewhere(case.issue.ref, context) is not None
 
 
-def update_status_comment(case: IssueContext, context: BotContext) -> None:
+def update_status_comment(case: IssueContext, context: WriteContext) -> None:
     """Write the status comment; if it was edited a moment ago, defer that to the next pass."""
     ref, written = case.issue.ref, context.writer.update_status(case)
     if written:
-        record_effect(ref, StatusWritten(written), context)
-    record_effect(ref, StageShown(case.status.stage if written else None), context)
+        record_effect(ref, StatusWritten(written), context.ledger)
+    record_effect(ref, StageShown(case.status.stage if written else None), context.ledger)
 
 
-def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
+def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
     """Write the deferred status comment; leave the labels, which people may have changed since."""
     with suppress(GoneError):
         case = load_context(context.tracker.read(ref), context)
         if not context.tracker.repository(ref.repository).archived:
             update_status_comment(case, context)
             return
-    record_effect(ref, StageShown(context.ledger.status(ref).stage), context)
+    record_effect(ref, StageShown(context.ledger.status(ref).stage), context.ledger)
 
 
 # Publishing a verified commit.
@@ -198,17 +198,19 @@ PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
 
-def store_commit(ref: IssueRef, attempt: WorkerResultMeta, context: BotContext) -> str | LostWork:
+def store_commit(
+    ref: IssueRef, attempt: WorkerResultMeta, context: PublishContext
+) -> str | LostWork:
     """Store the verified commit of an attempt for every worker; give it (COMMIT-2)."""
-    head = find_commit(ref, attempt, context)
+    bundle = bundle_of(ref, attempt, context.artifacts)
+    head = find_commit(ref, attempt, bundle, context.worktrees)
     if isinstance(head, str):
-        place = context.artifacts.path(ref, attempt.number, VERIFIED_BUNDLE)
-        context.git.store_commit(ref, head, place)
-        context.artifacts.share(place)
+        context.git.store_commit(ref, head, bundle)
+        context.artifacts.share(bundle)
     return head
 
 
-def publish(ref: IssueRef, head: str, context: BotContext) -> Situation | None:
+def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
     """Push the verified commit and open the pull request; report what stands against that.
 
     No agent runs, no attempt counts.
@@ -217,7 +219,7 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Situation | None:
     last = context.ledger.history(ref)[-1]
     if context.ledger.status(ref).pull.number is not None:
         tip = context.worktrees.remote_head(ref)
-        if is_foreign(tip, _record_merge(ref, tip, context), last):
+        if is_foreign(tip, _record_merge(ref, tip, context.ledger), last):
             return ForeignPush(last)
     # 2. Read the issue, and record that its publication starts.
     try:
@@ -236,7 +238,7 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Situation | None:
     # 4. Push, and open the pull request.
     try:
         context.git.push(ref, head, expected_remote_head(case.status, last))
-        record_effect(ref, Pushed(ref.branch, head), context)
+        record_effect(ref, Pushed(ref.branch, head), context.ledger)
         opened = context.writer.open_pull_request(case, base, settings)
     except DeniedError as error:
         return _find_winner(case, context) or PublicationRefused(str(error))
@@ -255,27 +257,27 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Situation | None:
     return None
 
 
-def _record_merge(ref: IssueRef, tip: str | None, context: BotContext) -> IssueStatus:
+def _record_merge(ref: IssueRef, tip: str | None, ledger: Ledger) -> IssueStatus:
     """Record a merge of the base branch after which Mulligan was killed, if that is the tip."""
-    status = context.ledger.status(ref)
+    status = ledger.status(ref)
     found = status.unrecorded_merge(tip)
     if tip is None or found is None:
         return status
     merged = BroughtUpToDate(base_sha=found.base_sha, head_sha=tip)
-    return context.ledger.append(ref, merged)
+    return ledger.append(ref, merged)
 
 
-def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
+def _note_push(ref: IssueRef, head: str, context: WriteContext) -> None:
     """Record a push after which Mulligan was killed; else the push would count as foreign.
 
     Best effort: records nothing if the branch cannot be read.
     """
     with suppress(WorldError):
         if context.worktrees.remote_head(ref) == head:
-            record_effect(ref, Pushed(ref.branch, head), context)
+            record_effect(ref, Pushed(ref.branch, head), context.ledger)
 
 
-def _find_winner(case: IssueContext, context: BotContext) -> TakenElsewhere | None:
+def _find_winner(case: IssueContext, context: WriteContext) -> TakenElsewhere | None:
     """Find the pull request of an installation that took the branch after the last check."""
     ref = case.issue.ref
     if (
@@ -290,7 +292,7 @@ def _find_winner(case: IssueContext, context: BotContext) -> TakenElsewhere | No
     return None
 
 
-def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
+def answer_reviews(case: IssueContext, head: str, context: WriteContext) -> None:
     """Answer each review comment on a line, and each review that has none, once (PR-2)."""
     ref, status, last = case.issue.ref, case.status, case.last
     if status.feedback is None or status.pull.number is None or last is None:
@@ -300,15 +302,15 @@ def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
         path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
         text = thread_answer(ref, head, path, last)
         said = partial(writer.answer_thread, ref, number, thread, text)
-        _answer(ref, (thread, last.number), said, context)
+        _answer(ref, (thread, last.number), said, context.ledger)
     for review, author in status.feedback.reviews.items():
         where = f"{status.pull.url}#pullrequestreview-{review}"
         text = review_answer(head, where, author, last)
         said = partial(writer.answer_review, ref, number, review, text)
-        _answer(ref, (review, None), said, context)
+        _answer(ref, (review, None), said, context.ledger)
 
 
-def answer_unchanged(case: IssueContext, comment: str, context: BotContext) -> None:
+def answer_unchanged(case: IssueContext, comment: str, context: WriteContext) -> None:
     """Answer each open review on the pull request: no change was made, and why (PR-2).
 
     `comment` is the address of the escalation comment. The answer to a review as a whole is
@@ -321,20 +323,20 @@ def answer_unchanged(case: IssueContext, comment: str, context: BotContext) -> N
     text = unchanged_answer(ref, status.reason, comment)
     for thread in status.feedback.threads:
         said = partial(writer.answer_thread, ref, number, thread, text)
-        _answer(ref, (thread, made), said, context)
+        _answer(ref, (thread, made), said, context.ledger)
     for review in status.feedback.reviews:
         said = partial(writer.answer_review, ref, number, review, text)
-        _answer(ref, (review, made), said, context)
+        _answer(ref, (review, made), said, context.ledger)
 
 
 def _answer(
-    ref: IssueRef, to: tuple[int, int | None], said: Callable[[], str], context: BotContext
+    ref: IssueRef, to: tuple[int, int | None], said: Callable[[], str], ledger: Ledger
 ) -> None:
     """Write an answer, unless it was written already; log a refusal and go on."""
-    if context.ledger.status(ref).effects.has_answered(*to):
+    if ledger.status(ref).effects.has_answered(*to):
         return
     try:
-        record_effect(ref, Answered(*to, said()), context)
+        record_effect(ref, Answered(*to, said()), ledger)
     except DeniedError as error:
         log.warning("not_answered", issue=str(ref), to=to[0], reason=str(error))
 
@@ -342,27 +344,27 @@ def _answer(
 # Requests to a person.
 
 
-def ask_after_edit(ref: IssueRef, found: Withdrawn, context: BotContext) -> None:
+def ask_after_edit(ref: IssueRef, found: Withdrawn, context: WriteContext) -> None:
     """Ask for the label again if the text was changed since the request (TRUST-2)."""
     act = context.ledger.status(ref).request.act
     if act and found.text_change:
         ask_for_label(ref, act, found.text_change, context)
 
 
-def ask_for_label(ref: IssueRef, act: Act, reason: str, context: BotContext) -> None:
+def ask_for_label(ref: IssueRef, act: Act, reason: str, context: WriteContext) -> None:
     """Ask for the label again after a text change, once for each act; best effort (TRUST-2)."""
     if context.ledger.status(ref).effects.label_request(act):
         return
     try:
         case = load_context(context.tracker.read(ref), context)
         comment = context.writer.ask_for_label(case, act, reason)
-        record_effect(ref, LabelRequested(act, comment), context)
+        record_effect(ref, LabelRequested(act, comment), context.ledger)
     except WorldError as error:
         log.warning("not_asked", issue=str(ref), reason=str(error))
 
 
 def report_blocked(
-    ref: IssueRef, reason: str, context: BotContext, obstacle: Obstacle = Obstacle.ISSUE
+    ref: IssueRef, reason: str, context: WriteContext, obstacle: Obstacle = Obstacle.ISSUE
 ) -> None:
     """Show on an issue, once for each reason, why it cannot be worked on; no attempt counts."""
     status = context.ledger.status(ref)
@@ -372,13 +374,13 @@ def report_blocked(
     if status.reason != reason:
         context.ledger.append(ref, Waiting(until=None, reason=reason))
     sync_labels_and_status(ref, context)
-    record_effect(ref, notice, context)
+    record_effect(ref, notice, context.ledger)
 
 
 # Waits and the end.
 
 
-def retry(ref: IssueRef, decision: Retry, context: BotContext) -> None:
+def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
     """Schedule the next attempt: at once, or after its backoff step, and never before its time."""
     now, step = context.clock.now(), decision.backoff_step
     due = max(now + context.clock.backoff(step) if step else now, decision.not_before or now)
@@ -394,13 +396,13 @@ def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: BotContext)
     wait_until(ref, midnight if spent_today(ref, context) else now, decision.reason, context)
 
 
-def wait_until(ref: IssueRef, until: datetime, reason: str, context: BotContext) -> None:
+def wait_until(ref: IssueRef, until: datetime, reason: str, context: WriteContext) -> None:
     """Delay the next attempt until a time, and show the reason; no attempt counts."""
     context.ledger.append(ref, Waiting(until=until, reason=reason))
     sync_labels_and_status(ref, context)
 
 
-def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
+def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> None:
     """End the work on a withdrawn issue, and remove Mulligan's labels.
 
     If another installation has settled the request, its labels stay.
@@ -414,7 +416,7 @@ def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
 
 
 def escalate(
-    ref: IssueRef, decision: Escalate, context: BotContext
+    ref: IssueRef, decision: Escalate, context: PublishContext
 ) -> Withdrawn | TakenElsewhere | None:
     """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1)."""
     if why := withdrawal(ref, context):
@@ -436,7 +438,7 @@ def escalate(
     return None
 
 
-def draft_work(ref: IssueRef, work: ShownWork, context: BotContext) -> str:
+def draft_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> str:
     """Show unverified work as a draft pull request; report why that is refused, "" if it is not.
 
     Only Mulligan's own open draft is updated, and only if nobody else pushed to it: unverified work
@@ -456,10 +458,10 @@ def draft_work(ref: IssueRef, work: ShownWork, context: BotContext) -> str:
     return ""
 
 
-def _open_draft(case: IssueContext, work: ShownWork, context: BotContext) -> None:
+def _open_draft(case: IssueContext, work: ShownWork, context: PublishContext) -> None:
     ref, number = case.issue.ref, work.attempt.number
     context.git.push(ref, work.head_sha, expected_remote_head(case.status, work.attempt))
-    record_effect(ref, Pushed(ref.branch, work.head_sha), context)
+    record_effect(ref, Pushed(ref.branch, work.head_sha), context.ledger)
     opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
@@ -471,7 +473,7 @@ def _open_draft(case: IssueContext, work: ShownWork, context: BotContext) -> Non
         context.ledger.append(ref, drafted)
 
 
-def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
+def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
     """Delete the pushed branch if it has no pull request; best effort."""
     status = context.ledger.status(ref)
     pushed = status.effects.pushed
@@ -483,13 +485,13 @@ def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
         log.warning("branch_left", issue=str(ref), reason=str(error))
 
 
-def push_work(ref: IssueRef, work: ShownWork, context: BotContext) -> None:
+def push_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> None:
     """Push an attempt's change to a ref of its own, for people to inspect; best effort."""
     try:
         why = check_shown_work(ref, work.attempt, context)
         if not why:
             pushed = context.git.push_attempt(ref, work.head_sha, work.attempt.number)
-            record_effect(ref, WorkPushed(work.attempt.number, pushed), context)
+            record_effect(ref, WorkPushed(work.attempt.number, pushed), context.ledger)
             return
     except WorldError as error:
         why = str(error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from mulligan.domain.eligibility import (
     TEMPORARY_RULES,
@@ -39,7 +40,14 @@ from mulligan.implement.decide import (
     count_spent,
     is_foreign,
 )
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import (
+    Artifacts,
+    LedgerReader,
+    ReadContext,
+    StartContext,
+    Tracker,
+    Worktrees,
+)
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
 from mulligan.text.visible import visible_text
@@ -47,7 +55,7 @@ from mulligan.text.visible import visible_text
 # What the rules of domain/eligibility.py look at.
 
 
-def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Facts:
+def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | None = None) -> Facts:
     """Read the facts that decide whether an issue may be worked on (domain/eligibility.py).
 
     `act` is an operator's command; without one, the request is read from GitHub. The text is read
@@ -72,7 +80,7 @@ def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None
     )
 
 
-def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct | None:
+def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct | None:
     """Find the request: the label, or the command that opened the epoch if that is newer."""
     status = context.ledger.status(ref)
     labelled = context.tracker.authorising_act(ref, ready)
@@ -83,18 +91,18 @@ def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct |
     return context.tracker.reauthorise(ref, status)
 
 
-def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
+def _was_labelled(ref: IssueRef, context: ReadContext) -> bool:
     return context.ledger.status(ref).request.by_label
 
 
-def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
+def _left_to_installation(ref: IssueRef, context: ReadContext) -> str:
     """Name the open pull request of the installation that the issue was left to, if any."""
     if not context.ledger.status(ref).elsewhere:
         return ""
     return pull_request_elsewhere(ref, context) or ""
 
 
-def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
+def newer_request(ref: IssueRef, context: ReadContext) -> AuthorisingAct | None:
     """Find a trusted request that is newer than the one that was ended, if any (LABEL-6)."""
     try:
         facts = collect_facts(ref, context)
@@ -108,7 +116,7 @@ def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
 # What the start of an attempt depends on.
 
 
-def read_start(facts: Facts, context: BotContext, *, has_kept_commit: bool) -> StartFacts:
+def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) -> StartFacts:
     """Read disk, budget and key for an attempt at an admitted issue."""
     ref = facts.issue.ref
     short, spent = context.disk_shortage(), spent_today(ref, context)
@@ -123,38 +131,42 @@ def read_start(facts: Facts, context: BotContext, *, has_kept_commit: bool) -> S
     )
 
 
-VERIFIED_BUNDLE = "verified.bundle"
+def bundle_of(ref: IssueRef, attempt: WorkerResultMeta, artifacts: Artifacts) -> Path:
+    """Give the file that stores the verified commit of an attempt."""
+    return artifacts.path(ref, attempt.number, "verified.bundle")
 
 
-def find_commit(ref: IssueRef, attempt: WorkerResultMeta, context: BotContext) -> str | LostWork:
+def find_commit(
+    ref: IssueRef, attempt: WorkerResultMeta, bundle: Path, worktrees: Worktrees
+) -> str | LostWork:
     """Find the verified commit of an attempt, here or in its bundle; say how it was lost."""
-    place = context.artifacts.path(ref, attempt.number, VERIFIED_BUNDLE)
     head = attempt.head_sha if attempt.outcome is Outcome.SUCCEEDED else None
-    if head and context.worktrees.ensure_commit(ref, head, place):
+    if head and worktrees.ensure_commit(ref, head, bundle):
         return head
     # A bundle needs the commit it is based on, which a force-push may have removed elsewhere.
-    is_based = base_has_start(ref, attempt, context)
+    is_based = base_has_start(ref, attempt, worktrees)
     return CommitLost(attempt) if is_based else BaseDropped(attempt)
 
 
-def find_kept_commit(ref: IssueRef, context: BotContext) -> str | LostWork | None:
+def find_kept_commit(ref: IssueRef, context: StartContext) -> str | LostWork | None:
     """Find the verified commit that an earlier attempt kept, if one did."""
     if not context.ledger.status(ref).is_kept:
         return None
-    return find_commit(ref, context.ledger.history(ref)[-1], context)
+    last = context.ledger.history(ref)[-1]
+    return find_commit(ref, last, bundle_of(ref, last, context.artifacts), context.worktrees)
 
 
 # What the steps and their texts need.
 
 
-def load_context(issue: Issue, context: BotContext) -> IssueContext:
+def load_context(issue: Issue, context: ReadContext) -> IssueContext:
     """Combine the issue with its status, its attempts and the limits of its policy."""
     policy = context.policies.in_force(issue.ref.repository)
     status = context.ledger.status(issue.ref)
     history = context.ledger.history(issue.ref)
     epoch = [meta for meta in history if meta.epoch == status.epoch]
     return IssueContext(
-        issue=_without_own_comments(issue, status, context),
+        issue=_without_own_comments(issue, status, context.ledger),
         status=status,
         history=history,
         max_attempts=policy.max_issue_attempts,
@@ -167,14 +179,14 @@ def load_context(issue: Issue, context: BotContext) -> IssueContext:
     )
 
 
-def _without_own_comments(issue: Issue, status: IssueStatus, context: BotContext) -> Issue:
+def _without_own_comments(issue: Issue, status: IssueStatus, ledger: LedgerReader) -> Issue:
     """Drop Mulligan's own comments, by the ids in the ledger (TRUST-3).
 
     Also drop the comment with the epoch's guidance, which has its own section in the prompt.
     """
     if not issue.comments:
         return issue
-    own = {*_own_comments(issue.ref, context), *_guidance_comment(status)}
+    own = {*_own_comments(issue.ref, ledger), *_guidance_comment(status)}
     kept = tuple(said for said in issue.comments if str(said.id) not in own)
     return replace(issue, comments=kept)
 
@@ -184,8 +196,8 @@ def _guidance_comment(status: IssueStatus) -> tuple[str, ...]:
     return (str(act.comment),) if isinstance(act, CommentAct) and status.request.guidance else ()
 
 
-def _own_comments(ref: IssueRef, context: BotContext) -> Iterator[str]:
-    for recorded in context.ledger.events(ref):
+def _own_comments(ref: IssueRef, ledger: LedgerReader) -> Iterator[str]:
+    for recorded in ledger.events(ref):
         match recorded.event:
             case EffectDone(remote_id=remote_id):
                 yield remote_id
@@ -198,13 +210,13 @@ def _own_comments(ref: IssueRef, context: BotContext) -> Iterator[str]:
 # Dependencies on other issues.
 
 
-def _waits_for(issue: Issue, context: BotContext) -> str:
+def _waits_for(issue: Issue, context: ReadContext) -> str:
     """Say which open issue or pull request this issue must wait for; empty for none."""
     opened = dict[IssueRef, Issue | None]()
 
     def named(ref: IssueRef) -> tuple[IssueRef, ...]:
         if ref not in opened:
-            opened[ref] = _read_open(ref, context)
+            opened[ref] = _read_open(ref, context.tracker)
         found = opened[ref]
         return _named_in(found) if found else ()
 
@@ -219,35 +231,39 @@ def _waits_for(issue: Issue, context: BotContext) -> str:
         opened[ref] = other if other.is_open else None
         if other.is_open:
             way = find_cycle(issue.ref, named)
-            return cycle_reason(issue.ref, way) if way else _wait_reason(issue.ref, other, context)
+            return (
+                cycle_reason(issue.ref, way)
+                if way
+                else _wait_reason(issue.ref, other, context.ledger)
+            )
     return ""
 
 
-def _read_open(ref: IssueRef, context: BotContext) -> Issue | None:
+def _read_open(ref: IssueRef, tracker: Tracker) -> Issue | None:
     """Read a dependency; None if it is closed or must not be read."""
     try:
-        found = context.tracker.read(ref)
+        found = tracker.read(ref)
     except DeniedError:
         return None
     return found if found.is_open else None
 
 
-def _wait_reason(ref: IssueRef, other: Issue, context: BotContext) -> str:
-    status = context.ledger.status(other.ref)
+def _wait_reason(ref: IssueRef, other: Issue, ledger: LedgerReader) -> str:
+    status = ledger.status(other.ref)
     left = status.reason if status.stage is Stage.RESOLVED else ""
     return dependency_reason(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
 
 
-def ignored_dependencies(issue: Issue, context: BotContext) -> str:
+def ignored_dependencies(issue: Issue, tracker: Tracker) -> str:
     """Name the dependencies that are ignored because they do not exist; for `explain`."""
-    gone = [ref for ref in _named_in(issue) if _is_gone(ref, context)]
+    gone = [ref for ref in _named_in(issue) if _is_gone(ref, tracker)]
     itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
     return ignored_reason(issue.ref, gone, itself=itself)
 
 
-def _is_gone(ref: IssueRef, context: BotContext) -> bool:
+def _is_gone(ref: IssueRef, tracker: Tracker) -> bool:
     try:
-        context.tracker.read(ref)
+        tracker.read(ref)
     except GoneError:
         return True
     except DeniedError:
@@ -262,7 +278,7 @@ def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
 # Questions asked again right before a write.
 
 
-def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
+def withdrawal(ref: IssueRef, context: ReadContext) -> str | None:
     """Check again whether the work is still requested (LABEL-5); give the reason if not."""
     status = context.ledger.status(ref)
     if status.ending_reason:
@@ -271,12 +287,12 @@ def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
     return context.tracker.withdrawal(ref, status, labels)
 
 
-def objection(ref: IssueRef, context: BotContext) -> Objection | None:
+def objection(ref: IssueRef, context: ReadContext) -> Objection | None:
     """Check trust and text again, as before the work began (TRUST-1, TRUST-2)."""
     return context.tracker.objection(ref, context.ledger.status(ref))
 
 
-def check_request(ref: IssueRef, context: BotContext) -> Withdrawn | None:
+def check_request(ref: IssueRef, context: ReadContext) -> Withdrawn | None:
     """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2)."""
     if why := withdrawal(ref, context):
         return Withdrawn(why)
@@ -287,19 +303,19 @@ def check_request(ref: IssueRef, context: BotContext) -> Withdrawn | None:
 
 
 def check_publication(
-    ref: IssueRef, last: WorkerResultMeta, context: BotContext
+    ref: IssueRef, last: WorkerResultMeta, context: ReadContext
 ) -> Situation | None:
     """Check base, people and text right before a push; people and text last."""
     elsewhere = pull_request_elsewhere(ref, context)
     try:
-        if not base_has_start(ref, last, context):
+        if not base_has_start(ref, last, context.worktrees):
             return BaseDropped(last)
     except (DeniedError, MisconfiguredError) as error:
         return PublicationRefused(str(error))
     return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
 
 
-def is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
+def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> bool:
     """Tell whether there is a pull request that unverified work must not replace."""
     status = context.ledger.status(ref)
     if status.pull.number is None:
@@ -310,20 +326,20 @@ def is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool
     return is_foreign(context.worktrees.remote_head(ref), status, last)
 
 
-def check_shown_work(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
+def check_shown_work(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> str:
     """Check base, people and text right before unverified work is pushed; give the refusal."""
-    if not base_has_start(ref, last, context):
+    if not base_has_start(ref, last, context.worktrees):
         return base_dropped(last)
     wrong = objection(ref, context)
     return f"{wrong.reason}." if wrong else ""
 
 
-def base_has_start(ref: IssueRef, meta: WorkerResultMeta, context: BotContext) -> bool:
+def base_has_start(ref: IssueRef, meta: WorkerResultMeta, worktrees: Worktrees) -> bool:
     """Fetch, and tell whether the base branch still contains the base of an attempt's work."""
-    return context.worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
+    return worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
 
 
-def pull_request_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
+def pull_request_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
     """Name another installation's open pull request for the request, if any."""
     status = context.ledger.status(ref)
     if status.pull.number is not None:
@@ -331,7 +347,7 @@ def pull_request_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
     return context.tracker.pull_request_elsewhere(ref, status)
 
 
-def settled_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
+def settled_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
     """Say how another installation settled the request, if one did (RECOVERY-3)."""
     labels = context.policies.in_force(ref.repository).labels
     try:

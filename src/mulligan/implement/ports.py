@@ -430,16 +430,8 @@ class Verifier(Protocol):
 Listener = Callable[[IssueStatus, Event], None]
 
 
-class Ledger(Protocol):
-    """The append-only record of events. See storage/ledger.py and storage/memory.py."""
-
-    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event durably; give the issue's new status."""
-        ...
-
-    def with_lease(self, lease: Lease) -> "Ledger":
-        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
-        ...
+class LedgerReader(Protocol):
+    """Reads the append-only record of events."""
 
     def status(self, ref: IssueRef) -> IssueStatus:
         """Give the status of an issue; an unknown issue has epoch 0."""
@@ -469,6 +461,18 @@ class Ledger(Protocol):
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give the last baseline recorded under a key for any issue of a repository."""
+        ...
+
+
+class Ledger(LedgerReader, Protocol):
+    """The append-only record of events. See storage/ledger.py and storage/memory.py."""
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event durably; give the issue's new status."""
+        ...
+
+    def with_lease(self, lease: Lease) -> "Ledger":
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         ...
 
 
@@ -627,7 +631,66 @@ class Clock(Protocol):
         ...
 
 
-# What the steps are given.
+# What the steps are given. Each function names the narrowest of these contexts that it needs.
+
+
+class ReadContext(Protocol):
+    """What a function gets that reads facts; nothing in it writes on GitHub or in the ledger."""
+
+    @property
+    def tracker(self) -> Tracker: ...
+    @property
+    def worktrees(self) -> Worktrees: ...
+    @property
+    def policies(self) -> Policies: ...
+    @property
+    def ledger(self) -> LedgerReader: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def limits(self) -> Limits: ...
+
+
+class BudgetContext(Protocol):
+    """What a function gets that compares the usage with the budgets."""
+
+    @property
+    def usage(self) -> UsageStore: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
+class StartContext(ReadContext, BudgetContext, Protocol):
+    """What a function gets that reads what the start of an attempt depends on."""
+
+    @property
+    def artifacts(self) -> Artifacts: ...
+    @property
+    def agent(self) -> CodingAgent: ...
+    @property
+    def agents(self) -> AgentRegistry: ...
+    @property
+    def disk_shortage(self) -> Callable[[], str | None]: ...
+
+
+class WriteContext(ReadContext, Protocol):
+    """What an effect on an issue gets."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def writer(self) -> TrackerWriter: ...
+
+
+class PublishContext(WriteContext, Protocol):
+    """What an effect gets that pushes commits."""
+
+    @property
+    def git(self) -> GitWriter: ...
+    @property
+    def artifacts(self) -> Artifacts: ...
 
 
 def _no_shortage() -> None:
@@ -663,9 +726,10 @@ class BotContext:
 
 @dataclass(frozen=True, slots=True)
 class AttemptContext:
-    """A running attempt: the issue, its repository's policy, its worktree, and the bot context."""
+    """A running attempt: the issue, its repository's policy, its worktree and agent."""
 
     case: IssueContext
     policy: Policy
     worktree: Worktree
+    agent: CodingAgent
     context: BotContext

@@ -16,10 +16,11 @@ from mulligan.domain.events import (
     FixRoundStarted,
     RetryContextAssembled,
 )
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.implement.ports import AttemptContext, BotContext, Worktree
+from mulligan.implement.ports import Artifacts, AttemptContext, Ledger, Worktree
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
 from mulligan.implement.prompt.context_sections import failing_checks, render_fix_prompt
 from mulligan.implement.prompt.manifest import (
@@ -37,6 +38,7 @@ from mulligan.implement.prompt.manifest import (
 from mulligan.implement.prompt.outcome_text import failing
 from mulligan.implement.prompt.prompt import WorktreeBase
 from mulligan.implement.prompt.retry_context import AssembledContext
+from mulligan.text.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +54,29 @@ class _RunInputs:
     fix_round: int = 0
 
 
-def write_first_prompt(
-    case: IssueContext, policy: Policy, tree: Worktree, context: BotContext
-) -> Task:
+def write_first_prompt(at: AttemptContext) -> Task:
     """Write, store and record the first prompt of an attempt; give the agent's task."""
-    ref, composed = case.issue.ref, deliver_prompt(case, policy, context, tree)
+    case, tree, context = at.case, at.worktree, at.context
+    composed = deliver_prompt(case, at.policy, context.artifacts, context.redactor, tree)
     if composed.assembled:
-        _record_context(case, composed.assembled, context)
+        _record_context(composed.assembled, at)
     given = _RunInputs(
         prompt=composed.prompt,
         context=composed.context,
-        inputs=inputs_of(case, policy, tree.start_sha),
+        inputs=inputs_of(case, at.policy, tree.start_sha),
         earlier=tuple(meta.manifest_hash for meta in case.history if meta.manifest_hash),
         hidden=composed.hidden,
         cut=composed.cut,
     )
     return Task(
-        issue=str(ref),
+        issue=str(case.issue.ref),
         attempt=case.status.attempt,
         fix_round=0,
         prompt=composed.prompt,
         directory=tree.path,
         private=tree.private,
-        log=context.artifacts.path(ref, case.status.number, "agent.log"),
-        manifest_hash=_record(case, given, context),
+        log=context.artifacts.path(case.issue.ref, case.status.number, "agent.log"),
+        manifest_hash=_record(given, at),
         previous_diff=_write_previous_diff(composed.previous, tree),
         readable=tree.readable,
         writable=tree.writable,
@@ -107,13 +108,17 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
         task,
         fix_round=number,
         prompt=given.prompt,
-        manifest_hash=_record(at.case, given, at.context),
+        manifest_hash=_record(given, at),
         log=at.context.artifacts.path(ref, at.case.status.number, of_round("agent.log", number)),
     )
 
 
 def deliver_prompt(
-    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
+    case: IssueContext,
+    policy: Policy,
+    artifacts: Artifacts,
+    redactor: Redactor,
+    tree: Worktree | None = None,
 ) -> ComposedPrompt:
     """Compose the prompt of the next or running attempt; record nothing.
 
@@ -122,8 +127,8 @@ def deliver_prompt(
     """
     sound = tuple(meta for meta in case.history if not meta.base_dropped)
     case = replace(case, history=sound)
-    previous = _previous(case, tree, context)
-    return compose(case, policy, previous, _worktree_base(case, tree), context.redactor)
+    previous = _previous(case, tree, artifacts)
+    return compose(case, policy, previous, _worktree_base(case, tree), redactor)
 
 
 def _worktree_base(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
@@ -133,7 +138,7 @@ def _worktree_base(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
     return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE
 
 
-def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
+def _previous(case: IssueContext, tree: Worktree | None, artifacts: Artifacts) -> Previous | None:
     """Find the previous diff: of the attempt described in full, or of the pull request."""
     if not case.history:
         return None
@@ -145,17 +150,17 @@ def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) ->
     # Somebody committed on top of a draft, so the attempt in that draft was not discarded.
     goes_on = tree is not None and tree.start_sha != tree.base_sha
     stands = published or (goes_on and case.status.pull.draft_of == told.number)
-    discarded = _diff(told, context)
+    discarded = _diff(told, artifacts)
     proposed = tree.pull_request_diff if tree else discarded
     if case.status.pull.number is not None and stands and proposed:
         return Previous(proposed, stands=True)
     return Previous(discarded)
 
 
-def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
+def _diff(meta: WorkerResultMeta, artifacts: Artifacts) -> bytes:
     """Read the diff of an attempt; empty if retention deleted it."""
     try:
-        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
+        return artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
     except UnavailableError:
         return b""
 
@@ -176,10 +181,10 @@ def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | No
 # What is recorded of a prompt.
 
 
-def _record(case: IssueContext, given: _RunInputs, context: BotContext) -> str:
+def _record(given: _RunInputs, at: AttemptContext) -> str:
     """Store the prompt and its inputs, record both, and give the manifest's hash."""
+    case, context, agent = at.case, at.context, at.agent.identity
     inputs = context.redactor.content(canonical(given.inputs))
-    agent = context.agent.identity
     manifest = Manifest(
         inputs_hash=sha256(inputs),
         context_hash=sha256(given.context.encode()) if given.context else None,
@@ -200,13 +205,11 @@ def _record(case: IssueContext, given: _RunInputs, context: BotContext) -> str:
         name: context.artifacts.write(ref, number, of_round(name, given.fix_round), content)
         for name, content in written.items()
     }
-    _record_delivery(case, manifest, kept[PROMPT], context)
+    _record_delivery(ref, manifest, kept[PROMPT], context.ledger)
     return manifest.digest()
 
 
-def _record_delivery(
-    case: IssueContext, manifest: Manifest, prompt: str, context: BotContext
-) -> None:
+def _record_delivery(ref: IssueRef, manifest: Manifest, prompt: str, ledger: Ledger) -> None:
     assembled = AttemptContextAssembled(
         manifest=manifest.model_dump(mode="json"),
         manifest_hash=manifest.digest(),
@@ -214,7 +217,7 @@ def _record_delivery(
         context_hash=manifest.context_hash,
         fix_round=manifest.fix_round,
     )
-    context.ledger.append(case.issue.ref, assembled)
+    ledger.append(ref, assembled)
     delivered = AttemptContextDelivered(
         delivered_hash=manifest.delivered_hash,
         context_hash=manifest.context_hash,
@@ -223,12 +226,13 @@ def _record_delivery(
         prompt_artifact=prompt,
         fix_round=manifest.fix_round,
     )
-    context.ledger.append(case.issue.ref, delivered)
+    ledger.append(ref, delivered)
 
 
-def _record_context(case: IssueContext, told: AssembledContext, context: BotContext) -> None:
+def _record_context(told: AssembledContext, at: AttemptContext) -> None:
     """Store the retry context, and record its sources and cuts."""
-    ref, number, size = case.issue.ref, case.status.number, len(told.text.encode())
+    case, context, size = at.case, at.context, len(told.text.encode())
+    ref, number = case.issue.ref, case.status.number
     context.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
     assembled = RetryContextAssembled(
         prior_attempts_count=len(case.history),

@@ -15,7 +15,7 @@ from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import ReadContext
 from mulligan.interfaces.action.inputs import (
     Inputs,
     Runner,
@@ -106,7 +106,7 @@ def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> O
     return operator_of(inputs, runner, variables, text)
 
 
-def _issue_report(ref: IssueRef, context: BotContext) -> IssueReport:
+def _issue_report(ref: IssueRef, context: ReadContext) -> IssueReport:
     status = context.ledger.status(ref)
     epoch = [meta for meta in context.ledger.history(ref) if meta.epoch == status.epoch]
     policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
