@@ -4,11 +4,10 @@ An effect looks first whether it was done. If it finds another world than the de
 it reports that as a `Situation`, and decides nothing itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import assert_never
 
 import structlog
@@ -80,7 +79,11 @@ from mulligan.implement.issue_snapshot import (
     withdrawal,
 )
 from mulligan.implement.ports import BotContext, Ledger, PublishContext, WriteContext
-from mulligan.implement.prompt.feedback import review_answer, thread_answer, unchanged_answer
+from mulligan.implement.prompt.feedback import (
+    ReviewAnswer,
+    answers_in_commit,
+    answers_unchanged,
+)
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 
 log = structlog.get_logger()
@@ -245,7 +248,7 @@ def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | No
     if opened.elsewhere:
         return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
     # 5. Answer the reviews, and show the pull request.
-    answer_reviews(case, head, context)
+    write_answers(case, answers_in_commit(case, head), context)
     published = Published(
         pull_request=opened.url,
         number=opened.number,
@@ -292,53 +295,20 @@ def _find_winner(case: IssueContext, context: WriteContext) -> TakenElsewhere | 
     return None
 
 
-def answer_reviews(case: IssueContext, head: str, context: WriteContext) -> None:
-    """Answer each review comment on a line, and each review that has none, once (PR-2)."""
-    ref, status, last = case.issue.ref, case.status, case.last
-    if status.feedback is None or status.pull.number is None or last is None:
-        return
-    writer, number = context.writer, status.pull.number
-    for thread in status.feedback.threads:
-        path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
-        text = thread_answer(ref, head, path, last)
-        said = partial(writer.answer_thread, ref, number, thread, text)
-        _answer(ref, (thread, last.number), said, context.ledger)
-    for review, author in status.feedback.reviews.items():
-        where = f"{status.pull.url}#pullrequestreview-{review}"
-        text = review_answer(head, where, author, last)
-        said = partial(writer.answer_review, ref, number, review, text)
-        _answer(ref, (review, None), said, context.ledger)
-
-
-def answer_unchanged(case: IssueContext, comment: str, context: WriteContext) -> None:
-    """Answer each open review on the pull request: no change was made, and why (PR-2).
-
-    `comment` is the address of the escalation comment. The answer to a review as a whole is
-    replaced if a later attempt succeeds.
-    """
-    ref, status = case.issue.ref, case.status
-    if status.feedback is None or status.pull.number is None or case.last is None:
-        return
-    writer, number, made = context.writer, status.pull.number, case.last.number
-    text = unchanged_answer(ref, status.reason, comment)
-    for thread in status.feedback.threads:
-        said = partial(writer.answer_thread, ref, number, thread, text)
-        _answer(ref, (thread, made), said, context.ledger)
-    for review in status.feedback.reviews:
-        said = partial(writer.answer_review, ref, number, review, text)
-        _answer(ref, (review, made), said, context.ledger)
-
-
-def _answer(
-    ref: IssueRef, to: tuple[int, int | None], said: Callable[[], str], ledger: Ledger
+def write_answers(
+    case: IssueContext, answers: Iterable[ReviewAnswer], context: WriteContext
 ) -> None:
-    """Write an answer, unless it was written already; log a refusal and go on."""
-    if ledger.status(ref).effects.has_answered(*to):
-        return
-    try:
-        record_effect(ref, Answered(*to, said()), ledger)
-    except DeniedError as error:
-        log.warning("not_answered", issue=str(ref), to=to[0], reason=str(error))
+    """Write each answer on the pull request once; log a refusal and go on (PR-2)."""
+    ref, pull = case.issue.ref, case.status.pull.number
+    for each in answers:
+        if not pull or context.ledger.status(ref).effects.has_answered(each.number, each.attempt):
+            continue
+        write = context.writer.answer_thread if each.on_line else context.writer.answer_review
+        try:
+            comment = write(ref, pull, each.number, each.text)
+            record_effect(ref, Answered(each.number, each.attempt, comment), context.ledger)
+        except DeniedError as error:
+            log.warning("not_answered", issue=str(ref), to=each.number, reason=str(error))
 
 
 # Requests to a person.
@@ -432,7 +402,7 @@ def escalate(
         push_work(ref, work, context)
     case = replace(load_context(context.tracker.read(ref), context), no_draft=no_draft)
     comment = context.writer.post_escalation(case, settings)
-    answer_unchanged(case, comment, context)
+    write_answers(case, answers_unchanged(case, comment), context)
     context.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     sync_labels_and_status(ref, context)
     return None

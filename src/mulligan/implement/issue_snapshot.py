@@ -63,9 +63,12 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
     """
     issue = context.tracker.read(ref)
     ready = context.policies.in_force(ref.repository).labels.ready
-    withdrawn = bool(act) and _was_labelled(ref, context) and withdrawal(ref, context) is not None
+    before = context.ledger.status(ref)
+    replaces_label = act is not None and before.request.by_label
+    withdrawn = replaces_label and withdrawal(ref, context) is not None
     act = act or _request(ref, ready, context)
     archived = context.tracker.repository(ref.repository).archived
+    left_to = pull_request_elsewhere(ref, context) if before.elsewhere else None
     return Facts(
         issue=issue,
         status=context.ledger.status(ref),
@@ -76,7 +79,7 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
         policy_fault=context.policies.fault(ref.repository) or "",
         withdrawn=withdrawn,
         waits_for=_waits_for(issue, context),
-        elsewhere=_left_to_installation(ref, context),
+        elsewhere=left_to or "",
     )
 
 
@@ -89,17 +92,6 @@ def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct 
     ):
         return labelled
     return context.tracker.reauthorise(ref, status)
-
-
-def _was_labelled(ref: IssueRef, context: ReadContext) -> bool:
-    return context.ledger.status(ref).request.by_label
-
-
-def _left_to_installation(ref: IssueRef, context: ReadContext) -> str:
-    """Name the open pull request of the installation that the issue was left to, if any."""
-    if not context.ledger.status(ref).elsewhere:
-        return ""
-    return pull_request_elsewhere(ref, context) or ""
 
 
 def newer_request(ref: IssueRef, context: ReadContext) -> AuthorisingAct | None:

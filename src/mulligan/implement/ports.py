@@ -651,20 +651,13 @@ class ReadContext(Protocol):
     def limits(self) -> Limits: ...
 
 
-class BudgetContext(Protocol):
-    """What a function gets that compares the usage with the budgets."""
+class StartContext(ReadContext, Protocol):
+    """What a function gets that reads what the start of an attempt depends on."""
 
     @property
     def usage(self) -> UsageStore: ...
     @property
     def budget(self) -> Budget: ...
-    @property
-    def clock(self) -> Clock: ...
-
-
-class StartContext(ReadContext, BudgetContext, Protocol):
-    """What a function gets that reads what the start of an attempt depends on."""
-
     @property
     def artifacts(self) -> Artifacts: ...
     @property

@@ -1,12 +1,14 @@
 """Word the failures and reviews in a prompt, and the answers to reviews (CONTEXT-3). Pure."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import MARKER, IssueRef
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
@@ -271,6 +273,45 @@ def other_checks(told: WorkerResultMeta) -> list[str]:
 # Answers to reviewers, once the work is published.
 
 SUMMARY_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAnswer:
+    """An answer to a comment on a line (`on_line`) or to a review; `attempt` if for that only."""
+
+    number: int
+    text: str
+    attempt: int | None = None
+    on_line: bool = True
+
+
+def answers_in_commit(case: IssueContext, head: str) -> Iterator[ReviewAnswer]:
+    """Answer each comment on a line, and each review that has none: the work is published."""
+    feedback, last = case.status.feedback, case.last
+    if feedback is None or last is None:
+        return
+    paths = {each.thread: each.path for each in reversed(feedback.remarks)}
+    for thread in feedback.threads:
+        text = thread_answer(case.issue.ref, head, paths[thread], last)
+        yield ReviewAnswer(thread, text, last.number)
+    for review, author in feedback.reviews.items():
+        where = f"{case.status.pull.url}#pullrequestreview-{review}"
+        yield ReviewAnswer(review, review_answer(head, where, author, last), on_line=False)
+
+
+def answers_unchanged(case: IssueContext, comment: str) -> Iterator[ReviewAnswer]:
+    """Answer each open review: no change was made; `comment` is the escalation's address.
+
+    The answer to a review as a whole is replaced if a later attempt succeeds.
+    """
+    feedback, last = case.status.feedback, case.last
+    if feedback is None or last is None:
+        return
+    text = unchanged_answer(case.issue.ref, case.status.reason, comment)
+    for thread in feedback.threads:
+        yield ReviewAnswer(thread, text, last.number)
+    for review in feedback.reviews:
+        yield ReviewAnswer(review, text, last.number, on_line=False)
 
 
 def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
