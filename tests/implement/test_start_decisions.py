@@ -14,11 +14,11 @@ from mulligan.domain.recorded_effects import Effects, Obstacle, Pushed, block_sh
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase, Request, SeenText
 from mulligan.implement.decide import (
+    AgentUnavailable,
     BaseDropped,
     CommitLost,
     DiskFull,
     ForeignPush,
-    KeyRefused,
     PublicationRefused,
     Situation,
     StartAttempt,
@@ -128,7 +128,7 @@ def test_who_changed_the_text_is_named_where_that_is_the_obstacle() -> None:
 # The start.
 
 FULL, OTHER = "/work is full.", "/elsewhere is full."
-KEY = KeyRefused(NOW, "The key is refused.")
+KEY = AgentUnavailable(NOW, "The key is refused.")
 
 
 def shows(reason: str, epoch: int = 1) -> IssueStatus:
@@ -142,7 +142,9 @@ def test_what_may_start_does_so() -> None:
 
 
 def test_a_kept_commit_is_published_whatever_an_attempt_would_wait_for() -> None:
-    found = StartFacts(*(KNOWN, False, True, FULL, True, "The budget is used up."), key_refused=KEY)
+    found = StartFacts(
+        *(KNOWN, False, True, FULL, True, "The budget is used up."), agent_unavailable=KEY
+    )
     assert isinstance(decide_start(found), OpenPullRequest)
     assert not found.frees_disk
 
@@ -160,7 +162,7 @@ def test_a_kept_commit_is_published_whatever_an_attempt_would_wait_for() -> None
 def test_a_full_disk_is_shown_unless_that_of_another_worker_is(
     status: IssueStatus, *, is_shown: bool
 ) -> None:
-    found = StartFacts(status, disk_shortage=FULL, budget_used_up="All.", key_refused=KEY)
+    found = StartFacts(status, disk_shortage=FULL, budget_used_up="All.", agent_unavailable=KEY)
     assert decide_start(found) == DiskFull(FULL, is_shown)
 
 
@@ -179,7 +181,7 @@ def test_the_issues_own_worktree_goes_before_the_disk_is_called_full(
 
 
 def test_the_budget_is_waited_for_before_the_key() -> None:
-    found = StartFacts(KNOWN, budget_used_up="The budget is used up.", key_refused=KEY)
+    found = StartFacts(KNOWN, budget_used_up="The budget is used up.", agent_unavailable=KEY)
     start = decide_start(found)
     assert getattr(start, "decision", "") == "wait"
     assert getattr(start, "reason", "") == "The budget is used up."
@@ -187,9 +189,9 @@ def test_the_budget_is_waited_for_before_the_key() -> None:
 
 @pytest.mark.parametrize(("at_once", "start"), [(False, KEY), (True, StartAttempt())])
 def test_an_operator_does_not_wait_for_a_refused_key(
-    *, at_once: bool, start: KeyRefused | StartAttempt
+    *, at_once: bool, start: AgentUnavailable | StartAttempt
 ) -> None:
-    assert decide_start(StartFacts(KNOWN, at_once, key_refused=KEY)) == start
+    assert decide_start(StartFacts(KNOWN, at_once, agent_unavailable=KEY)) == start
 
 
 # A world that has changed.

@@ -34,17 +34,13 @@ from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSe
 from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
 from mulligan.implement.decide import (
     REVIEWABLE_STAGES,
-    AttemptsLeft,
-    EndedAttempt,
-    RetryPolicy,
-    count_spent,
     decide_on_failed_checks,
     decide_on_reviews,
     is_settled,
     new_reviews,
 )
 from mulligan.implement.effects import record_effect, sync_labels_and_status
-from mulligan.implement.issue_snapshot import objection
+from mulligan.implement.issue_snapshot import attempts_left, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, PublishContext, PullRequests, ReadContext, Verifier
 
@@ -314,14 +310,6 @@ def watch_ci(
     if not (done.problem or done.skipped):
         seen[ref] = now
     return done
-
-
-def attempts_left(status: IssueStatus, context: ReadContext) -> AttemptsLeft:
-    """Count the spent and allowed attempts of the epoch."""
-    history, repository = context.ledger.history(status.issue), status.issue.repository
-    policy = RetryPolicy.of(context.policies.in_force(repository), context.limits)
-    epoch = [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
-    return AttemptsLeft(count_spent(epoch, policy), policy.max_issue_attempts)
 
 
 def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from mulligan.config.policy import Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue_context import IssueContext
-from mulligan.implement.decide import KeyRefused
+from mulligan.implement.decide import AgentUnavailable
 from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext
 
 
@@ -48,14 +48,15 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 """How long an agent with a refused key waits before one attempt tries the key again."""
 
 
-def refused_until(case: IssueContext, context: StartContext) -> KeyRefused | None:
+def refused_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
     """Give until when the next attempt waits for the model's service, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agent).name
     retry_at = context.usage.retry_at(agent)
     if retry_at and retry_at > context.clock.now():
-        asked = f"The model's service asked the agent {agent!r} to wait until"
-        return KeyRefused(retry_at, f"{asked} {retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`).")
+        until = f"{retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)"
+        reason = f"The model's service asked the agent {agent!r} to wait until {until}."
+        return AgentUnavailable(retry_at, reason)
     refused = context.usage.key_refused_at(agent)
     if refused is None or refused + KEY_PROBE_INTERVAL <= context.clock.now():
         return None
@@ -64,4 +65,4 @@ def refused_until(case: IssueContext, context: StartContext) -> KeyRefused | Non
         f" {refused:%Y-%m-%d %H:%M} UTC; fix that. It is tried every hour, and at once by"
         " `mulligan work`."
     )
-    return KeyRefused(refused + KEY_PROBE_INTERVAL, reason)
+    return AgentUnavailable(refused + KEY_PROBE_INTERVAL, reason)

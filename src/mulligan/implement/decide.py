@@ -1,6 +1,6 @@
 """Decide what precedes and follows an attempt, and what follows reviews and commands. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -110,8 +110,8 @@ class DiskFull:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRefused:
-    """The model's service refused the agent's key, which is tried again at a time."""
+class AgentUnavailable:
+    """The model's service refused the agent's key, or asked it to wait; it is tried again then."""
 
     until: datetime
     reason: str
@@ -122,7 +122,7 @@ class StartAttempt:
     """Start the attempt."""
 
 
-Deferral = DiskFull | WaitForBudget | KeyRefused
+Deferral = DiskFull | WaitForBudget | AgentUnavailable
 
 Start = OpenPullRequest | Deferral | StartAttempt
 
@@ -142,7 +142,7 @@ class StartFacts:
     disk_shortage: str = ""
     has_worktree: bool = False
     budget_used_up: str = ""
-    key_refused: KeyRefused | None = None
+    agent_unavailable: AgentUnavailable | None = None
 
     @property
     def frees_disk(self) -> bool:
@@ -158,8 +158,8 @@ def decide_start(facts: StartFacts) -> Start:
         return DiskFull(facts.disk_shortage, _shows_another_disk(facts))
     if facts.budget_used_up:
         return WaitForBudget(reason=facts.budget_used_up)
-    if facts.key_refused and not facts.at_once:
-        return facts.key_refused
+    if facts.agent_unavailable and not facts.at_once:
+        return facts.agent_unavailable
     return StartAttempt()
 
 
@@ -214,6 +214,11 @@ class EndedAttempt:
     def is_death(self) -> bool:
         """Tell whether Mulligan was killed during the attempt, other than by a shutdown."""
         return self.outcome is Outcome.INTERRUPTED and self.reason != SHUTDOWN
+
+
+def epoch_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> list[EndedAttempt]:
+    """Give the attempts of the current epoch, oldest first."""
+    return [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,10 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     Admission,
+    AgentUnavailable,
     Deferral,
     DiskFull,
     ForeignPush,
-    KeyRefused,
     LostWork,
     PublicationRefused,
     ShownWork,
@@ -122,7 +122,7 @@ def defer(ref: IssueRef, cause: Deferral, context: BotContext) -> None:
             log.warning("no_room", issue=str(ref), reason=reason)
         case WaitForBudget():
             wait_for_budget(ref, cause, context)
-        case KeyRefused(until, reason):
+        case AgentUnavailable(until, reason):
             wait_until(ref, until, reason, context)
             log.warning("agent_refused", issue=str(ref), reason=reason)
         case _:

@@ -27,9 +27,9 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.agent_selection import refused_until
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
+    AttemptsLeft,
     BaseDropped,
     CommitLost,
-    EndedAttempt,
     LostWork,
     PublicationRefused,
     RetryPolicy,
@@ -38,6 +38,7 @@ from mulligan.implement.decide import (
     TakenElsewhere,
     Withdrawn,
     count_spent,
+    epoch_of,
     is_foreign,
 )
 from mulligan.implement.ports import (
@@ -119,7 +120,7 @@ def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) ->
         disk_shortage=short or "",
         has_worktree=short is not None and context.worktrees.exists(ref),
         budget_used_up=spent.reason if spent else "",
-        key_refused=refused_until(load_context(facts.issue, context), context),
+        agent_unavailable=refused_until(load_context(facts.issue, context), context),
     )
 
 
@@ -156,19 +157,27 @@ def load_context(issue: Issue, context: ReadContext) -> IssueContext:
     policy = context.policies.in_force(issue.ref.repository)
     status = context.ledger.status(issue.ref)
     history = context.ledger.history(issue.ref)
-    epoch = [meta for meta in history if meta.epoch == status.epoch]
+    epoch, left = (
+        [meta for meta in history if meta.epoch == status.epoch],
+        attempts_left(status, context),
+    )
     return IssueContext(
         issue=_without_own_comments(issue, status, context.ledger),
         status=status,
         history=history,
-        max_attempts=policy.max_issue_attempts,
-        counted=count_spent(
-            [EndedAttempt.of(meta) for meta in epoch], RetryPolicy.of(policy, context.limits)
-        ),
+        max_attempts=left.limit,
+        counted=left.used,
         verifies=bool(policy.checks),
         observed=find_patterns(epoch),
         ready_label=policy.labels.ready,
     )
+
+
+def attempts_left(status: IssueStatus, context: ReadContext) -> AttemptsLeft:
+    """Count the spent and allowed attempts of the epoch."""
+    policy = RetryPolicy.of(context.policies.in_force(status.issue.repository), context.limits)
+    spent = count_spent(epoch_of(status, context.ledger.history(status.issue)), policy)
+    return AttemptsLeft(spent, policy.max_issue_attempts)
 
 
 def _without_own_comments(issue: Issue, status: IssueStatus, ledger: LedgerReader) -> Issue:

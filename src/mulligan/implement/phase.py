@@ -35,6 +35,7 @@ from mulligan.implement.decide import (
     decide,
     decide_admission,
     decide_start,
+    epoch_of,
     reconsider,
 )
 from mulligan.implement.issue_snapshot import collect_facts, find_kept_commit, read_start
@@ -83,8 +84,7 @@ def conclude(ref: IssueRef, context: BotContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
     # 1. Read the attempts of this epoch.
     *earlier, last = context.ledger.history(ref)
-    epoch = context.ledger.status(ref).epoch
-    ended = [EndedAttempt.of(meta) for meta in earlier if meta.epoch == epoch]
+    epoch = epoch_of(context.ledger.status(ref), earlier)
     # 2. Store the verified commit where every worker finds it.
     if last.outcome is Outcome.SUCCEEDED:
         stored = effects.store_commit(ref, last, context)
@@ -92,7 +92,7 @@ def conclude(ref: IssueRef, context: BotContext) -> Decision:
             return _reconsider(ref, stored, context)
     # 3. Decide (decide.py), and record the decision.
     policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
-    decision = decide(EndedAttempt.of(last), ended, policy)
+    decision = decide(EndedAttempt.of(last), epoch, policy)
     context.ledger.append(ref, Decided(decision=decision))
     # 4. Carry it out (effects.py).
     return carry_out(ref, decision, context)

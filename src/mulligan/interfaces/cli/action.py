@@ -14,7 +14,7 @@ from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
+from mulligan.implement.issue_snapshot import attempts_left
 from mulligan.implement.ports import ReadContext
 from mulligan.interfaces.action.inputs import (
     Inputs,
@@ -109,10 +109,7 @@ def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> O
 def _issue_report(ref: IssueRef, context: ReadContext) -> IssueReport:
     status = context.ledger.status(ref)
     epoch = [meta for meta in context.ledger.history(ref) if meta.epoch == status.epoch]
-    policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
-    return IssueReport(
-        status, epoch, count_spent([EndedAttempt.of(meta) for meta in epoch], policy)
-    )
+    return IssueReport(status, epoch, attempts_left(status, context).used)
 
 
 def _write_report(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> None:
