@@ -58,7 +58,8 @@ class IssueLifecycle:
         return (self.desk.directory / "said").read_text()
 
     def save(self, chapter: str) -> None:
-        """Keep all there is, for `begin`."""
+        """Keep all there is, for `begin`, instead of what was kept under this name."""
+        shutil.rmtree(self._kept(chapter), ignore_errors=True)
         self._copy(self.here.directory, self._kept(chapter))
         self.saved[chapter] = self._of_the_world(vars(self.here.world))
 
