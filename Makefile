@@ -48,8 +48,9 @@ check-agents: install
 	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
 	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
+# On a disk, as work is, and not in memory, where the tests write.
 bench: install
-	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
+	PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
 
 # What digests name of real outputs, beside four simpler ways to shorten one.
 bench-digest: install

@@ -178,10 +178,10 @@ ACTS_WITH_TIME: Mapping[str, Callable[[str], Act]] = {
 def parse_act(text: str) -> Act:
     """Read an act as events hold it."""
     kind, _, rest = text.partition(":")
-    if kind in ACTS_WITH_ID and re.fullmatch("[0-9]+", rest):
-        return ACTS_WITH_ID[kind](int(rest))
-    if kind in ACTS_WITH_TIME:
-        return ACTS_WITH_TIME[kind](rest)
+    if (with_id := ACTS_WITH_ID.get(kind)) and rest.isascii() and rest.isdecimal():
+        return with_id(int(rest))
+    if with_time := ACTS_WITH_TIME.get(kind):
+        return with_time(rest)
     return UnknownAct(text)
 
 

@@ -270,10 +270,13 @@ Effect = (
 
 # Their events.
 
-KNOWN_EFFECTS = (
-    *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
-    *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
-)
+READERS = {
+    each.kind: each.read
+    for each in (
+        *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
+        *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
+    )
+}
 
 
 def event_of(effect: Effect) -> EffectDone:
@@ -284,9 +287,9 @@ def event_of(effect: Effect) -> EffectDone:
 
 def effect_of(kind: str, key: str, remote_id: str) -> Effect:
     """Read an effect from its event."""
-    known = next((each for each in KNOWN_EFFECTS if each.kind == kind), None)
+    read = READERS.get(kind)
     try:
-        return known.read(key, remote_id) if known else UnknownEffect(kind, key, remote_id)
+        return read(key, remote_id) if read else UnknownEffect(kind, key, remote_id)
     except ValueError:
         return UnknownEffect(kind, key, remote_id)
 
