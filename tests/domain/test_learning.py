@@ -17,6 +17,7 @@ pytestmark = pytest.mark.pure
         "src/almanac/importer.py reads dates, tests/test_importer.py covers it.",
         "Die Tests laufen nur mit gesetztem TZ=UTC.",
         "The package is built with setuptools, not with poetry.",
+        "The tests are started by scripts/test.sh, which sets TZ.",
         "x" * MOST_CHARS,
     ],
 )

@@ -1,7 +1,7 @@
 """What passes between an agent and its model's service, as the proxy sees it (AGENT-6).
 
-It tells who a silence belongs to, when the service wants the next request, and how many tokens it
-counted. The proxy reports from its own thread; the rest of Mulligan asks from another.
+It knows how long the service has been silent, when the service accepts the next request, and how
+many tokens the service counted. The proxy calls it from its own thread, the runner from another.
 """
 
 import time
@@ -183,8 +183,8 @@ class ModelTraffic:
         self._lock = Lock()
         self._open = set[ModelExchange]()
         self._counted = NO_TOKENS
-        self._heard_at = float("-inf")
-        self._unreached_since: float | None = None
+        self._last_byte_at = float("-inf")
+        self._unreachable_since: float | None = None
         self._refused: tuple[float, ServiceRefusal] | None = None
 
     def begin(self) -> "ModelExchange":
@@ -204,9 +204,9 @@ class ModelTraffic:
     def silence(self) -> timedelta:
         """How long the service has sent nothing although it was asked; zero if it was not."""
         with self._lock:
-            since = [each.waiting_since for each in self._open] + [self._unreached_since]
+            since = [each.waiting_since for each in self._open] + [self._unreachable_since]
             begun = min((moment for moment in since if moment is not None), default=self.clock())
-            return timedelta(seconds=self.clock() - max(begun, self._heard_at))
+            return timedelta(seconds=self.clock() - max(begun, self._last_byte_at))
 
     @property
     def refusal(self) -> ServiceRefusal | None:
@@ -217,21 +217,21 @@ class ModelTraffic:
         passed, wait = timedelta(seconds=self.clock() - at), refusal.retry_after
         return replace(refusal, retry_after=None if wait is None else max(wait - passed, NO_TIME))
 
-    def heard(self) -> None:
+    def note_bytes(self) -> None:
         """Note bytes from the service."""
         with self._lock:
-            self._heard_at, self._unreached_since = self.clock(), None
+            self._last_byte_at, self._unreachable_since = self.clock(), None
 
-    def judged(self, refusal: ServiceRefusal | None) -> None:
+    def note_answer(self, refusal: ServiceRefusal | None) -> None:
         """Note what an answer says of the service; None if it is in time and no failure."""
         with self._lock:
             self._refused = (self.clock(), refusal) if refusal else None
 
-    def unreached(self, since: float) -> None:
+    def note_unreachable(self, since: float) -> None:
         """Note that the service could not be reached."""
         with self._lock:
-            if self._unreached_since is None:
-                self._unreached_since = since
+            if self._unreachable_since is None:
+                self._unreachable_since = since
 
     def close(self, exchange: "ModelExchange") -> None:
         """Keep the tokens of a request that has ended, and nothing else of it."""
@@ -265,7 +265,7 @@ class ModelExchange:
         asked = seconds_asked(given)
         wait = None if asked is None else min(timedelta(seconds=asked), LONGEST_WAIT)
         refuses = status == TOO_MANY_REQUESTS or status >= SERVER_ERROR
-        self._traffic.judged(ServiceRefusal(status, wait) if refuses else None)
+        self._traffic.note_answer(ServiceRefusal(status, wait) if refuses else None)
         self._heard()
 
     def received(self, part: bytes) -> None:
@@ -275,8 +275,8 @@ class ModelExchange:
 
     def failed(self) -> None:
         """Note that the service could not be reached."""
-        self._traffic.unreached(self._begun)
-        self._traffic.judged(ServiceRefusal(0))
+        self._traffic.note_unreachable(self._begun)
+        self._traffic.note_answer(ServiceRefusal(0))
 
     def ended(self) -> None:
         """Note that the answer is complete, or that nobody waits for it any more."""
@@ -286,4 +286,4 @@ class ModelExchange:
 
     def _heard(self) -> None:
         self.waiting_since = None
-        self._traffic.heard()
+        self._traffic.note_bytes()

@@ -14,7 +14,7 @@ MOST_CHARS = 200
 
 FOREIGN = re.compile(
     r"://|www\.|@|\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[0-9a-f:]{3,}\]"
-    r"|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|ai|sh|xyz|me|co|info|ru|cn|example|local)\b",
+    r"|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|ai|xyz|me|co|info|ru|cn|example|local)\b",
     re.IGNORECASE,
 )
 """Addresses: of the web, of mail, of machines."""
