@@ -46,6 +46,11 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Use a worker more than there are processors: tests of daemons and time limits mostly wait."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_finish() -> None:
     """Collect no garbage while tests are found, and never look through what was found again."""
     gc.collect()

@@ -94,7 +94,7 @@ def shell(tree: Path, script: str) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=20,
+        timeout=240,
     )
 
 

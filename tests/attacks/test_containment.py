@@ -81,7 +81,7 @@ def try_plainly(tricks: Sequence[str], target: Target) -> list[str]:
         text=True,
         close_fds=False,
         check=False,
-        timeout=25,
+        timeout=240,
     )
     return done.stdout.splitlines()
 

@@ -40,7 +40,7 @@ def shell(tree: Path, lines: str) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=20,
+        timeout=240,
     )
 
 

@@ -242,7 +242,7 @@ def test_of_eight_threads_that_claim_at_once_one_wins(office: Office) -> None:
     def claim(worker: int) -> list[Lease | None]:
         found = list[Lease | None]()
         for number in range(1, 6):
-            barrier.wait(10)
+            barrier.wait(240)
             found.append(office.leases.claim(IssueRef("octo/race", number), f"{worker}"))
         return found
 
@@ -257,7 +257,7 @@ def test_of_eight_threads_with_room_for_three_three_win(office: Office) -> None:
     barrier = Barrier(8)
 
     def claim(worker: int) -> Lease | None:
-        barrier.wait(10)
+        barrier.wait(240)
         return office.leases.claim(IssueRef("octo/race", worker + 1), f"{worker}", most=3)
 
     with ThreadPoolExecutor(8) as pool:
@@ -287,7 +287,7 @@ def test_of_two_processes_on_one_database_one_wins(url: str) -> None:
         assert process.stdin
         process.stdin.write("claim\n")
         process.stdin.flush()
-    said = [process.communicate("end\n", timeout=20)[0].strip() for process in processes]
+    said = [process.communicate("end\n", timeout=240)[0].strip() for process in processes]
     assert said in (["one", "refused"], ["refused", "two"])
 
 

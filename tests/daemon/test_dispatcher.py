@@ -63,12 +63,12 @@ def test_an_issue_that_is_being_visited_is_not_queued_again() -> None:
 
     def visit(ref: IssueRef) -> None:
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(120)
         seen.append(ref)
 
     with PoolDispatcher(visit, 2, 2) as dispatcher:
         dispatcher.wake(REFS[:1])
-        assert begun.wait(60)
+        assert begun.wait(120)
         dispatcher.wake(REFS[:1])
         go_on.set()
         dispatcher.drain()

@@ -129,5 +129,5 @@ def asked(line: str, place: Path) -> int:
     name, _, value = told.H.partition(": ")
     url = PORT.sub(here, told.url)
     return requests.request(
-        told.X or "POST", url, data=told.d, headers={name: value}, timeout=10
+        told.X or "POST", url, data=told.d, headers={name: value}, timeout=240
     ).status_code

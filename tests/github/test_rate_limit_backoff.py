@@ -115,7 +115,7 @@ def in_the_background(
     thread.start()
 
     def result() -> MulliganError:
-        thread.join(25)
+        thread.join(240)
         assert raised, "it still waits"
         return raised[0]
 

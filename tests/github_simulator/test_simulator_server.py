@@ -13,6 +13,7 @@ import requests
 from github_simulator.app import running, serve
 from github_simulator.bare_repository import SimulatorError
 from github_simulator.world import World
+from world.processes import free_port
 from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 
 
@@ -44,9 +45,7 @@ def test_a_taken_port_is_named() -> None:
 
 
 def test_a_port_can_be_asked_for() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with running(World(), port) as address:
         assert address == f"http://127.0.0.1:{port}"
         assert requests.get(f"{address}/rate_limit", timeout=120).status_code == 200

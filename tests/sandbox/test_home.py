@@ -21,7 +21,7 @@ def homes(tmp_path: Path) -> Homes:
 
 
 def shell(line: str, home: Path) -> None:
-    subprocess.run(["bash", "-ec", line], cwd=home, env=PATH, check=True, timeout=20)
+    subprocess.run(["bash", "-ec", line], cwd=home, env=PATH, check=True, timeout=240)
 
 
 def test_a_copy_is_what_set_up_left_down_to_rights_links_and_times(homes: Homes) -> None:

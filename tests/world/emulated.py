@@ -3,7 +3,6 @@
 import fcntl
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,11 +20,12 @@ from mulligan.github.shapes import ANYTHING
 from world.confined import usable_mode
 from world.people import REFERENCE, GitHubUsers
 from world.place import MAINTAINER, TOKEN, MulliganInstallation
+from world.processes import free_port
 from world.repositories import make_remote
 
 PINNED = Path(__file__).parent / "emulate"
 CACHE = Path(__file__).parents[2] / ".venv" / "emulate"
-START_TIMEOUT = 20.0
+START_TIMEOUT = 300.0
 SEED = f"""\
 tokens:
   {TOKEN}: {{login: mulligan-bot, scopes: [repo]}}
@@ -84,7 +84,7 @@ def emulating(directory: Path) -> Generator[Emulate]:
     """Run the server on a free port of this machine until the block ends."""
     (directory / "seed.yaml").write_text(SEED)
     log = directory / "emulate.log"
-    port = _free_port()
+    port = free_port()
     arguments = ["--service", "github", "--port", str(port), "--seed", "seed.yaml"]
     with (
         log.open("wb") as said,
@@ -128,7 +128,7 @@ def _install() -> None:
         cwd=CACHE,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     if done.returncode != 0:
@@ -144,12 +144,6 @@ def _skip_test(reason: str) -> NoReturn:
     # A journey that is skipped in CI would never be missed.
     say = pytest.fail if os.environ.get("CI") else pytest.skip
     say(f"emulate: {reason}")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 def _answers(url: str) -> bool:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import psycopg
 
 from mulligan.storage.database import open_database
+from world.processes import free_port
 
 NOBODY_UID = 65534
 PASSWORD = "a-good-password"
@@ -65,6 +65,8 @@ class Server:
             try:
                 psycopg.connect(self.url()).close()
             except psycopg.OperationalError:
+                ended = self.process.poll() is not None
+                assert not ended, (self.home / "log").read_text()
                 assert time.monotonic() < patience, (self.home / "log").read_text()
                 time.sleep(0.02)
             else:
@@ -97,7 +99,7 @@ def server() -> Generator[Server]:
     """Run a server that has an empty ledger as a template."""
     home = Path(tempfile.mkdtemp(prefix="mulligan-postgres-"))
     try:
-        made = Server(_programs(home), home, _free_port())
+        made = Server(_programs(home), home, free_port())
         _lay_out(made)
         made.start()
         try:
@@ -145,10 +147,3 @@ def _programs(home: Path) -> Path:
         shutil.copytree(installed, home / "programs")
         installed = home / "programs"
     return installed / "bin"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -1,7 +1,10 @@
 """Ready-made commands for the shell, and a look at the processes that are really there."""
 
+import secrets
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +23,20 @@ directory, limit = Path(sys.argv[2]), timedelta(minutes=1)
 print(run(Command(["/bin/sh", "-c", sys.argv[1]], directory, environment, limit)).output_bytes)
 """
 """A process of its own that runs a line in a directory, so that it can be stopped and killed."""
+
+
+HOST = "127.0.0.1"
+PORTS = range(20_000, 32_000)
+"""Below those that a system gives to outgoing connections, which could take a free one first."""
+
+
+def free_port() -> int:
+    """Find a port of loopback for a server that has to be told one."""
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 def shell(
