@@ -234,7 +234,7 @@ def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:
     act = tracker.authorising_act(ref, "mulligan")
     assert act
     status = case_for(case(), ref).status
-    return replace(status, request=Request(act.act, act.actor, at=act.at))
+    return replace(status, request=Request(str(act.act), act.actor, at=act.at))
 
 
 def recorded(tracker: Tracker, ref: IssueRef) -> IssueStatus:
@@ -310,9 +310,11 @@ def test_a_command_is_taken_back_by_a_label_that_goes_later(
     ref = office.ready()
     office.hub.world.unlabel(ref, "mulligan", "wes")
     off = office.hub.world.events_of(ref)[-1].created_at
-    status = replace(case_for(case(), ref).status, request=Request(OperatorAct("now"), at=off))
+    status = replace(case_for(case(), ref).status, request=Request(str(OperatorAct("now")), at=off))
     assert tracker.withdrawal(ref, status, LABELS) is None
-    earlier = replace(status, request=Request(OperatorAct("now"), at=off - timedelta(seconds=1)))
+    earlier = replace(
+        status, request=Request(str(OperatorAct("now")), at=off - timedelta(seconds=1))
+    )
     assert tracker.withdrawal(ref, earlier, LABELS)
 
 

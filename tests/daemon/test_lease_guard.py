@@ -286,7 +286,7 @@ def test_what_is_only_read_needs_no_lease(here: WorkerEnvironment) -> None:
         act = fenced.tracker.authorising_act(ref, "mulligan")
         assert act
         labels = fenced.policies.in_force(NAME).labels
-        status = replace(fenced.ledger.status(ref), request=Request(act.act))
+        status = replace(fenced.ledger.status(ref), request=Request(str(act.act)))
         assert fenced.tracker.withdrawal(ref, status, labels) is None
 
 

@@ -18,7 +18,6 @@ from mulligan.domain.eligibility import (
 )
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import (
-    Act,
     AuthorisingAct,
     CommentAct,
     Edit,
@@ -44,13 +43,15 @@ STRANGER = AuthorisingAct(LabelAct(7), "eve", EARLIER, trusted=False, reason="ev
 OPERATOR = AuthorisingAct(OperatorAct("2025-03-01"), "", NOW, trusted=True)
 TOLD = AuthorisingAct(CommentAct(9), "wes", NOW, trusted=True)
 NEW = IssueStatus(REF)
-TOLD_LATER = IssueStatus(REF, epoch=2, request=Request(CommentAct(9), "wes", at=NOW), due=LATER)
-KNOWN = IssueStatus(REF, epoch=1, request=Request(LabelAct(7), "ada", at=EARLIER))
-SEEN = replace(KNOWN, text=SeenText(sha256=ISSUE.text_sha256, act=LabelAct(7)))
+TOLD_LATER = IssueStatus(
+    REF, epoch=2, request=Request(str(CommentAct(9)), "wes", at=NOW), due=LATER
+)
+KNOWN = IssueStatus(REF, epoch=1, request=Request(str(LabelAct(7)), "ada", at=EARLIER))
+SEEN = replace(KNOWN, text=SeenText(ISSUE.title, ISSUE.text_sha256, "labeled:7"))
 
 
-def seen(sha256: str, act: Act = LabelAct(7)) -> IssueStatus:  # noqa: B008 - frozen
-    return replace(KNOWN, text=SeenText(sha256=sha256, act=act))
+def seen(sha256: str, act: str = "labeled:7") -> IssueStatus:
+    return replace(KNOWN, text=SeenText(sha256=sha256, written_act=act))
 
 
 REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
@@ -151,7 +152,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(),
                 facts(act=SILENT),
                 facts(act=SILENT, status=SEEN),
-                facts(act=SILENT, status=seen("another", LabelAct(6))),
+                facts(act=SILENT, status=seen("another", "labeled:6")),
                 facts(act=FIRST, status=seen("another")),
                 facts(act=OPERATOR, status=seen("another")),
             ],
@@ -270,13 +271,13 @@ def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
         (True, KNOWN, AGAIN),
         (False, KNOWN, replace(AGAIN, act=LabelAct(6))),
         (False, KNOWN, OPERATOR),
-        (False, replace(KNOWN, request=replace(KNOWN.request, act=OperatorAct("now"))), AGAIN),
+        (False, replace(KNOWN, request=replace(KNOWN.request, written_act="operator:now")), AGAIN),
         (False, replace(KNOWN, phase=Phase.DECIDED), AGAIN),
         (False, replace(KNOWN, stage=Stage.RUNNING), AGAIN),
         (True, replace(KNOWN, stage=Stage.HITL), AGAIN),
         (True, replace(KNOWN, stage=Stage.REVIEW), AGAIN),
         (True, replace(KNOWN, stage=Stage.RESOLVED), AGAIN),
-        (True, replace(KNOWN, stage=Stage.HITL, request=Request(LabelAct(7))), AGAIN),
+        (True, replace(KNOWN, stage=Stage.HITL, request=Request(str(LabelAct(7)))), AGAIN),
         (False, replace(KNOWN, stage=Stage.HITL), FIRST),
         (True, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, at=EARLIER)),
         (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, act=LabelAct(6))),

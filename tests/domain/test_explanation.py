@@ -41,7 +41,9 @@ FIRST = AuthorisingAct(LabelAct(7), "ada", NOON, trusted=True)
 AGAIN = AuthorisingAct(LabelAct(8), "bob", NOON + timedelta(hours=1), trusted=True)
 STRANGER = AuthorisingAct(LabelAct(9), "eve", NOON, trusted=False, reason="eve may only read.")
 NEW = IssueStatus(REF)
-KNOWN = IssueStatus(REF, epoch=1, attempt=1, number=1, request=Request(LabelAct(7), "ada", at=NOON))
+KNOWN = IssueStatus(
+    REF, epoch=1, attempt=1, number=1, request=Request(str(LabelAct(7)), "ada", at=NOON)
+)
 HITL = replace(KNOWN, stage=Stage.HITL, reason="All 3 attempts failed.")
 RUNNING = replace(KNOWN, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=NOON)
 DECIDED = replace(RUNNING, phase=Phase.DECIDED)
@@ -173,11 +175,11 @@ def test_one_line_says_what_will_be_done_and_why(
         ),
         (facts(NEW, act=None), "Nobody has requested the work."),
         (
-            facts(replace(KNOWN, request=Request(ReviewAct(7), "wes", at=NOON))),
+            facts(replace(KNOWN, request=Request(str(ReviewAct(7)), "wes", at=NOON))),
             "wes requested the work with a review at 2025-03-01 12:00:00 UTC.",
         ),
         (
-            facts(replace(KNOWN, request=Request(OperatorAct("2025"), at=NOON))),
+            facts(replace(KNOWN, request=Request(str(OperatorAct("2025")), at=NOON))),
             "An operator's command requested the work at 2025-03-01 12:00:00 UTC.",
         ),
     ],

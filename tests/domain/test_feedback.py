@@ -103,7 +103,7 @@ def test_what_comes_back_adds_up() -> None:
 def test_a_review_can_open_an_epoch_in_its_authors_name() -> None:
     status = after(REVIEWED.model_copy(update={"opens_epoch": True}))
     assert (status.epoch, status.attempt, status.rounds) == (2, 0, 1)
-    assert status.request == Request(ReviewAct(6), "wes", 3, REVIEWED.at)
+    assert status.request == Request(str(ReviewAct(6)), "wes", 3, REVIEWED.at)
     asked = Authorised(act="labeled:9", actor="ada", act_at=START)
     assert advance(status, asked, START).rounds == 0
 

@@ -108,7 +108,7 @@ def test_a_new_epoch_counts_afresh_and_forgets_nothing_that_was_made() -> None:
     pushed = EffectDone(effect="push", key="branch", remote_id="abc")
     status = after(SEEN, AUTHORISED, FIRST, pushed, GOOD, OPEN, PUBLISHED, answer)
     assert (status.epoch, status.attempt, status.number) == (2, 0, 1)
-    assert status.request == Request(LabelAct(9), "bob", at=DUE)
+    assert status.request == Request(str(LabelAct(9)), "bob", at=DUE)
     assert (status.outcome, status.decision) == (None, None)
     assert status.pull.url == "https://x/pull/2"
     assert status.effects.pushed == "abc"

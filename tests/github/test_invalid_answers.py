@@ -46,7 +46,7 @@ def hopeless(ref: IssueRef) -> IssueContext:
 
 def object_to(office: TrackerEnvironment, ref: IssueRef) -> object:
     """Look again at an issue whose text was changed since by somebody with rights."""
-    request = Request(LabelAct(office.hub.world.events_of(ref)[0].id))
+    request = Request(str(LabelAct(office.hub.world.events_of(ref)[0].id)))
     told = replace(case_for(case(), ref).status, request=request, text=SeenText(sha256="another"))
     return fresh(office).objection(ref, told)
 

@@ -163,8 +163,8 @@ def status(office: TrackerEnvironment, ref: IssueRef) -> IssueStatus:
     return IssueStatus(
         ref,
         epoch=1,
-        request=Request(found.act, found.actor, found.actor_id, found.at),
-        text=SeenText(issue.title, issue.text_sha256, found.act),
+        request=Request(str(found.act), found.actor, found.actor_id, found.at),
+        text=SeenText(issue.title, issue.text_sha256, str(found.act)),
     )
 
 
@@ -231,7 +231,7 @@ def test_an_operators_command_is_not_looked_up(office: TrackerEnvironment) -> No
     issue = office.tracker.read(ref)
     known = IssueStatus(
         ref,
-        request=Request(OperatorAct("now"), at=office.clock.now()),
+        request=Request(str(OperatorAct("now")), at=office.clock.now()),
         text=SeenText(sha256=issue.text_sha256),
     )
     assert office.tracker.objection(ref, known) is None
@@ -258,7 +258,7 @@ def test_a_label_that_github_does_not_show_any_more_is_asked_about_later(
 ) -> None:
     ref = office.ready()
     known, act = status(office, ref), LabelAct(1)
-    request, text = replace(known.request, act=act), replace(known.text, act=act)
+    request, text = (replace(each, written_act=str(act)) for each in (known.request, known.text))
     known = replace(known, request=request, text=text)
     with pytest.raises(UnavailableError, match="does not report who"):
         office.tracker.objection(ref, known)

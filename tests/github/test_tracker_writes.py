@@ -9,7 +9,7 @@ import pytest
 from github_simulator.world import Fault, Faults
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import DeniedError, UnavailableError
-from mulligan.domain.issue import IssueRef, Stage, parse_act
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
@@ -327,7 +327,7 @@ def test_a_pull_request_has_what_was_configured(office: TrackerEnvironment) -> N
 
 
 def by(found: IssueContext, act: str, actor: str) -> IssueContext:
-    return replace(found, status=replace(found.status, request=Request(parse_act(act), actor)))
+    return replace(found, status=replace(found.status, request=Request(act, actor)))
 
 
 @pytest.mark.parametrize(

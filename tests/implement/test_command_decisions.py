@@ -24,7 +24,7 @@ def order(verb: Verb, stage: Stage, text: str = "") -> PendingCommand:
 
 def tried(stage: Stage) -> IssueStatus:
     """Give an issue of which one attempt was made."""
-    asked = Request(LabelAct(1))
+    asked = Request(str(LabelAct(1)))
     return IssueStatus(REF, stage, epoch=1, attempt=1, request=asked, reason="It is red.")
 
 
@@ -77,7 +77,7 @@ def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
 
 
 def test_one_that_is_queued_already_stays_as_it_is() -> None:
-    queued = IssueStatus(REF, epoch=1, request=Request(LabelAct(1)))
+    queued = IssueStatus(REF, epoch=1, request=Request(str(LabelAct(1))))
     ruled = decide_command(order(Verb.RETRY, Stage.READY), queued, is_open=True)
     assert (ruled.action, ruled.answer) == (CommandAction.SHOW, "This issue is already queued.")
 
@@ -104,7 +104,7 @@ def test_an_abort_with_nothing_to_stop_is_told_why(stage: Stage, said: str) -> N
 
 def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
-    opened = replace(tried(Stage.READY), request=Request(retry.act))
+    opened = replace(tried(Stage.READY), request=Request(str(retry.act)))
     left, done = tried(Stage.RESOLVED), replace(skip, is_done=True)
     assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
     assert decide_command(done, left, is_open=True).action is CommandAction.SHOW

@@ -83,7 +83,7 @@ def case(
         epoch=1,
         attempt=len(history),
         number=len(history),
-        request=Request(LabelAct(77), "ann", at=NOON),
+        request=Request(str(LabelAct(77)), "ann", at=NOON),
         reason=reason,
         outcome=history[-1].outcome if history else None,
     )

@@ -76,8 +76,7 @@ def _shown_of(status: IssueStatus) -> tuple[object, ...]:
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     match event:
         case IssueSeen(title=title, text_sha256=text, act=act):
-            seen = SeenText(title, text, parse_act(act) if act else None)
-            return replace(status, text=seen)
+            return replace(status, text=SeenText(title, text, act))
         case Authorised():
             return _new_epoch(replace(status, rounds=0), event)
         case AttemptStarted() | AttemptCompleted() | Decided():
@@ -157,9 +156,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         phase=Phase.IDLE,
         epoch=status.epoch + 1,
         attempt=0,
-        request=Request(
-            parse_act(event.act), event.actor, event.actor_id, event.act_at, event.guidance
-        ),
+        request=Request(event.act, event.actor, event.actor_id, event.act_at, event.guidance),
         # New guidance requests other work than the verified commit.
         is_kept=status.is_kept and not event.guidance,
         outcome=None,
@@ -254,7 +251,7 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
         stage=Stage.RESOLVED,
         reason=event.reason,
         number=event.number,
-        request=Request(parse_act(event.act) if event.act else None),
+        request=Request(event.act),
         known_since=event.known_since,
         pull=PullStatus(event.pull_request),
         effects=_kept_effects(event),

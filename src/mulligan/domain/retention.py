@@ -71,7 +71,7 @@ def remnant_of(status: IssueStatus, events: Iterable[Event]) -> Forgotten:
     return Forgotten(
         reason=status.reason,
         number=status.number,
-        act=str(status.request.act or ""),
+        act=status.request.written_act,
         known_since=status.known_since,
         pull_request=status.pull.url,
         effects=tuple(map(_kept, (*status.effects.done, *cursor))),

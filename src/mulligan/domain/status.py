@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import Field
 
 from mulligan.domain.command import OPENING, STOPPING, PendingCommand
 from mulligan.domain.feedback import Feedback
@@ -18,6 +20,7 @@ from mulligan.domain.issue import (
     ReviewAct,
     Stage,
     WrittenAct,
+    parse_act,
 )
 from mulligan.domain.outcome import Decision, Outcome
 from mulligan.domain.recorded_effects import (
@@ -159,6 +162,14 @@ class Phase(StrEnum):
     DECIDED = "decided"
 
 
+UnparsedAct = Annotated[str, Field(alias="act")]
+"""An act as events hold it, "" for none; parsed when asked for, since most never are."""
+
+
+def _parsed(written: str) -> Act | None:
+    return parse_act(written) if written else None
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """Who asked for the work of an epoch, and how; `guidance` are the instructions (CONTEXT-12).
@@ -166,11 +177,16 @@ class Request:
     `actor_id` is GitHub's number of the account.
     """
 
-    act: WrittenAct | None = None
+    written_act: UnparsedAct = ""
     actor: str = ""
     actor_id: int | None = None
     at: datetime | None = None
     guidance: str = ""
+
+    @property
+    def act(self) -> Act | None:
+        """Give the act that asked for the work, if any."""
+        return _parsed(self.written_act)
 
     @property
     def by_label(self) -> bool:
@@ -189,7 +205,12 @@ class SeenText:
 
     title: str = ""
     sha256: str = ""
-    act: WrittenAct | None = None
+    written_act: UnparsedAct = ""
+
+    @property
+    def act(self) -> Act | None:
+        """Give the act under which the text was seen, if any."""
+        return _parsed(self.written_act)
 
 
 @dataclass(frozen=True, slots=True)

@@ -488,7 +488,9 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
 def _since_feedback(status: IssueStatus) -> IssueStatus:
     """Count events from the pull request's feedback, if any: the label was removed before it."""
     if status.feedback and (status.request.at or LONG_AGO) <= status.feedback.at:
-        return replace(status, request=replace(status.request, act=None, at=status.feedback.at))
+        return replace(
+            status, request=replace(status.request, written_act="", at=status.feedback.at)
+        )
     return status
 
 

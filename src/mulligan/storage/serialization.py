@@ -148,7 +148,7 @@ def _not_readable(row: Row) -> ConfigError:
 
 def written(status: IssueStatus) -> str:
     """Write a status as JSON."""
-    return _one().dump_json(status, exclude=_unchanged(status)).decode()
+    return _one().dump_json(status, by_alias=True, exclude=_unchanged(status)).decode()
 
 
 Excluded = dict[str, "bool | Excluded"]
