@@ -26,6 +26,7 @@ from mulligan.implement.decide import (
     TakenElsewhere,
     Withdrawn,
     decide_admission,
+    decide_reopening,
     decide_shown_work,
     decide_start,
     expected_remote_head,
@@ -45,8 +46,8 @@ NEW = IssueStatus(REF)
 KNOWN = IssueStatus(
     REF,
     epoch=1,
-    request=Request(FIRST.act, "ada", at=FIRST.at),
-    text=SeenText(ISSUE.title, ISSUE.text_sha256, FIRST.act),
+    request=Request(str(FIRST.act), "ada", at=FIRST.at),
+    text=SeenText(ISSUE.title, ISSUE.text_sha256, str(FIRST.act)),
 )
 HITL = replace(KNOWN, stage=Stage.HITL)
 EDITED = replace(FIRST, edits=Edits(by_strangers=(Edit("eve", NOW, "title"),)))
@@ -116,6 +117,24 @@ def test_what_is_recorded_of_a_request(
         assert made.seen.text_sha256 == found.issue.text_sha256
     if made.request and found.act:
         assert made.request == Authorised.of(found.act)
+
+
+RESOLVED = replace(KNOWN, stage=Stage.RESOLVED)
+
+
+@pytest.mark.parametrize(
+    ("found", "opens"),
+    [
+        pytest.param(facts(RESOLVED, AGAIN), True, id="a newer request"),
+        pytest.param(facts(RESOLVED, FIRST), False, id="the request that was ended"),
+        pytest.param(facts(replace(RESOLVED, paused_by="wes"), AGAIN), True, id="in a pause"),
+        pytest.param(facts(RESOLVED, AGAIN, policy_fault="It is red."), True, id="a bad policy"),
+        pytest.param(facts(RESOLVED, AGAIN, replace(ISSUE, is_open=False)), False, id="closed"),
+        pytest.param(facts(RESOLVED, None), False, id="nobody's request"),
+    ],
+)
+def test_only_a_newer_request_reopens_ended_work(found: Facts, *, opens: bool) -> None:
+    assert decide_reopening(found) == (Authorised.of(AGAIN) if opens else None)
 
 
 def test_who_changed_the_text_is_named_where_that_is_the_obstacle() -> None:

@@ -18,7 +18,7 @@ from mulligan.domain.outcome import StandDown
 from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead, event_of
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.decide import CommandAction, CommandDecision, decide_command
-from mulligan.implement.effects import stand_down, sync_labels_and_status
+from mulligan.implement.effects import reopen_or_show, stand_down, sync_labels_and_status
 from mulligan.implement.issue_snapshot import load_context, pull_request_elsewhere
 from mulligan.implement.ports import LedgerReader, WriteContext
 
@@ -176,10 +176,10 @@ def _carry_out(
             stand_down(ref, StandDown(reason=decision.answer), context)
         case CommandAction.RESOLVE:
             context.ledger.append(ref, _resolved(ref, decision.answer, context.ledger))
-            sync_labels_and_status(ref, context)
+            reopen_or_show(ref, context)
         case CommandAction.SHOW:
             if context.ledger.status(ref).epoch:
-                sync_labels_and_status(ref, context)
+                reopen_or_show(ref, context)
         case CommandAction.REPLY if order.comment is not None:
             _reply(ref, order, decision.answer, context)
         case CommandAction.REPLY | CommandAction.NOTHING:

@@ -39,7 +39,7 @@ from mulligan.implement.decide import (
     is_settled,
     new_reviews,
 )
-from mulligan.implement.effects import record_effect, sync_labels_and_status
+from mulligan.implement.effects import record_effect, reopen_or_show, sync_labels_and_status
 from mulligan.implement.issue_snapshot import attempts_left, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, PublishContext, PullRequests, ReadContext, Verifier
@@ -184,7 +184,7 @@ def _end(ref: IssueRef, context: PublishContext) -> Visit:
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )
     context.ledger.append(ref, resolved)
-    sync_labels_and_status(ref, context)
+    reopen_or_show(ref, context)
     return Visit(ref)
 
 

@@ -12,7 +12,7 @@ from mulligan.domain.errors import ShutdownError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Escalate
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
-from mulligan.implement.effects import sync_labels_and_status, write_deferred_status
+from mulligan.implement.effects import reopen_or_show, write_deferred_status
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
@@ -60,7 +60,7 @@ def _recover(ref: IssueRef, context: BotContext) -> Visit:
     if status.has_deferred_comment:
         write_deferred_status(ref, context)
     elif not status.is_shown:
-        sync_labels_and_status(ref, context)
+        reopen_or_show(ref, context)
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
 

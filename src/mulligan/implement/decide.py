@@ -14,6 +14,7 @@ from mulligan.domain.command import PendingCommand, Verb, aborted, skipped
 from mulligan.domain.eligibility import (
     PAUSED,
     SETTLED_STAGES,
+    TEMPORARY_RULES,
     UNCHANGED,
     Facts,
     changed_text,
@@ -99,6 +100,13 @@ def _text_to_record(facts: Facts, *, is_admitted: bool) -> IssueSeen | None:
         text_sha256=issue.text_sha256,
         act=str(act.act),
     )
+
+
+def decide_reopening(facts: Facts) -> Authorised | None:
+    """Decide whether a newer request than the one that was ended opens its epoch (LABEL-6)."""
+    broken, act = first_broken(facts), facts.act
+    stands = broken is None or broken.rule in TEMPORARY_RULES
+    return Authorised.of(act) if act and stands and opens_epoch(facts) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from mulligan.domain.errors import (
     WorldError,
 )
 from mulligan.domain.events import (
-    Authorised,
     BroughtUpToDate,
     Drafted,
     Escalated,
@@ -62,6 +61,7 @@ from mulligan.implement.decide import (
     Situation,
     TakenElsewhere,
     Withdrawn,
+    decide_reopening,
     decide_shown_work,
     expected_remote_head,
     is_foreign,
@@ -70,10 +70,10 @@ from mulligan.implement.issue_snapshot import (
     bundle_of,
     check_publication,
     check_shown_work,
+    collect_facts,
     find_commit,
     is_taken,
     load_context,
-    newer_request,
     pull_request_elsewhere,
     settled_elsewhere,
     withdrawal,
@@ -143,15 +143,8 @@ def announce_attempt(case: IssueContext, context: WriteContext) -> None:
 def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     """Make the labels and the status comment match the ledger (LABEL-4, STATUS-1).
 
-    Shows nothing if the issue is not found or its repository is archived (LABEL-7). If a newer
-    request came while an earlier one was ended, that request opens its epoch and keeps its label
-    (LABEL-6). A pending command that asks for new attempts is carried out before anything is shown.
+    Shows nothing if the issue is not found or its repository is archived (LABEL-7).
     """
-    if context.ledger.status(ref).stage is Stage.RESOLVED:
-        if context.ledger.status(ref).is_asked_anew:
-            return
-        if act := newer_request(ref, context):
-            context.ledger.append(ref, Authorised.of(act))
     stage = context.ledger.status(ref).stage
     labels = context.policies.in_force(ref.repository).labels
     with suppress(GoneError):
@@ -164,6 +157,23 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
                 update_status_comment(case, context)
                 return
     record_effect(ref, StageShown(stage), context.ledger)
+
+
+def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
+    """Open the epoch of a newer request if the issue is resolved (LABEL-6); show the stage.
+
+    So the label of the newer request is not removed as that of the ended one. A pending command
+    that asks for new attempts is carried out before anything is shown.
+    """
+    status = context.ledger.status(ref)
+    if status.stage is Stage.RESOLVED:
+        if status.is_asked_anew:
+            return
+        with suppress(GoneError):
+            request = decide_reopening(collect_facts(ref, context))
+            if request:
+                context.ledger.append(ref, request)
+    sync_labels_and_status(ref, context)
 
 
 def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext) -> bool:
@@ -379,7 +389,7 @@ def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> Non
     """
     elsewhere = settled_elsewhere(ref, context) is not None
     context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
-    sync_labels_and_status(ref, context)
+    reopen_or_show(ref, context)
 
 
 # Escalation, and the unverified work that it shows.

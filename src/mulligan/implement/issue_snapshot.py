@@ -5,17 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mulligan.domain.eligibility import (
-    TEMPORARY_RULES,
     Facts,
     cycle_reason,
     dependencies,
     dependency_reason,
     depends_on_itself,
     find_cycle,
-    first_broken,
     ignored_reason,
     is_newer_request,
-    opens_epoch,
 )
 from mulligan.domain.errors import DeniedError, GoneError, MisconfiguredError
 from mulligan.domain.events import EffectDone, Escalated
@@ -93,17 +90,6 @@ def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct 
     ):
         return labelled
     return context.tracker.reauthorise(ref, status)
-
-
-def newer_request(ref: IssueRef, context: ReadContext) -> AuthorisingAct | None:
-    """Find a trusted request that is newer than the one that was ended, if any (LABEL-6)."""
-    try:
-        facts = collect_facts(ref, context)
-    except GoneError:
-        return None
-    broken = first_broken(facts)
-    stands = broken is None or broken.rule in TEMPORARY_RULES
-    return facts.act if stands and opens_epoch(facts) else None
 
 
 # What the start of an attempt depends on.
