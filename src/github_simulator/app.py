@@ -5,7 +5,7 @@ import base64
 import re
 import socket
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -293,19 +293,6 @@ def running(world: World, port: int = 0) -> Generator[str]:
         server.should_exit = True
         thread.join()
         listening.close()
-
-
-def serve(
-    world: World,
-    *,
-    port: int = 0,
-    announce: Callable[[str], None],
-    stop: threading.Event | None = None,
-) -> None:
-    """Serve a world until `stop` is set or the user interrupts; `announce` gets the address."""
-    with running(world, port) as address, suppress(KeyboardInterrupt):
-        announce(address)
-        (stop or threading.Event()).wait()
 
 
 def _listen(port: int) -> socket.socket:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from github_simulator.app import running, serve
+from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
 from github_simulator.world import World
 from world.processes import free_port
@@ -49,18 +49,6 @@ def test_a_port_can_be_asked_for() -> None:
     with running(World(), port) as address:
         assert address == f"http://127.0.0.1:{port}"
         assert requests.get(f"{address}/rate_limit", timeout=120).status_code == 200
-
-
-def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
-    stop, told = threading.Event(), list[str]()
-
-    def announce(address: str) -> None:
-        told.append(address)
-        told.append(str(requests.get(f"{address}/rate_limit", timeout=120).status_code))
-        stop.set()
-
-    serve(World(), announce=announce, stop=stop)
-    assert told[1:] == ["200"]
 
 
 def slow(ids: Iterator[int]) -> Iterator[int]:

@@ -62,6 +62,22 @@ def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     assert (here / ".github" / "mulligan.yml").read_text() == written
 
 
+def test_a_second_repository_is_added_to_the_file_that_is_there(tmp_path: Path) -> None:
+    here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
+    file = tmp_path / "mulligan.yml"
+    file.write_text(
+        "# mine\nrepositories:\n  - name: octocat/first  # kept\nagent: {kind: codex}\n"
+    )
+    done = run_mulligan(here, "init", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert file.read_text() == (
+        "# mine\nrepositories:\n  - name: octocat/hello\n  - name: octocat/first  # kept\n"
+        "agent: {kind: codex}\n"
+    )
+    assert "mulligan.yml names codex." in done.stdout
+    assert "Install the agent codex, or name another one.\n   npm install" in done.stdout
+
+
 def test_nothing_is_written_where_nobody_can_be_asked(tmp_path: Path) -> None:
     here = clone(tmp_path, "node-npm")
     done = run_mulligan(here, "init")

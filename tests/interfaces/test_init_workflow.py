@@ -15,7 +15,7 @@ from world.starts import clone, run_mulligan
 COMMIT = "0123456789" * 4
 MULLIGAN = f"acme/mulligan@{COMMIT}"
 GITHUB = "git@github.com:octocat/hello.git"
-LEFT_OUT = "The workflow is left out, since this installation does not tell"
+LEFT_OUT = "No workflow is proposed: this installation does not know its commit"
 PATH = {"PATH": "/usr/bin:/bin"}
 
 

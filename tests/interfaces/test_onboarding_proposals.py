@@ -15,6 +15,7 @@ from mulligan.interfaces.onboarding.proposal import (
     operator_text,
     origin_of,
     policy_text,
+    with_repository,
 )
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
@@ -165,3 +166,19 @@ def test_every_sample_has_checks() -> None:
     samples = sorted(SAMPLES.iterdir())
     assert len(samples) >= 10
     assert [place.name for place in samples if not propose(read_tree(place)).checks] == []
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("repositories:\n- name: a/b\n", "repositories:\n- name: c/d\n- name: a/b\n"),
+        ("repositories:\n  - {name: a/b}\n", "repositories:\n  - name: c/d\n  - {name: a/b}\n"),
+        ("repositories: [{name: a/b}]\n", "repositories: [{name: c/d}, {name: a/b}]\n"),
+        ("repositories: []\n", None),
+        ("agent: {kind: claude}\n", None),
+        ("", None),
+    ],
+)
+def test_a_repository_is_added_to_a_list_of_any_form(text: str, added: str | None) -> None:
+    assert with_repository(text, "c/d") == added

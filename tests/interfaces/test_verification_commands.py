@@ -63,11 +63,38 @@ def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: 
     assert sorted(place.name for place in tmp_path.iterdir()) == [".github", "cart.py"]
 
 
+def test_check_runs_the_setup_commands_here_if_it_is_told_to(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yml"
+    policy.write_text("setup: [touch made]\nchecks: [{name: a, run: test -f made}]\n")
+    assert mulligan("check", "--policy", "policy.yml", where=tmp_path).returncode == 1
+    done = mulligan("check", "--policy", "policy.yml", "--setup", where=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("✓ 1 setup command finished.\n")
+    policy.write_text("setup: ['exit 3']\nchecks: [{name: a, run: 'true'}]\n")
+    failed = mulligan("check", "--policy", "policy.yml", "--setup", where=tmp_path)
+    assert failed.returncode == 1
+    assert "The setup command 'exit 3' failed" in failed.stderr
+
+
+def test_check_names_the_option_where_a_program_is_missing(tmp_path: Path) -> None:
+    policy = "setup: [make]\nchecks: [{name: a, run: no-such-program}]"
+    (tmp_path / "policy.yml").write_text(policy)
+    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "1 check could not run; 0 did.\n")
+    assert "To run them here first: `mulligan check --setup`." in done.stderr
+
+
+def test_check_says_that_a_policy_without_checks_verifies_nothing(tmp_path: Path) -> None:
+    (tmp_path / "policy.yml").write_text("checks: []")
+    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "would publish every change without verification" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("policy", "code", "said"),
     [
         (None, 2, "policy.yml could not be read (No such file or directory). Name the policy"),
-        ("checks: []", 2, "policy.yml configures no checks; add some under `checks`."),
         ("checks: [{name: a}]", 2, "policy.yml, line 1: checks.0.run is missing; write text"),
         ("checks: [{name: a, run: no-such-program}]", 2, "'no-such-program' not found"),
         ("checks: [{name: a, run: 'true'}]", 0, ""),

@@ -102,7 +102,7 @@ def test_a_repository_that_cannot_be_fetched_does_not_stop_the_others(
     here.configure(repositories=[{"name": "acme/gone", "clone_url": "/nowhere.git"}, *good])
     done = here.run("once")
     assert done.returncode == 1
-    assert "acme/gone" in done.stdout
+    assert "acme/gone" in done.stderr
     assert len(here.world.pulls_of(NAME)) == 1
 
 
@@ -112,7 +112,7 @@ def test_a_refused_token_is_one_sentence(here: MulliganInstallation) -> None:
     here.issue()
     done = here.run("once")
     assert done.returncode == 1
-    assert "token" in done.stdout
+    assert "token" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -31,11 +32,14 @@ from mulligan.interfaces.onboarding.proposal import (
     recorded,
     source_at,
 )
+from mulligan.sandbox.process import Command, run
 
-__all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here"]
+__all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here", "agents_here"]
 
 MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
 """The checkout of Mulligan, if it runs from one."""
+
+GH_TIMEOUT = timedelta(seconds=30)
 
 MAX_DEPTH = 3
 
@@ -48,15 +52,28 @@ SKIPPED_DIRECTORIES = frozenset(
 )
 
 
-def agent_here(environment: Mapping[str, str]) -> str:
-    """Return the first built-in agent that is installed; the first of all if none is."""
+def agents_here(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """List the built-in agents that are installed."""
     path = environment.get("PATH", os.defpath)
-    installed = (
+    return tuple(
         kind
         for kind, agent in BUILT_IN_AGENTS.items()
         if shutil.which(agent.adapter.program, path=path)
     )
-    return next(installed, next(iter(BUILT_IN_AGENTS)))
+
+
+def agent_here(environment: Mapping[str, str]) -> str:
+    """Return the first built-in agent that is installed; the first of all if none is."""
+    return next(iter(agents_here(environment)), next(iter(BUILT_IN_AGENTS)))
+
+
+def token_of_gh(environment: Mapping[str, str]) -> str | None:
+    """Ask GitHub's own command line, `gh`, for its token; None where it has none."""
+    program = shutil.which("gh", path=environment.get("PATH", os.defpath))
+    if program is None:
+        return None
+    asked = run(Command((program, "auth", "token"), Path.cwd(), environment, GH_TIMEOUT))
+    return None if asked.exit_code else asked.text.strip() or None
 
 
 def installed_from(

@@ -1,6 +1,6 @@
 """Run checks and digests without an issue: on any directory, or on any log."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,10 @@ class LocalChecks:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
 
+    def set_up(self, lines: Sequence[str]) -> None:
+        """Run the setup commands here; UnavailableError where one fails."""
+        self.verifier.set_up(lines, self, self.private / "setup.log")
+
     def run(self, check: Check) -> CheckResult:
         """Run one check, once; MisconfiguredError where its program is missing."""
         return self.verifier.check(check, self, self.private / "check.log")
@@ -41,7 +45,7 @@ def open_local_checks(directory: Path, environment: Environment) -> Generator[Lo
 
 
 def read_policy(place: Path | None, directory: Path) -> Policy:
-    """Read a policy file, by default the repository's own; ConfigError where it has no checks."""
+    """Read a policy file, by default the repository's own."""
     path = place or directory / POLICY_FILE
     try:
         text = path.read_bytes()
@@ -50,8 +54,4 @@ def read_policy(place: Path | None, directory: Path) -> Policy:
             f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
         )
         raise ConfigError(message) from error
-    policy = load_policy(text, {}, str(path))
-    if not policy.checks:
-        message = f"{path} configures no checks; add some under `checks`."
-        raise ConfigError(message)
-    return policy
+    return load_policy(text, {}, str(path))

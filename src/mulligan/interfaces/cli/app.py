@@ -424,12 +424,15 @@ def check_here(
     policy: Annotated[
         Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml here.")
     ] = None,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="Run the setup commands here first.")
+    ] = False,
     json: Json = False,
 ) -> Exit:
     """Run a repository's checks here, and show what an agent would read."""
     from mulligan.interfaces.cli import checks as verification
 
-    return verification.check(policy, json=json)
+    return verification.check(policy, setup=setup, json=json)
 
 
 @in_one_sentence

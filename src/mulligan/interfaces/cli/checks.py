@@ -1,6 +1,7 @@
 """`mulligan digest` and `mulligan check`: the results of checks as an agent gets them."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -65,25 +66,45 @@ def _row(found: Digest) -> dict[str, object]:
     }
 
 
-def check(policy: Path | None, *, json: bool) -> Exit:
-    """Run every check of a policy in the current directory, as it stands."""
+NO_CHECKS = (
+    "The policy has no checks, so Mulligan would publish every change without verification. Add the"
+    " repository's test commands under `checks`."
+)
+
+NOT_SET_UP = "The setup commands did not run. To run them here first: `mulligan check --setup`."
+
+
+def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
+    """Run every check of a policy in the current directory, after its setup commands if wanted."""
     start_logs()
     here, console = Path.cwd(), None if json else make_console()
-    checks = read_policy(policy, here).checks
+    chosen = read_policy(policy, here)
     results, missing = list[CheckResult](), list[str]()
     with open_local_checks(here, environment()) as place:
-        for each in checks:
+        if setup and chosen.setup:
+            _set_up(chosen.setup, place, console)
+        for each in chosen.checks:
             try:
                 results.append(_run(each, place, console))
             except MisconfiguredError as error:
                 missing.append(str(error))
     if console:
-        console.print(_sum_up(results))
+        console.print(_sum_up(results, len(missing)) if chosen.checks else NO_CHECKS)
     else:
         print_json([result.model_dump(mode="json") for result in results])
     if missing:
-        raise ConfigError("\n".join(missing))
+        raise ConfigError(
+            "\n".join([*missing, *([NOT_SET_UP] if chosen.setup and not setup else [])])
+        )
     return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
+
+
+def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -> None:
+    with console.status("setup commands …") if console else nullcontext():
+        place.set_up(lines)
+    if console:
+        ran = pluralize(len(lines), "setup command")
+        console.print(Text.assemble(("✓ ", "green"), f"{ran} finished."))
 
 
 def _run(wanted: Check, place: LocalChecks, console: Console | None) -> CheckResult:
@@ -104,7 +125,9 @@ def _print(result: CheckResult, console: Console) -> None:
         print_point(console, Text(" "), result.digest)
 
 
-def _sum_up(results: list[CheckResult]) -> str:
+def _sum_up(results: list[CheckResult], missing: int) -> str:
+    if missing:
+        return f"{pluralize(missing, 'check')} could not run; {len(results)} did."
     failed = [result for result in results if result.fails]
     if failed:
         return f"{len(failed)} of {pluralize(len(results), 'check')} would fail an attempt."

@@ -15,7 +15,7 @@ from types import FrameType
 from rich.console import Console
 from rich.markup import escape
 
-from github_simulator.app import running, serve
+from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
@@ -42,7 +42,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import program, show_comment
+from mulligan.interfaces.cli.terminal import print_command, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
@@ -132,36 +132,33 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
 @_simulator_errors_reported()
 def simulate(port: int, directory: Path | None) -> Exit:
     """Keep a simulated GitHub running until SIGINT or SIGTERM."""
-    console, place = make_console(), _place(directory)
-    world, stop = World(), threading.Event()
-    seeded = seed(world, place, TOKEN)
-    world.add_user(MAINTAINER, token=MAINTAINER)
+    console, world, stop = make_console(), World(), threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
-
-    def announce(url: str) -> None:
-        config = _write_configuration(place, url, seeded)
-        _announce(console, f"{url}/{seeded.repository}", f"{url}/repos/{seeded.repository}", config)
-
-    serve(world, port=port, announce=announce, stop=stop)
+    # A port that is taken is found out before anything is written.
+    with running(world, port) as url:
+        place = _place(directory)
+        seeded = seed(world, place, TOKEN)
+        world.add_user(MAINTAINER, token=MAINTAINER)
+        _announce(console, url, seeded.repository, _write_configuration(place, url, seeded))
+        stop.wait()
     return Exit.DONE
 
 
-def _announce(console: Console, page: str, api: str, config: Path) -> None:
-    work = f"{program()} once --config {config}"
-    say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}' """
-    for line in (
-        f"The simulated GitHub is running. Open it in a browser: {page}",
-        f"To work on its issues, run in another terminal: {work}",
-        f"To write a comment as its maintainer, {MAINTAINER}:",
-        f"  {say}{api}/issues/3/comments",
-        "Press Ctrl-C to stop it.",
-    ):
-        console.print(escape(line), soft_wrap=True)
+def _announce(console: Console, url: str, repository: str, config: Path) -> None:
+    say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}'"""
+    config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
+    console.print("The simulated GitHub is running. Open it in a browser:")
+    print_command(console, f"{url}/{repository}")
+    console.print("To work on its issues, run in another terminal:")
+    print_command(console, f"{program()} once --config {config}")
+    console.print(f"To write a comment as its maintainer, {MAINTAINER}:")
+    print_command(console, f"{say} {url}/repos/{repository}/issues/3/comments")
+    console.print("Press Ctrl-C to stop it.")
 
 
 # The directory and its configuration
@@ -308,14 +305,13 @@ def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
 def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
     mulligan = program()
     second = f"{mulligan} inspect {seeded.issues[1]}"
-    console.print(
-        "\nThe simulated GitHub has stopped. To try one in a browser, run `mulligan simulate`."
-    )
-    console.print("To see more:")
+    console.print("\nThe simulated GitHub has stopped. To see more:")
     for line in (
         f"{mulligan} status --config {config}",
         f"{second} --config {config}",
         f"{second} --attempt 2 --prompt --config {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
-        console.print(f"  {line}", markup=False)
+        print_command(console, line)
+    console.print("To label, review and merge yourself, on a simulated GitHub in a browser:")
+    print_command(console, f"{mulligan} simulate --directory practice")

@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import sys
 import tempfile
 import threading
@@ -38,6 +39,7 @@ from mulligan.interfaces.bootstrap.clone import (
     MadeApp,
     Registration,
     agent_here,
+    agents_here,
     create_labels,
     git_config,
     installed_from,
@@ -46,7 +48,7 @@ from mulligan.interfaces.bootstrap.clone import (
 )
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
-from mulligan.interfaces.cli.terminal import program, say_error
+from mulligan.interfaces.cli.terminal import print_command, program, say_error, typed
 from mulligan.interfaces.onboarding.ecosystems import propose
 from mulligan.interfaces.onboarding.proposal import (
     ActionSource,
@@ -57,6 +59,7 @@ from mulligan.interfaces.onboarding.proposal import (
     operator_text,
     origin_of,
     policy_text,
+    with_repository,
 )
 
 # `mulligan init`
@@ -140,6 +143,7 @@ def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) ->
         console.print(escape(_found(proposal, clone)))
         drafts.append(FileDraft(policy, policy_text(proposal)))
     operator = _operator(console, origin, config, drafts)
+    _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
     return InitPlan(tuple(drafts), missing, labels, operator, origin)
 
@@ -155,14 +159,29 @@ def _operator(
 ) -> Operator | None:
     """Read the operator's file, or draft one; None where it is not known for what repository."""
     if config.exists():
-        return load_operator(config, environment(), needs_token=False)
+        operator = load_operator(config, environment(), needs_token=False)
+        known = {each.name.lower() for each in operator.repositories}
+        if origin is None or origin.name.lower() in known:
+            return operator
+        before = config.read_text(encoding="utf-8")
+        if (added := with_repository(before, origin.name)) is None:
+            console.print(
+                f"{config} does not name {origin.name}. Add it to `repositories` there.",
+                markup=False,
+            )
+            return operator
+        return _as_read(drafts, FileDraft(config, added, before))
     if origin is None:
         console.print(
             "No git remote on GitHub, so there is no proposal for mulligan.yml. Name the"
             " repository with --repository OWNER/NAME."
         )
         return None
-    draft = FileDraft(config, operator_text(origin, agent_here(environment())))
+    return _as_read(drafts, FileDraft(config, operator_text(origin, agent_here(environment()))))
+
+
+def _as_read(drafts: list[FileDraft], draft: FileDraft) -> Operator:
+    """Add the draft of an operator's file, and give what it will mean."""
     drafts.append(draft)
     with tempfile.TemporaryDirectory() as place:
         trial = Path(place) / DEFAULT
@@ -176,18 +195,33 @@ def _missing(
     """Ask GitHub which labels are missing; without a token they are left for later."""
     if operator is None or origin is None:
         return ()
-    named = {each.name.lower() for each in operator.repositories}
-    github = operator.github
-    has_token = github.token_file or (github.token and github.token.get_secret_value())
-    if not has_token or origin.name.lower() not in named:
-        why = "mulligan.yml does not name it" if has_token else "the token's variable is not set"
-        console.print(f"The labels of {escape(origin.name)} were not checked: {why}.")
+    if not _has_token(operator):
+        said = f"The labels of {origin.name} were not checked: the token's variable is not set."
+        console.print(said, markup=False)
         return ()
     try:
         return missing_labels(operator, environment(), origin.name, labels)
     except MulliganError as error:
         console.print(f"The labels could not be read: {escape(str(error))}")
         return ()
+
+
+def _has_token(operator: Operator) -> bool:
+    github = operator.github
+    token = github.token and github.token.get_secret_value()
+    return bool(github.token_file or github.app or token)
+
+
+def _say_agents(console: Console, operator: Operator | None) -> None:
+    """Say which agents are installed, and whether the configured one is."""
+    kind = operator.agent.kind if operator else agent_here(environment())
+    if kind not in BUILT_IN_AGENTS:
+        return
+    here = agents_here(environment())
+    found = f"Of the six built-in agents, {', '.join(here) or 'none'} is installed."
+    if len(here) > 1:
+        found = f"Installed agents: {', '.join(here)}."
+    console.print(f"{found} mulligan.yml names {kind}.", markup=False)
 
 
 def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | None) -> InitPlan:
@@ -205,7 +239,7 @@ STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def _show(console: Console, draft: FileDraft) -> None:
     console.print()
     for line in draft.diff(_shown(draft.path)):
-        console.print(Text(line, STYLES.get(line[:1], "")))
+        console.print(Text(line, STYLES.get(line[:1], "")), soft_wrap=True)
 
 
 def _shown(path: Path) -> str:
@@ -239,14 +273,49 @@ def _carry_out(console: Console, plan: InitPlan) -> None:
 
 
 def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> None:
-    named = "" if config == DEFAULT else f" --config {_shown(config)}"
+    steps = list(_steps(clone, config, plan))
     console.print("\nNext:")
-    if any(draft.path == clone / POLICY for draft in plan.drafts):
-        console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
-        console.print("  commit and push it: Mulligan reads it from the base branch", markup=False)
-    for line in say_of_workflow(clone, plan.drafts):
-        console.print(f"  {line}", markup=False)
-    console.print(f"  {program()} doctor{named}", markup=False)
+    for number, (what, line) in enumerate(steps, 1):
+        console.print(f"{number}. {what}", markup=False)
+        if line:
+            print_command(console, f" {line}")
+
+
+def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
+    """Give what is left to do, in order: a sentence, and the command for it if there is one."""
+    policy = load_policy((clone / POLICY).read_bytes(), {}, POLICY_FILE)
+    there = "" if Path.cwd() == clone else f"cd {shlex.quote(_shown(clone))} && "
+    if not policy.checks:
+        yield f"Add the commands that test a change to {_shown(clone / POLICY)}.", ""
+    yield (
+        "Run the checks on the clone as it is.",
+        f"{there}{program()} check{' --setup' if policy.setup else ''}",
+    )
+    if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
+        add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
+        yield "Push the policy. Mulligan reads it from the base branch.", f"{there}{add}"
+    for said in say_of_workflow(clone, plan.drafts):
+        yield said, ""
+    if plan.operator and (missing := _agent_to_install(plan.operator)):
+        yield f"Install the agent {plan.operator.agent.kind}, or name another one.", missing
+    if plan.operator and not _has_token(plan.operator):
+        yield "Set a token (docs/quickstart.md).", _to_set_a_token()
+    if plan.operator:
+        # `doctor` runs where the files are, whatever directory the steps before led to.
+        given = None if config == DEFAULT else config
+        yield "See whether anything is missing.", typed("doctor", given)
+
+
+def _agent_to_install(operator: Operator) -> str:
+    """Give the command that installs the configured agent; empty where it is installed."""
+    kind = operator.agent.kind
+    known = BUILT_IN_AGENTS.get(kind)
+    return known.install if known and kind not in agents_here(environment()) else ""
+
+
+def _to_set_a_token() -> str:
+    from_gh = shutil.which("gh", path=environment().get("PATH"))
+    return f"export GITHUB_TOKEN={'$(gh auth token)' if from_gh else '…'}"
 
 
 # The workflow of the Action
@@ -263,8 +332,8 @@ class WorkflowProposal:
 COMMAND = "command"
 
 UNKNOWN = (
-    "The workflow is left out, since this installation does not tell of which commit on GitHub it "
-    "is; add --action OWNER/NAME@COMMIT to have Mulligan run as an Action."
+    "No workflow is proposed: this installation does not know its commit on GitHub. To run"
+    " Mulligan as an Action, add --action OWNER/NAME@COMMIT."
 )
 
 OWN_AGENT = (
@@ -313,10 +382,10 @@ def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
     """Say what the workflow needs, where it was written."""
     for draft in drafts:
         if draft.path == clone / WORKFLOW_FILE:
-            yield "either push the workflow too, and the Action does the work, or run it here"
+            yield "Either push the workflow too, and the Action does the work, or run it here."
             for name in sorted({each.secret for each in BUILT_IN_AGENTS.values()}):
                 if f"secrets.{name}" in draft.text:
-                    yield f"for the Action, add the secret {name} to the repository"
+                    yield f"For the Action, add the secret {name} to the repository."
 
 
 # `mulligan init --app`: register a GitHub App

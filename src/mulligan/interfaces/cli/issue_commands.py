@@ -20,7 +20,7 @@ from mulligan.interfaces.cli.setup import (
     make_console,
     read_configuration,
 )
-from mulligan.interfaces.cli.terminal import print_json
+from mulligan.interfaces.cli.terminal import print_json, typed
 from mulligan.text.commands import command
 
 
@@ -28,26 +28,26 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
     """Record a command; the worker of this state carries it out, now or when it starts."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
-    typed = command(verb, text)
-    if typed.verb is Verb.MISTYPED:
-        raise UsageError(typed.text)
+    order = command(verb, text)
+    if order.verb is Verb.MISTYPED:
+        raise UsageError(order.text)
     with open_ledger(operator) as ledger:
         _ensure_issue_exists(
             ref, operator, is_known=ref in {each.issue for each in ledger.statuses()}
         )
     now = SystemClock().now()
     received = CommandReceived(
-        key=f"command:{now.isoformat()}", command=typed.verb, text=typed.text, at=now
+        key=f"command:{now.isoformat()}", command=order.verb, text=order.text, at=now
     )
     with open_ledger(operator, redactor_of(operator, environment())) as ledger:
         ledger.append(ref, received)
     worker = at_work(operator)
     if json:
-        row = {"issue": str(ref), "command": typed.verb, "key": received.key, "at_work": worker}
+        row = {"issue": str(ref), "command": order.verb, "key": received.key, "at_work": worker}
         print_json(row)
         return Exit.DONE
-    when = f"{worker} carries it out within one poll." if worker else NO_WORKER_NOTE
-    make_console().print(escape(f"{ref}: recorded `{typed.verb}`. {when}"))
+    when = f"{worker} carries it out within one poll." if worker else _no_worker_note(config)
+    make_console().print(escape(f"{ref}: recorded `{order.verb}`. {when}"), soft_wrap=True)
     return Exit.DONE
 
 
@@ -71,4 +71,5 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
         raise UsageError(message)
 
 
-NO_WORKER_NOTE = "Mulligan is not running. To carry the command out: mulligan once"
+def _no_worker_note(config: Path | None) -> str:
+    return f"Mulligan is not running. To carry the command out: {typed('once', config)}"

@@ -34,7 +34,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import program, show_comment
+from mulligan.interfaces.cli.terminal import print_command, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, operator_act, summarise
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
@@ -149,12 +149,12 @@ def _say_where(
     ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
         diff = artifacts.path(ref, changed[-1], DIFF)
-        console.print(f"\nThe last change: {diff}", markup=False)
+        console.print(f"\nThe last change: {diff}", markup=False, soft_wrap=True)
         mirror = shlex.quote(str(mirror_of(operator, setup)))
         console.print("To fetch it as a branch:")
         fetch = f"git -C {shlex.quote(str(setup.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
-        console.print(f"  {fetch}", markup=False)
+        print_command(console, fetch)
     console.print("\nTo see more:")
     inspect = f"{program()} inspect '{ref}'"
-    console.print(f"  {inspect} --config {config}", markup=False)
-    console.print(f"  {inspect} --prompt --config {config}", markup=False)
+    print_command(console, f"{inspect} --config {config}")
+    print_command(console, f"{inspect} --prompt --config {config}")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, MutableMapping
@@ -36,6 +37,11 @@ def program() -> str:
         return "python -m mulligan"
     found = shutil.which(started.name)
     return started.name if found and Path(found) == started else str(started)
+
+
+def typed(words: str, config: Path | None) -> str:
+    """Give a command of this program as one types it here, with the configuration in use."""
+    return f"{program()} {words}" + (f" --config {shlex.quote(str(config))}" if config else "")
 
 
 def with_program_name(text: str) -> str:
@@ -103,6 +109,11 @@ def fits(table: Table, console: Console) -> bool:
     """Tell whether a table can be shown without a word in it being broken."""
     options = console.options.update_width(UNLIMITED_WIDTH)
     return Measurement.get(console, options, table).minimum <= console.width
+
+
+def print_command(console: Console, line: str) -> None:
+    """Print a command without line breaks, so that it can be copied."""
+    console.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def print_point(console: Console, mark: Text, said: str) -> None:

@@ -66,6 +66,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
+from mulligan.interfaces.cli.terminal import say_error
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -138,14 +139,14 @@ def operator_act(container: Container) -> AuthorisingAct:
 
 
 def summarise(result: PassResult, console: Console) -> None:
-    """Print the skipped issues and the problems of a pass."""
+    """Print the skipped issues of a pass, and its problems as errors."""
     for each in result.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
     if not result.visits and not result.problems:
         console.print("No issue is due.")
     for problem in result.problems:
-        console.print(f"[red]failed[/]  {escape(problem)}")
+        say_error(problem)
 
 
 def exit_code_of(result: PassResult) -> Exit:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from mulligan.domain.errors import UsageError
@@ -195,6 +196,22 @@ def operator_text(origin: Origin, agent: str) -> str:
     lines += ["repositories:", f"  - name: {origin.name}"]
     lines += ["agent:", f"  kind: {agent}", ""]
     return "\n".join(lines)
+
+
+def with_repository(text: str, name: str) -> str | None:
+    """Add a repository before the others in the text of a `mulligan.yml`; None without a list."""
+    root = yaml.SafeLoader(text).get_single_node()
+    pairs: list[tuple[yaml.Node, yaml.Node]] = (
+        root.value if isinstance(root, yaml.MappingNode) else []
+    )
+    found = next((value for key, value in pairs if key.value == "repositories"), None)
+    if not isinstance(found, yaml.SequenceNode) or not found.value:
+        return None
+    start = found.start_mark.index
+    if found.flow_style:
+        return f"{text[: start + 1]}{{name: {name}}}, {text[start + 1 :]}"
+    indent = " " * found.start_mark.column
+    return f"{text[:start]}- name: {name}\n{indent}{text[start:]}"
 
 
 PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
