@@ -12,6 +12,8 @@ from mulligan.checks.digest import Digest, digest
 CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
 FRESH = Path(__file__).parents[1] / "bench" / "fresh" / "cases"
 """Outputs of tools that the corpus does not have, made after the parsers."""
+FRESH_LONG = Path(__file__).parents[1] / "bench" / "fresh_long" / "cases"
+"""The same with several failures each; no tool is in either of the others."""
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
