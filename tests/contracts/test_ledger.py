@@ -4,6 +4,7 @@ import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from mulligan.domain.events import (
     EffectDone,
     Event,
     IssueSeen,
+    LearningsAccepted,
+    LearningsDropped,
+    NotedFact,
     RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef, Stage
@@ -211,3 +215,15 @@ def test_a_baseline_is_found_by_its_key_for_every_issue_of_the_repository(ledger
     assert ledger.baseline(REF.repository, "b" * 64) == other
     assert ledger.baseline(REF.repository, "c" * 64) is None
     assert ledger.baseline("octo/elsewhere", "a" * 64) is None
+
+
+def test_what_a_repository_learned_is_found_in_order(ledger: Ledger) -> None:
+    fact = NotedFact(text="a", number=1, noted_at=START)
+    accepted, dropped = LearningsAccepted(facts=(fact,)), LearningsDropped(facts=("a",))
+    for ref, event in ((REF, accepted), (OTHER, STARTED), (THIRD, accepted), (OTHER, dropped)):
+        ledger.append(ref, event)
+    found = [(each.issue, each.event) for each in ledger.learnings(REF.repository)]
+    assert found == [(REF, accepted), (OTHER, dropped)]
+    assert [each.issue for each in ledger.learnings(THIRD.repository)] == [THIRD]
+    assert [*ledger.learnings("octo/unknown")] == []
+    assert ledger.status(REF) == replace(IssueStatus(REF), known_since=ledger.events(REF)[0].at)

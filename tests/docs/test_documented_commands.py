@@ -17,7 +17,8 @@ from world.place import BIN
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(
-    r"(?:\.venv/bin/)?\bmulligan ((?:config |state )?[a-z]+)((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
+    r"(?:\.venv/bin/)?\bmulligan ((?:config |state |learnings (?=[a-z]))?[a-z]+)"
+    r"((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
 )
 CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")

@@ -57,7 +57,9 @@ def hashed(found: IssueContext, policy: Policy | None = None, start_sha: str = "
 
 def test_the_inputs_are_the_issue_the_policy_the_attempts_and_the_start() -> None:
     inputs = inputs_of(case(red(1)), Policy(), "c0ffee")
-    assert sorted(inputs) == ["guidance", "issue", "policy", "prior_attempts", "start_sha"]
+    assert sorted(inputs) == [
+        *("guidance", "issue", "learned", "policy", "prior_attempts", "start_sha")
+    ]
     assert json.loads(canonical(inputs))["issue"]["comments"][1] == {
         "author": "bob",
         "body": "ISO dates only, I think.",

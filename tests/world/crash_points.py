@@ -244,6 +244,9 @@ class CountedLedger:
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         return self.inner.baseline(repository, key)
 
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        return self.inner.learnings(repository)
+
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:

@@ -362,6 +362,13 @@ class WatchCi(Settings):
     """
 
 
+class Learnings(StrEnum):
+    """Which issues the facts reach that agents note about the repository (LEARNING-2)."""
+
+    ISSUE = "issue"
+    REPOSITORY = "repository"
+
+
 class Escalation(Settings):
     """How Mulligan asks for human review (ESCALATION-1)."""
 
@@ -471,6 +478,13 @@ class Policy(Settings):
     """
     context: ContextLimits = ContextLimits()
     """How much the next prompt contains about earlier attempts."""
+    learnings: Learnings = Learnings.ISSUE
+    """Which prompts contain the facts that agents note about the repository. `issue`: later
+    attempts at the same issue. `repository`: also other issues, once the pull request was merged
+    or an operator accepted them. See [Notes](agents.md#notes-about-the-repository).
+
+    Example: repository
+    """
     pull_request: PullRequestSettings = PullRequestSettings()
     """How Mulligan opens the pull request."""
     review: ReviewSettings = ReviewSettings()

@@ -1,6 +1,6 @@
 """Follow open pull requests: reviews, conflicts, base updates, CI results, merge or close."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,6 +15,7 @@ from mulligan.domain.events import (
     CiPassed,
     Conflicted,
     FailedCheck,
+    LearningsAccepted,
     PullEnd,
     Resolved,
 )
@@ -30,7 +31,9 @@ from mulligan.domain.feedback import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
+from mulligan.domain.learning import merged_facts
 from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
 from mulligan.implement.decide import (
     REVIEWABLE_STAGES,
@@ -40,7 +43,7 @@ from mulligan.implement.decide import (
     new_reviews,
 )
 from mulligan.implement.effects import record_effect, reopen_or_show, sync_labels_and_status
-from mulligan.implement.issue_snapshot import attempts_left, objection
+from mulligan.implement.issue_snapshot import attempts_left, learnings_of, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, PublishContext, PullRequests, ReadContext, Verifier
 
@@ -178,6 +181,8 @@ def _end(ref: IssueRef, context: PublishContext) -> Visit:
         return Visit(ref)
     history = context.ledger.history(ref)
     _clean_up(ref, ended, own_commits(status, history), context)
+    if ended.is_merged:
+        _accept_learnings(status, history, context)
     resolved = Resolved(
         resolution=PullEnd.MERGED if ended.is_merged else PullEnd.CLOSED,
         total_attempts=len(history),
@@ -186,6 +191,19 @@ def _end(ref: IssueRef, context: PublishContext) -> Visit:
     context.ledger.append(ref, resolved)
     reopen_or_show(ref, context)
     return Visit(ref)
+
+
+def _accept_learnings(
+    status: IssueStatus, history: Sequence[WorkerResultMeta], context: PublishContext
+) -> None:
+    """Record the facts that the merged pull request lists, if the policy asks for it."""
+    ref = status.issue
+    known = learnings_of(ref.repository, context)
+    if known is None:
+        return
+    if facts := merged_facts(history, context.ledger.events(ref), known):
+        accepted = LearningsAccepted(facts=facts, pull_request=status.pull.url or "")
+        context.ledger.append(ref, accepted)
 
 
 def _clean_up(

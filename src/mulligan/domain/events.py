@@ -391,6 +391,36 @@ class BroughtUpToDate(Record):
     head_sha: str
 
 
+# What agents noted about the repository.
+
+
+class NotedFact(Record):
+    """A fact about the repository, as the attempt `number` over all epochs noted it."""
+
+    text: str
+    number: int
+    noted_at: datetime
+
+
+class LearningsAccepted(Record):
+    """Facts that agents at other issues of the repository may be told from now on (LEARNING-2).
+
+    The merge of `pull_request` accepts them, or an operator if `by_operator`.
+    """
+
+    kind: Literal["learnings_accepted"] = "learnings_accepted"
+    facts: tuple[NotedFact, ...]
+    pull_request: str = ""
+    by_operator: bool = False
+
+
+class LearningsDropped(Record):
+    """Facts that agents are not told any more, since an operator dropped them (LEARNING-2)."""
+
+    kind: Literal["learnings_dropped"] = "learnings_dropped"
+    facts: tuple[str, ...]
+
+
 # The end of an issue.
 
 
@@ -471,6 +501,8 @@ Event = Annotated[
     | StoodDown
     | CommandReceived
     | HumanResponded
+    | LearningsAccepted
+    | LearningsDropped
     | Resolved
     | Forgotten,
     Field(discriminator="kind"),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mulligan.domain.issue import Issue
+from mulligan.domain.learning import Learning
 from mulligan.domain.outcome import Decision, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -16,6 +17,8 @@ class IssueContext:
     `verifies` tells whether the repository has any check; `counted` is how many attempts of the
     epoch cost one, out of `max_attempts`. `ready_label` is what a person puts on to ask for work.
     `no_draft` says why the last attempt's work could not be shown as a draft, where it should.
+    `learnings` are the facts that other issues of the repository taught; None if the policy lets
+    no issue teach another.
     """
 
     issue: Issue
@@ -27,6 +30,7 @@ class IssueContext:
     observed: tuple[str, ...] = ()
     ready_label: str = "mulligan"
     no_draft: str = ""
+    learnings: tuple[Learning, ...] | None = None
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:

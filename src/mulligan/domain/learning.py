@@ -1,10 +1,24 @@
-"""What agents note about a repository for later attempts (LEARNING-1). Pure."""
+"""What agents note about a repository, and which other attempts are told it (LEARNING-1). Pure."""
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from mulligan.domain.events import (
+    Drafted,
+    LearningsAccepted,
+    LearningsDropped,
+    NotedFact,
+    Published,
+    RecordedEvent,
+)
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
+
+# What a fact is.
 
 MOST = 20
 """How many facts are kept of a run, and shown to an attempt."""
@@ -48,6 +62,9 @@ def _fact(noted: object) -> str:
     return "" if hidden or unfit or len(text) > MOST_CHARS else text
 
 
+# The facts of one issue.
+
+
 def learned_in(history: Iterable[WorkerResultMeta]) -> tuple[str, ...]:
     """List what attempts noted, newest last; what was noted again counts as newer."""
     noted = dict[str, None]()
@@ -56,3 +73,139 @@ def learned_in(history: Iterable[WorkerResultMeta]) -> tuple[str, ...]:
             noted.pop(fact, None)
             noted[fact] = None
     return tuple(noted)[-MOST:]
+
+
+def noted_in(history: Iterable[WorkerResultMeta]) -> tuple[NotedFact, ...]:
+    """List what `learned_in` lists, each with the attempt that noted it last."""
+    attempts = [*history]
+    last = {fact: meta for meta in attempts for fact in meta.learned}
+    return tuple(
+        NotedFact(text=fact, number=last[fact].number, noted_at=last[fact].finished_at)
+        for fact in learned_in(attempts)
+    )
+
+
+def merged_facts(
+    history: Sequence[WorkerResultMeta],
+    events: Iterable[RecordedEvent],
+    known: Iterable["Learning"],
+) -> tuple[NotedFact, ...]:
+    """List the facts that the merge of an issue's pull request accepts (LEARNING-2).
+
+    They are those that the pull request lists: of the round whose work it has, up to that work;
+    none for a draft. A `known` fact is left out: an agent that repeats what it was told must not
+    renew that.
+    """
+    shown = [each.event for each in events if isinstance(each.event, Published | Drafted)][-1:]
+    heads = {event.head_sha for event in shown if isinstance(event, Published)}
+    merged = [meta for meta in history if meta.head_sha in heads][-1:]
+    listed = [
+        meta
+        for last in merged
+        for meta in history
+        if meta.epoch == last.epoch and meta.number <= last.number
+    ]
+    told = {each.text for each in known}
+    return tuple(fact for fact in noted_in(listed) if fact.text not in told)
+
+
+# The facts of a repository.
+
+LIFETIME = timedelta(days=90)
+"""How long agents are told a fact after it was accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A fact that agents at later issues of a repository are told, with its source.
+
+    `number` is the attempt at `issue` that noted it, over all epochs. The merge of `pull_request`
+    accepted it, or an operator if `by_operator`.
+    """
+
+    text: str
+    issue: IssueRef
+    number: int
+    noted_at: datetime
+    accepted_at: datetime
+    pull_request: str = ""
+    by_operator: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name the fact on the command line."""
+        return key_of(self.issue.repository, self.text)
+
+    @property
+    def expires_at(self) -> datetime:
+        """Say until when agents are told it."""
+        return self.accepted_at + LIFETIME
+
+
+def key_of(repository: str, text: str) -> str:
+    """Name a fact of a repository: the same on every machine."""
+    return hashlib.sha256(f"{repository.casefold()}\n{text}".encode()).hexdigest()[:8]
+
+
+def in_force(events: Iterable[RecordedEvent], now: datetime) -> tuple[Learning, ...]:
+    """List the facts that agents are told, newest last, from the events of one repository.
+
+    What an operator dropped comes back only if an operator accepts it. Texts are judged again, as
+    earlier versions may have recorded what is no fact.
+    """
+    accepted, dropped = dict[str, Learning](), set[str]()
+    for recorded in events:
+        match recorded.event:
+            case LearningsAccepted() as event:
+                for each in _learnings(event, recorded):
+                    if event.by_operator or each.text not in dropped:
+                        dropped.discard(each.text)
+                        accepted.pop(each.text, None)
+                        accepted[each.text] = each
+            case LearningsDropped(facts=texts):
+                dropped.update(texts)
+            case _:
+                continue
+    alive = [
+        each
+        for each in accepted.values()
+        if each.text not in dropped and now < each.expires_at and learnable([each.text])
+    ]
+    return tuple(alive[-MOST:])
+
+
+def _learnings(event: LearningsAccepted, recorded: RecordedEvent) -> Iterable[Learning]:
+    return (
+        Learning(
+            text=fact.text,
+            issue=recorded.issue,
+            number=fact.number,
+            noted_at=fact.noted_at,
+            accepted_at=recorded.at,
+            pull_request=event.pull_request,
+            by_operator=event.by_operator,
+        )
+        for fact in event.facts
+    )
+
+
+def issues_of(events: Iterable[RecordedEvent], text: str) -> tuple[IssueRef, ...]:
+    """List the issues whose ledger holds the acceptance of a fact."""
+    found = (
+        recorded.issue
+        for recorded in events
+        if isinstance(recorded.event, LearningsAccepted)
+        and any(fact.text == text for fact in recorded.event.facts)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def notes_for(history: Iterable[WorkerResultMeta], known: Iterable[Learning]) -> tuple[str, ...]:
+    """List what an attempt is told: facts of other issues with their source, then its issue's."""
+    own = learned_in(history)
+    foreign = [
+        f"{each.text} (#{each.issue.number}, {each.noted_at:%Y-%m-%d})"
+        for each in known
+        if each.text not in own
+    ]
+    return (*foreign, *own)[-MOST:]

@@ -5,7 +5,7 @@ from typing import assert_never
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.learning import learned_in
+from mulligan.domain.learning import LIFETIME, learned_in
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure
 from mulligan.github.markdown_parts import (
@@ -328,10 +328,19 @@ def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
     return ("### Feedback of the reviewer command", quoted(meta.verifier_feedback))
 
 
+SHARED_NOTES = (
+    f"If you merge this pull request, prompts of other issues contain these notes for "
+    f"{LIFETIME.days} days. To remove one: `mulligan learnings drop`."
+)
+
+
 def _learned(case: IssueContext) -> tuple[str, ...]:
     """List what the agents of the epoch noted for later attempts (LEARNING-1)."""
     facts = [f"- {defuse(fact)}" for fact in learned_in(case.epoch_history)]
-    return ("### Notes of the agent about this repository", "\n".join(facts)) if facts else ()
+    if not facts:
+        return ()
+    shared = () if case.learnings is None else (SHARED_NOTES,)
+    return ("### Notes of the agent about this repository", "\n".join(facts), *shared)
 
 
 def _fixed(meta: WorkerResultMeta | None) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from mulligan.config.policy import Learnings
 from mulligan.domain.eligibility import (
     Facts,
     cycle_reason,
@@ -18,6 +19,7 @@ from mulligan.domain.errors import DeniedError, GoneError, MisconfiguredError
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.learning import Learning, in_force
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -156,7 +158,18 @@ def load_context(issue: Issue, context: ReadContext) -> IssueContext:
         verifies=bool(policy.checks),
         observed=find_patterns(epoch),
         ready_label=policy.labels.ready,
+        learnings=learnings_of(issue.ref.repository, context),
     )
+
+
+def learnings_of(repository: str, context: ReadContext) -> tuple[Learning, ...] | None:
+    """List the facts that agents at any issue of a repository are told; None if the policy is off.
+
+    The policy is the base branch's, so that no change can switch it on for itself.
+    """
+    if context.policies.in_force(repository).learnings is Learnings.ISSUE:
+        return None
+    return in_force(context.ledger.learnings(repository), context.clock.now())
 
 
 def attempts_left(status: IssueStatus, context: ReadContext) -> AttemptsLeft:

@@ -463,6 +463,10 @@ class LedgerReader(Protocol):
         """Give the last baseline recorded under a key for any issue of a repository."""
         ...
 
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        """Give the events that accept and drop facts about a repository, in order."""
+        ...
+
 
 class Ledger(LedgerReader, Protocol):
     """The append-only record of events. See storage/ledger.py and storage/memory.py."""

@@ -528,6 +528,10 @@ class RefLedger:
         """Return the last baseline recorded under a key, for any issue of the repository."""
         return self.session.ledger.baseline(repository, key)
 
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        """Return the events that accept and drop facts about a repository, in order."""
+        return self.session.ledger.learnings(repository)
+
 
 # The lines of an issue's file.
 

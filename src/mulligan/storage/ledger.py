@@ -14,7 +14,15 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Ledger, Listener
 from mulligan.storage.database import Database, raise_cursor, stored_cursor
 from mulligan.storage.leases import still_held
-from mulligan.storage.schema import BASELINES, COMPLETED, EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE
+from mulligan.storage.schema import (
+    BASELINES,
+    COMPLETED,
+    EVENT,
+    EVENTS_TABLE,
+    ISSUE,
+    ISSUES_TABLE,
+    LEARNINGS,
+)
 from mulligan.storage.serialization import (
     Row,
     folded,
@@ -66,6 +74,9 @@ class WatchedLedger:
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         return self.inner.baseline(repository, key)
+
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        return self.inner.learnings(repository)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +161,10 @@ class SqlLedger:
             row = connection.execute(wanted).first()
         event = recorded_of(Row._make(row)).event if row else None
         return event if isinstance(event, BaselineRecorded) else None
+
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        """Return the events that accept and drop facts about a repository, in order."""
+        return self._events(and_(EVENT.repository == repository, LEARNINGS))
 
     def adopt(self, ref: IssueRef, events: Sequence[RecordedEvent]) -> None:
         """Replace an issue's events by those of another ledger."""

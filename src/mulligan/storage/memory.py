@@ -6,7 +6,14 @@ from datetime import datetime
 from threading import Lock
 
 from mulligan.config.operator import LEASE_TIME
-from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
+from mulligan.domain.events import (
+    AttemptCompleted,
+    BaselineRecorded,
+    Event,
+    LearningsAccepted,
+    LearningsDropped,
+    RecordedEvent,
+)
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.recorded_effects import comments_read_to
@@ -127,6 +134,10 @@ class LeasedLedger:
         """Return the last baseline recorded under a key."""
         return self.inner.baseline(repository, key)
 
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        """Return the events that accept and drop facts about a repository, in order."""
+        return self.inner.learnings(repository)
+
 
 class MemoryLedger:
     """The port Ledger on a list; thread-safe."""
@@ -203,6 +214,15 @@ class MemoryLedger:
             and isinstance(recorded.event, BaselineRecorded)
         )
         return next((event for event in found if event.key == key), None)
+
+    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
+        """Return the events that accept and drop facts about a repository, in order."""
+        return [
+            each
+            for each in self.events()
+            if each.issue.repository == repository
+            and isinstance(each.event, LearningsAccepted | LearningsDropped)
+        ]
 
     def _status(self, ref: IssueRef) -> IssueStatus:
         return self._statuses.get(ref) or IssueStatus(ref)

@@ -22,6 +22,9 @@ METADATA = MetaData()
 BASELINES = text("kind = 'baseline_recorded'")
 """Which events the index of the baselines holds."""
 
+LEARNINGS = text("kind IN ('learnings_accepted', 'learnings_dropped')")
+"""Which events the index of the learnings holds."""
+
 # AUTOINCREMENT, so that a number is never given twice, whatever retention deletes.
 EVENTS_TABLE = Table(
     "events",
@@ -38,6 +41,7 @@ EVENTS_TABLE = Table(
     Index("events_of_issue", "repository", "number", "seq"),
     # On PostgreSQL too: the migration says so, since every start would load its dialect for that.
     Index("baselines_of_repository", "repository", "seq", sqlite_where=BASELINES),
+    Index("learnings_of_repository", "repository", "seq", sqlite_where=LEARNINGS),
     sqlite_autoincrement=True,
 )
 """What happened, append-only: a trigger refuses to change a row."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.learning import learned_in
+from mulligan.domain.learning import notes_for
 from mulligan.implement.prompt.prompt import (
     PromptRequest,
     WorktreeBase,
@@ -69,7 +69,7 @@ def compose(
         retry_context=context,
         guidance=case.status.request.guidance,
         worktree_base=ground,
-        learned=learned_in(case.history),
+        learned=notes_for(case.history, case.learnings or ()),
     )
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(

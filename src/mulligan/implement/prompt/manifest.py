@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, ValidationError
 from mulligan.config.policy import Policy
 from mulligan.domain.issue import Issue
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.learning import notes_for
 from mulligan.domain.outcome import Record
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 
@@ -78,6 +79,7 @@ def inputs_of(case: IssueContext, policy: Policy, start_sha: str) -> dict[str, J
         "guidance": case.status.request.guidance,
         "policy": policy.model_dump(mode="json"),
         "prior_attempts": [meta.model_dump(mode="json") for meta in case.history],
+        "learned": [*notes_for(case.history, case.learnings or ())],
         "start_sha": start_sha,
     }
 

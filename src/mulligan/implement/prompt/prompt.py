@@ -216,8 +216,8 @@ def _discussion(issue: Issue) -> str:
 
 
 LEARNED = """\
-Agents noted these facts about the repository in earlier attempts. They may be wrong or out of \
-date: check one before you rely on it."""
+Agents noted these facts about the repository in earlier attempts. One that ends with a number and \
+a date is from that issue. They may be wrong or out of date: check one before you rely on it."""
 
 
 def _learned(facts: tuple[str, ...]) -> str:

@@ -34,6 +34,12 @@ state_app = typer.Typer(
     no_args_is_help=True,
 )
 
+learnings_app = typer.Typer(
+    name="learnings",
+    help="Show, accept and drop the facts that agents noted about repositories.",
+    invoke_without_command=True,
+)
+
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -63,6 +69,8 @@ DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here
 app.add_typer(config_app)
 
 app.add_typer(state_app)
+
+app.add_typer(learnings_app)
 
 
 def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
@@ -548,6 +556,54 @@ def copy(
 
     return state.copy(config, source)
 
+
+@in_one_sentence
+def list_learnings(config: Path | None, issue: str | None, *, json: bool) -> Exit:
+    """Print the facts."""
+    from mulligan.interfaces.cli import learnings as module
+
+    return module.list_learnings(config, issue, json=json)
+
+
+@learnings_app.callback()
+def learnings(
+    context: typer.Context,
+    *,
+    config: Config = None,
+    issue: Annotated[
+        str | None,
+        typer.Option("--issue", metavar="OWNER/NAME#N", help="All facts noted at one issue."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show, accept and drop the facts that agents noted about repositories."""
+    if context.invoked_subcommand is None:
+        list_learnings(config, issue, json=json)
+    elif config or issue or json:
+        context.fail(f"Give the options after {context.invoked_subcommand}.")
+
+
+FactIds = Annotated[list[str], typer.Argument(help="As `mulligan learnings` lists.", metavar="ID")]
+
+
+@in_one_sentence
+def accept(issue: Issue, ids: FactIds, *, config: Config = None) -> Exit:
+    """Accept facts noted at an issue, for all issues of its repository."""
+    from mulligan.interfaces.cli import learnings as module
+
+    return module.accept(config, issue, ids)
+
+
+@in_one_sentence
+def drop(ids: FactIds, *, config: Config = None) -> Exit:
+    """Drop facts, so that no prompt contains them."""
+    from mulligan.interfaces.cli import learnings as module
+
+    return module.drop(config, ids)
+
+
+for command in (accept, drop):
+    learnings_app.command()(command)
 
 for command in (pull, push, copy):
     state_app.command()(command)
