@@ -66,5 +66,7 @@ def test_what_an_agent_or_a_check_replaced_judges_neither_this_change_nor_the_ne
     ) as here:
         here.configure(sandbox={"mode": "required", "network": "none", "read": [sys.base_prefix]})
         attacked, sound = attempt(here, ATTACK), attempt(here, CHANGE)
+    # What set-up left for the first one is what the second one was given.
+    assert len([*tmp_path.rglob("setup.log")]) == 1
     assert [check.name for check in attacked.checks if check.passed] == ["first"]
     assert sound.outcome is Outcome.SUCCEEDED

@@ -309,9 +309,9 @@ def test_what_set_up_lines_installed_is_there_for_the_checks(
     tmp_path: Path, remote: Path, *, has_set_up: bool
 ) -> None:
     worktrees = worktrees_of(tmp_path / "work", remote)
-    with worktrees.open(REF) as tree:
-        if has_set_up:
-            set_up_in_worktree(tree, "echo installed > deps.log; touch not-ignored")
+    with worktrees.open(REF) as opened:
+        line = "echo installed > deps.log; touch not-ignored"
+        tree = set_up_in_worktree(opened, line) if has_set_up else opened
         run_in_worktree(tree, "rm -f not-ignored; echo agent > deps.log; echo agent > own.log")
         run_in_worktree(tree, "echo new > new; mkdir .claude; touch .claude/y")
         change = tree.capture(TEXT, SETTINGS)

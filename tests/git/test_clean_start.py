@@ -349,20 +349,36 @@ def test_ignored_files_are_kept_where_the_operator_wants_that(tmp_path: Path, re
         assert left == {"build", "build/x", "build/nested", "x.log"}
 
 
-def test_an_untouched_worktree_leaves_the_ignored_files_of_the_other_alone(
+def test_an_untouched_worktree_has_what_set_up_left_and_the_other_stays(
     tmp_path: Path, remote: Path
 ) -> None:
-    keeping = worktrees_of(tmp_path / "work", remote)
-    with keeping.open(REF) as tree:
-        run_in_worktree(tree, "mkdir build; echo agent > build/tool; echo x > README.md")
+    with worktrees_of(tmp_path / "work", remote).open(REF) as opened:
+        tree = set_up_in_worktree(opened, "mkdir build; echo set-up > build/tool; echo y > y.log")
+        run_in_worktree(tree, "echo agent > build/tool; echo x > README.md")
         with tree.pristine_checkout():
-            assert contents(tree.path) == files_as_committed()
-            set_up_in_worktree(tree, "mkdir build; echo set-up > build/tool; echo y > y.log")
-            tree.check_out(tree.start_sha)
-            assert run_in_worktree(tree, "cat build/tool y.log") == "set-up\ny"
+            assert run_in_worktree(tree, "cat build/tool README.md y.log") == "set-up\nAdds.\ny"
+            run_in_worktree(tree, "echo check > build/tool")
         assert run_in_worktree(tree, "cat build/tool README.md") == "agent\nx"
         tree.check_out(tree.start_sha)
         assert run_in_worktree(tree, "cat build/tool README.md y.log") == "set-up\nAdds.\ny"
+
+
+def test_ignored_files_that_an_agent_keeps_are_not_there_for_the_checks(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, keep_ignored=True)
+    with keeping.open(REF) as tree:
+        run_in_worktree(tree, "mkdir build; echo agent > build/tool")
+        for _ in range(2):
+            tree.check_out(tree.start_sha)
+            assert contents(tree.path) == files_as_committed()
+            run_in_worktree(tree, "mkdir build; echo check > build/tool; echo x > README.md")
+        tree.check_out(tree.start_sha, for_agent=True)
+        assert run_in_worktree(tree, "cat build/tool README.md") == "agent\nAdds."
+        tree.check_out(tree.start_sha)
+        run_in_worktree(tree, "mkdir build; echo check > build/tool")
+    with keeping.open(REF) as tree:
+        assert run_in_worktree(tree, "cat build/tool") == "agent"
 
 
 def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(

@@ -45,7 +45,7 @@ def test_the_operators_keys_replace_those_of_the_file(
     assert policies(worktrees).fault(REPOSITORY) is None
     mixed = policies(worktrees, max_issue_attempts=5)
     for policy in (mixed.in_force(REPOSITORY), mixed.at(REPOSITORY, sha)):
-        assert (policy.max_issue_attempts, policy.setup) == (5, ("make deps",))
+        assert (policy.max_issue_attempts, policy.setup.run) == (5, ("make deps",))
 
 
 def test_a_policy_is_the_one_of_its_commit(worktrees: GitWorktrees, remote: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_agent_sees_what_the_design_promises_and_nothing_else(tmp_path: Path
         ref = here.issue()
         assert here.run("once").returncode == 0
         seen = (here.worktree / "seen.json").read_text()
-        assert (here.worktree / "cwd.txt").read_text() == str(here.worktree)
+        assert (here.worktree / "cwd.txt").read_text() == "/mulligan/worktree"
     for name in ("MULLIGAN_ISSUE", "MULLIGAN_ATTEMPT", "MULLIGAN_FIX_ROUND", "MULLIGAN_REPORT"):
         assert name in seen
     assert f'"MULLIGAN_ISSUE": "{ref}"' in seen

@@ -4,13 +4,14 @@ import os
 import socket
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.cancellation import SHUTDOWN
-from mulligan.sandbox.home import Homes
+from mulligan.sandbox.home import Homes, keep
 
 PATH = {"PATH": os.environ["PATH"]}
 
@@ -24,6 +25,11 @@ def shell(line: str, home: Path) -> None:
     subprocess.run(["bash", "-ec", line], cwd=home, env=PATH, check=True, timeout=240)
 
 
+def with_what_is_left(homes: Homes) -> Homes:
+    (homes.private / "tree").mkdir()
+    return replace(homes, left=keep(homes.private, homes.private / "tree", PATH))
+
+
 def test_a_copy_is_what_set_up_left_down_to_rights_links_and_times(homes: Homes) -> None:
     with homes.for_set_up() as home:
         shell(f"mkdir -p cache/.go; echo x > cache/.go/mod; ln -s {home}/cache here", home)
@@ -31,6 +37,7 @@ def test_a_copy_is_what_set_up_left_down_to_rights_links_and_times(homes: Homes)
         shell("echo 'echo hi' > tool; chmod 750 tool; touch -d 2001-02-03 tool", home)
         told = home / "tool"
         time, mode = told.stat().st_mtime_ns, told.stat().st_mode
+    homes = with_what_is_left(homes)
     for _ in range(2):
         with homes.for_command() as copy:
             assert copy == home
@@ -47,6 +54,7 @@ def test_pipes_and_sockets_are_copied_and_never_read(homes: Homes) -> None:
     with homes.for_set_up() as home, socket.socket(socket.AF_UNIX) as listening:
         os.mkfifo(home / "pipe")
         listening.bind(str(home / "s"))
+    homes = with_what_is_left(homes)
     with homes.for_command() as copy:
         assert stat.S_ISFIFO((copy / "pipe").lstat().st_mode)
         assert stat.S_ISSOCK((copy / "s").lstat().st_mode)
@@ -55,6 +63,7 @@ def test_pipes_and_sockets_are_copied_and_never_read(homes: Homes) -> None:
 def test_a_file_of_a_copy_is_the_same_file_as_none_of_another(homes: Homes) -> None:
     with homes.for_set_up() as home:
         shell("echo x > one; ln one two", home)
+    homes = with_what_is_left(homes)
     with homes.for_command() as copy:
         assert (copy / "one").samefile(copy / "two")
         shell("echo y > one", copy)
@@ -65,6 +74,7 @@ def test_a_file_of_a_copy_is_the_same_file_as_none_of_another(homes: Homes) -> N
 def test_what_set_up_closed_is_copied_all_the_same(homes: Homes) -> None:
     with homes.for_set_up() as home:
         shell("mkdir -p a/b; echo x > a/b/c; chmod 0 a/b/c; chmod 0 a/b; chmod 0 a", home)
+    homes = with_what_is_left(homes)
     with homes.for_command() as copy:
         assert (copy / "a" / "b" / "c").read_text() == "x\n"
 
@@ -87,6 +97,7 @@ def test_nothing_that_a_command_makes_of_its_home_is_there_for_the_next(
 ) -> None:
     with homes.for_set_up() as home:
         shell("echo x > made", home)
+    homes = with_what_is_left(homes)
     for _ in range(2):
         with homes.for_command() as copy:
             assert [each.name for each in copy.iterdir()] == ["made"]
@@ -114,7 +125,8 @@ def test_no_command_begins_where_a_home_cannot_be_made_anew(
     broken.chmod(0o755)
     with homes.for_set_up() as home:
         shell("echo x > made", home)
-    without = Homes(homes.private, {"PATH": f"{broken.parent}:{os.environ['PATH']}"})
+    homes = with_what_is_left(homes)
+    without = replace(homes, environment={"PATH": f"{broken.parent}:{os.environ['PATH']}"})
     if program == "rm":
         with without.for_command() as copy:
             shell("echo x > left", copy)

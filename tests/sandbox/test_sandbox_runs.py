@@ -51,6 +51,21 @@ def run_in(
     return sandbox().run(command(line, here, stall), CommandAccess(write=(here,), network=network))
 
 
+def test_worktree_and_home_are_at_the_same_paths_for_all(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        tree, home, git = (tmp_path / name / each for each in ("tree", "home", "tree/.git"))
+        tree.mkdir(parents=True)
+        home.mkdir()
+        git.write_text("gitdir: there\n")
+        access = CommandAccess(read=(git,), worktree=tree, home=home)
+        line = f"pwd; echo $HOME; cat .git; echo {name} > made; echo x > ~/made; echo no > .git"
+        said = sandbox().run(command(line, tree), access).text.splitlines()
+        assert said[:3] == ["/mulligan/worktree", "/mulligan/home", "gitdir: there"]
+        assert (tree / "made").read_text() == f"{name}\n"
+        assert (home / "made").exists()
+        assert git.read_text() == "gitdir: there\n"
+
+
 def test_it_may_write_where_it_works_and_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     line = "for d in . /tmp /dev/shm / /usr /dev /run /etc; do (: > $d/new) 2>&- && echo $d; done"

@@ -118,7 +118,10 @@ def files_as_committed(files: dict[str, str] = FILES) -> dict[str, str]:
     )
 
 
-def set_up_in_worktree(tree: Worktree, line: str) -> None:
-    """Run a set-up line as checks/runner.py does, and have its files kept."""
+def set_up_in_worktree(tree: Worktree, line: str) -> Worktree:
+    """Run a set-up line as checks/runner.py does, and give the worktree with what it left."""
     verifier = CommandVerifier({"PATH": os.environ["PATH"]})
     verifier.set_up((line,), tree, tree.private / "setup.log")
+    ready = tree.keep_set_up()
+    ready.check_out(ready.start_sha)
+    return ready

@@ -57,6 +57,7 @@ class PlainWorktree:
     recreated: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    set_up_files: Path | None = None
 
     @property
     def pull_request_diff(self) -> bytes:
@@ -77,7 +78,16 @@ class PlainWorktree:
         found = tuple(file_change(self.store, each) for each in differences(before, after))
         return Change(self.start_sha, head, 1, found, diff_text(self.store, before, after))
 
-    def check_out(self, head_sha: str) -> None:
+    def blobs(self) -> dict[str, str]:
+        return {path: entry.sha for path, entry in self.store.files(self.start_sha).items()}
+
+    def with_set_up(self, key: str) -> None:
+        """Keep nothing between attempts."""
+
+    def keep_set_up(self, key: str = "") -> "PlainWorktree":
+        return self
+
+    def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir()
         for name, entry in self.store.files(head_sha).items():

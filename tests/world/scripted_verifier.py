@@ -69,6 +69,9 @@ class ScriptedVerifier:
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         return baseline.subtract_baseline(failed, before)
 
+    def place(self, worktree: RunDirectory) -> str:
+        return str(worktree.path)
+
     def toolchain(self, lines: Sequence[str]) -> str:
         return self.programs
 

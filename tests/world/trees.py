@@ -1,11 +1,13 @@
 """A worktree that is only two directories, for what merely runs in one."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 from mulligan.config.policy import CommitSettings
 from mulligan.implement.ports import CommitText
+from mulligan.sandbox.home import keep
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,22 @@ class PlainWorktree:
     recreated: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    set_up_files: Path | None = None
 
     def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
         raise NotImplementedError
 
-    def check_out(self, head_sha: str) -> NoReturn:
+    def blobs(self) -> NoReturn:
+        raise NotImplementedError
+
+    def with_set_up(self, key: str) -> NoReturn:
+        raise NotImplementedError
+
+    def keep_set_up(self, key: str = "") -> "PlainWorktree":
+        """Keep HOME and leave the tree as it is."""
+        return replace(self, set_up_files=keep(self.private, None, os.environ))
+
+    def check_out(self, head_sha: str, *, for_agent: bool = False) -> NoReturn:
         raise NotImplementedError
 
     def pristine_checkout(self) -> NoReturn:

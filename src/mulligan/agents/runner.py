@@ -337,7 +337,8 @@ class CommandAgent:
 def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:
     return CommandAccess(
         read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
-        write=(task.directory, home.parent, *task.writable),
+        write=(home.parent, *task.writable),
+        worktree=task.directory,
         network=run_network.network,
         proxy_socket=run_network.proxy_socket,
     )

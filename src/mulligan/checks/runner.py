@@ -78,14 +78,10 @@ class CommandVerifier:
         return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the setup commands in order; UnavailableError if one fails (SETUP-1).
-
-        HOME and tree are kept as they are then: the checks get copies of them.
-        """
+        """Run the setup commands in order; UnavailableError if one fails (SETUP-1)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
-        homes = Homes(worktree.private, self.environment)
-        with homes.for_set_up() as home:
+        with self._homes(worktree).for_set_up() as home:
             for text in lines:
                 line = _Line(text, self.set_up_timeout, Network.OPEN)
                 try:
@@ -98,8 +94,6 @@ class CommandVerifier:
                         f"The setup command {text!r} failed: {self._failure_reason(ended, found)}"
                     )
                     raise UnavailableError(message)
-        if lines:
-            homes.keep_tree(worktree.path)
 
     def _failure_reason(self, ended: Finished, found: Digest) -> str:
         if ended.stopped_by:
@@ -121,7 +115,7 @@ class CommandVerifier:
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
-        found = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        found = self._digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
         return CheckResult(
             name=check.name,
             kind=check.kind,
@@ -137,6 +131,22 @@ class CommandVerifier:
             source=code_around(worktree.path, found.findings),
             fingerprint=found.fingerprint,
         )
+
+    def _digest_of(
+        self, check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
+    ) -> Digest:
+        tree, name = worktree.path, check.report
+        report = source_code.read(tree, name, LARGEST_REPORT) if name else None
+        with log.open("rb") as output:
+            return digest(
+                output,
+                command=check.run,
+                exit_code=_exit_code(ended),
+                max_chars=max_chars,
+                report=report,
+                patterns=check.patterns,
+                root=self.place(worktree),
+            )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
@@ -166,14 +176,21 @@ class CommandVerifier:
         """Merge two runs on a start tree: only failures in both count (BASELINE-1)."""
         return keep_reproduced(first, again)
 
+    def place(self, worktree: RunDirectory) -> str:
+        """Give the path at which commands find a worktree."""
+        return str(self.sandbox.worktree_path(worktree.path))
+
     def toolchain(self, lines: Sequence[str]) -> str:
         """Name the programs on this machine that the shell lines can run, as a hash in hex."""
         return toolchain_of(lines, self.environment.get("PATH", ""))
 
     def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
         """Run a line with its own copy of the HOME that the setup commands left."""
-        with Homes(worktree.private, self.environment).for_command() as home:
+        with self._homes(worktree).for_command() as home:
             return self._run_in(home, line, worktree, log)
+
+    def _homes(self, worktree: RunDirectory) -> Homes:
+        return Homes(worktree.private, self.environment, worktree.set_up_files)
 
     def _run_in(self, home: Path, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
         ended = self.sandbox.run(
@@ -216,7 +233,9 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
     """Give the paths and the network that a command may use."""
     return CommandAccess(
         read=worktree.readable,
-        write=(worktree.path, home, *worktree.writable),
+        write=worktree.writable,
+        worktree=worktree.path,
+        home=home,
         network=line.network,
     )
 
@@ -228,22 +247,6 @@ def _network(settings: Check | Reviewer) -> Network:
 def _digest(line: str, ended: Finished, log: Path) -> Digest:
     with log.open("rb") as output:
         return digest(output, command=line, exit_code=_exit_code(ended))
-
-
-def _digest_of(
-    check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
-) -> Digest:
-    report = source_code.read(worktree.path, check.report, LARGEST_REPORT) if check.report else None
-    with log.open("rb") as output:
-        return digest(
-            output,
-            command=check.run,
-            exit_code=_exit_code(ended),
-            max_chars=max_chars,
-            report=report,
-            patterns=check.patterns,
-            root=str(worktree.path),
-        )
 
 
 def _exit_code(ended: Finished) -> int:

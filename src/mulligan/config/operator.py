@@ -18,7 +18,7 @@ from pydantic import (
 
 from mulligan.config.adapters import Adapter
 from mulligan.config.policy import Policy
-from mulligan.config.settings import Budget, Duration, LocalPath, Price, Settings
+from mulligan.config.settings import Budget, Duration, HostName, LocalPath, Price, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
 
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
@@ -28,9 +28,6 @@ ADDRESS = re.compile(rf"(?P<host>{NAME}|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{{1,5}
 OFF = "off"
 
 HIGHEST_PORT = 65535
-
-HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
-"""A name or an address, and a port."""
 
 OPERATOR_FILE = "mulligan.yml"
 """The usual name of the file on the machine that runs Mulligan."""
@@ -370,7 +367,7 @@ class SandboxSettings(Settings):
 
     Example: model
     """
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[HostName, ...] = ()
     """Hosts that the agent may reach besides its model, as NAME or NAME:PORT (default port:
     443).
 
@@ -378,15 +375,6 @@ class SandboxSettings(Settings):
     """
     limits: SandboxLimits = SandboxLimits()
     """The limits of one sandboxed command."""
-
-    @field_validator("hosts")
-    @classmethod
-    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        for host in hosts:
-            if not HOST.fullmatch(host):
-                message = f"{host!r} is not a host; write NAME or NAME:PORT, without https://"
-                raise ValueError(message)
-        return hosts
 
 
 ModeOrMore = SandboxMode | Literal[False] | SandboxSettings
@@ -493,6 +481,12 @@ class Retention(Settings):
     """The maximum size of all artifacts, in MiB. Beyond it, Mulligan removes the oldest.
 
     Example: 20480
+    """
+    setup_mib: int = Field(default=10240, ge=1)
+    """The maximum size of what setup commands left, in MiB. Beyond it, Mulligan removes what was
+    not used for the longest time.
+
+    Example: 40960
     """
     worktrees: Duration = timedelta(days=7)
     """How long to keep the worktree of an issue after its last event.

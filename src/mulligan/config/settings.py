@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -72,6 +73,20 @@ def _expand(value: object) -> object:
 
 LocalPath = Annotated[Path, BeforeValidator(_expand)]
 """A path of this machine; `~` is the home directory."""
+
+
+HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+"""A name or an address, and a port."""
+
+
+def _host(text: str) -> str:
+    if not HOST.fullmatch(text):
+        message = f"{text!r} is not a host; write NAME or NAME:PORT, without https://"
+        raise ValueError(message)
+    return text
+
+
+HostName = Annotated[str, AfterValidator(_host)]
 
 
 class Settings(BaseModel):

@@ -293,7 +293,7 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
 
 def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
     """Find the program of every command; `known` is whether the repository was fetched."""
-    lines = [(f"the setup command {line!r}", line) for line in policy.setup]
+    lines = [(f"the setup command {line!r}", line) for line in policy.setup.run]
     lines += [(f"the check {check.name!r}", check.run) for check in policy.checks]
     lines += [("the reviewer", policy.reviewer.run)] if policy.reviewer else []
     missing = [
@@ -303,7 +303,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
     ]
     for what, program in missing:
         said = f"{program!r} not found. It is the program of {what}."
-        if policy.setup and not what.startswith("the setup"):
+        if policy.setup.run and not what.startswith("the setup"):
             yield warning(name, said, "Make sure that the setup commands install it.")
         else:
             yield fault(name, said, "Install it, or fix the command.")

@@ -25,6 +25,7 @@ from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, BotContext, PullRequestBase
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.result import attempt_record, commit_text
+from mulligan.implement.set_up import set_up
 from mulligan.implement.verify import verify
 from mulligan.implement.write_prompt import write_first_prompt, write_fix_prompt
 from mulligan.sandbox.cancellation import ignore_cancellation
@@ -60,7 +61,7 @@ def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
 
 def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState]:
     """Prepare the worktree, then run one or more rounds; yield the state after each step."""
-    ref, number = case.issue.ref, case.status.number
+    ref = case.issue.ref
     if is_blank(case.issue):
         yield AttemptState(fault=NO_TEXT)
         return
@@ -74,10 +75,8 @@ def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
         agent = select_agent(case, policy, context.agent, context.agents)
-        context.verifier.set_up(
-            policy.setup, tree, context.artifacts.path(ref, number, "setup.log")
-        )
-        yield from _rounds(known, AttemptContext(case, policy, tree, agent, context))
+        ready = set_up(tree, case, policy, context)
+        yield from _rounds(known, AttemptContext(case, policy, ready, agent, context))
 
 
 def _pull_request_base(case: IssueContext) -> PullRequestBase | None:

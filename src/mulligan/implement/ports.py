@@ -194,7 +194,8 @@ class TrackerWriter(Protocol):
 class RunDirectory(Protocol):
     """A directory in which commands run; `private` beside it takes the run's own files.
 
-    For git to work in it, the commands also need the `readable` and `writable` paths.
+    For git to work in it, the commands also need the `readable` and `writable` paths. Each command
+    gets a copy of `set_up_files`, which the setup commands left (see sandbox/home.py).
     """
 
     @property
@@ -205,6 +206,8 @@ class RunDirectory(Protocol):
     def readable(self) -> tuple[Path, ...]: ...
     @property
     def writable(self) -> tuple[Path, ...]: ...
+    @property
+    def set_up_files(self) -> Path | None: ...
 
 
 class Worktree(RunDirectory, Protocol):
@@ -223,14 +226,32 @@ class Worktree(RunDirectory, Protocol):
         """Read the agent's changes and commit them (COMMIT-1, ATTEMPT-2)."""
         ...
 
-    def check_out(self, head_sha: str) -> None:
-        """Reset the tree to exactly a commit, for a check to run on (CHECK-2)."""
+    def blobs(self) -> Mapping[str, str]:
+        """Name the content of each file of the start tree."""
+        ...
+
+    def with_set_up(self, key: str) -> "Worktree | None":
+        """Give this worktree with what setup commands left under a key; None if it is gone."""
+        ...
+
+    def keep_set_up(self, key: str = "") -> "Worktree":
+        """Take what setup commands left in tree and HOME, and give this worktree with it (SETUP-2).
+
+        With a key it is kept for all issues. The tree is gone until the next `check_out`.
+        """
+        ...
+
+    def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
+        """Make the tree exactly a commit, over a copy of what setup commands left (CHECK-2).
+
+        Only an agent may find ignored files of agents again.
+        """
         ...
 
     def pristine_checkout(self) -> AbstractContextManager[None]:
         """Replace this checkout by a new one of `start_sha` inside the context (BASELINE-1).
 
-        It has no files written by the agent, the checks or the setup commands.
+        It has no files written by the agent or the checks.
         """
         ...
 
@@ -408,6 +429,10 @@ class Verifier(Protocol):
 
         `before` is None if the check could not run there. A failure that cannot be compared is new.
         """
+        ...
+
+    def place(self, worktree: RunDirectory) -> str:
+        """Give where commands find a worktree; programs note down where they were installed."""
         ...
 
     def toolchain(self, lines: Sequence[str]) -> str:

@@ -90,8 +90,8 @@ def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None
             "day": at.context.clock.now().date().isoformat(),
             "start_sha": start_sha,
             "check": check.model_dump(mode="json"),
-            "setup": [*at.policy.setup],
-            "toolchain": at.context.verifier.toolchain([check.run, *at.policy.setup]),
+            "setup": [*at.policy.setup.run],
+            "toolchain": at.context.verifier.toolchain([check.run, *at.policy.setup.run]),
         }
     )
     known = at.context.ledger.baseline(ref.repository, key)
@@ -110,10 +110,7 @@ def _run_baseline(
     A failing check runs twice: a failure counts as preexisting only if both runs show it. Returns
     None if the check's program is not found.
     """
-    artifacts = at.context.artifacts
-    log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}-setup.log")
     with at.worktree.pristine_checkout():
-        at.context.verifier.set_up(at.policy.setup, at.worktree, log)
         try:
             result = _run(check, start_sha, name, at)
             if not result.passed:

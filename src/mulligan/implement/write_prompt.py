@@ -91,7 +91,7 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
     """
     ref, number = at.case.issue.ref, len(known.earlier)
     if known.change and known.change.head_sha:
-        at.worktree.check_out(known.change.head_sha)
+        at.worktree.check_out(known.change.head_sha, for_agent=True)
     failed, most = failing(known.earlier[-1].checks), at.policy.max_fix_rounds
     names = tuple(check.name for check in failed)
     at.context.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))

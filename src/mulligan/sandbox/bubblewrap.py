@@ -47,6 +47,10 @@ EMPTY_FILE: BindOptions = ("--ro-bind", "/dev/null")
 
 PROXY_SOCKET = "/run/mulligan-door"
 
+WORKTREE, HOME = Path("/mulligan/worktree"), Path("/mulligan/home")
+"""Where commands find their worktree and HOME, whatever the issue: programs note down where they
+were installed."""
+
 
 class Network(StrEnum):
     """What a command may reach: nothing, its model and the hosts that are named, or everything."""
@@ -59,6 +63,8 @@ class Network(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """What a command may access besides the system, at the same paths as outside.
+
+    What lies in the first of a pair of `moved` directories appears in the second one instead.
 
     If several name one path, hiding overrides `write`, and `write` overrides `read`; a deeper path
     overrides its parents. Paths that do not exist are skipped. `proxy_socket` appears inside as
@@ -74,6 +80,14 @@ class Confinement:
     proxy_socket: Path | None = None
     changes_user: bool = False
     tmp_bytes: int = 1024**3
+    moved: tuple[tuple[Path, Path], ...] = ()
+
+    def inside(self, path: Path) -> Path:
+        """Give where a path of this machine appears inside."""
+        for outside, there in self.moved:
+            if path.is_relative_to(outside):
+                return there / path.relative_to(outside)
+        return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +136,9 @@ def arguments(
 def _places(confined: Confinement) -> Iterator[str]:
     """Bind every path, those that hold others first; what is hidden stays empty."""
     ways: dict[Path, BindOptions] = dict.fromkeys(map(Path, SYSTEM), READ)
-    ways |= dict.fromkeys(confined.read, READ) | dict.fromkeys(confined.write, WRITE)
+    sources = {confined.inside(path): path for path in (*confined.read, *confined.write)}
+    ways |= dict.fromkeys(map(confined.inside, confined.read), READ)
+    ways |= dict.fromkeys(map(confined.inside, confined.write), WRITE)
     shown = {Path("/proc"), *ways}
     for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
         ways |= {path: way for path in hidden if _is_in(path, shown)}
@@ -134,7 +150,7 @@ def _places(confined: Confinement) -> Iterator[str]:
             if directory not in made:
                 made.add(directory)
                 yield from ("--perms", "0755", "--dir", str(directory))
-        yield from _bind(path, ways[path])
+        yield from _bind(path, ways[path], sources.get(path, path))
     for path in placed:
         if ways[path] == EMPTY_DIRECTORY:
             yield from ("--remount-ro", str(path))
@@ -149,9 +165,11 @@ def _parents_to_create(path: Path, ways: Mapping[Path, BindOptions]) -> list[Pat
     ]
 
 
-def _bind(path: Path, way: BindOptions) -> BindOptions:
+def _bind(path: Path, way: BindOptions, source: Path) -> BindOptions:
     return (
-        (*way, str(path)) if way in {EMPTY_DIRECTORY, EMPTY_FILE} else (*way, str(path), str(path))
+        (*way, str(path))
+        if way in {EMPTY_DIRECTORY, EMPTY_FILE}
+        else (*way, str(source), str(path))
     )
 
 

@@ -1,8 +1,7 @@
-"""The HOME of one command: a private copy of what set-up left in its own, gone with the command.
+"""The HOME of one command, and the files that setup commands left in HOME and worktree (SETUP-2).
 
-Programs note down where they were installed, so every copy lies where set-up had its HOME. What
-set-up left lies beside it, where no command in a sandbox sees it. So does a copy of the worktree as
-set-up left it, from which each check gets a worktree of its own.
+Each command gets private copies. Programs note down where they were installed, so the copies lie
+where the setup commands had worktree and HOME.
 """
 
 import os
@@ -21,55 +20,46 @@ COPY_TIMEOUT = timedelta(minutes=10)
 COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
 """No hard links: a write to one would change all of them."""
 
-TREE_AFTER_SET_UP = "tree-after-set-up"
+TREE, HOME = "tree", "home"
+"""What the setup commands left is a directory with these two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """The HOMEs of the commands of one attempt, in `private`; `environment` has the PATH."""
+    """The HOMEs of the commands of one attempt, in `private`; `environment` has the PATH.
+
+    `left` is what setup commands left; without it, every HOME begins empty.
+    """
 
     private: Path
     environment: Mapping[str, str] = field(repr=False)
+    left: Path | None = None
 
     @property
     def place(self) -> Path:
         """Give where every command finds its HOME."""
         return self.private / "home"
 
-    @property
-    def _kept(self) -> Path:
-        return self.private / "home-after-set-up"
-
-    def keep_tree(self, tree: Path) -> None:
-        """Keep a copy of the worktree as set-up left it, for checks that run after an agent."""
-        kept = self.private / TREE_AFTER_SET_UP
-        self._clear(kept)
-        # What cp cannot read it leaves out.
-        self._do("chmod", "-R", "u+rX", str(tree))
-        self._do(*COPY, str(tree), str(kept))
-
     @contextmanager
     def for_set_up(self) -> Generator[Path]:
-        """Give an empty HOME; if all goes well, the commands after this begin with a copy."""
-        self._clear(self._kept)
-        with self._empty() as home:
+        """Give a HOME as for other commands; if all goes well, it is kept for `keep`."""
+        kept = self.private / KEPT_HOME
+        clear(kept, self.environment)
+        with self.for_command() as home:
             yield home
-            if not _is_empty(home):
-                # What cp cannot read it leaves out.
-                self._do("chmod", "-R", "u+rX", str(home))
-            home.rename(self._kept)
+            home.rename(kept)
 
     @contextmanager
     def for_command(self) -> Generator[Path]:
-        """Give a copy of what set-up left; without set-up, an empty HOME."""
+        """Give a copy of what the setup commands left; without them, an empty HOME."""
         with self._empty() as home:
-            if self._kept.exists() and not _is_empty(self._kept):
-                self._do(*COPY, str(self._kept), str(home))
+            if self.left and not _is_empty(self.left / HOME):
+                copy(self.left / HOME, home, self.environment)
             yield home
 
     @contextmanager
     def _empty(self) -> Generator[Path]:
-        self._clear(self.place)
+        clear(self.place, self.environment)
         try:
             self.place.mkdir(mode=0o700, parents=True)
         except OSError as error:
@@ -83,13 +73,28 @@ class Homes:
         finally:
             # Where it cannot be removed, the next command does not begin.
             with suppress(UnavailableError):
-                self._clear(self.place)
+                clear(self.place, self.environment)
 
-    def _clear(self, home: Path) -> None:
-        clear(home, self.environment)
 
-    def _do(self, *argv: str) -> None:
-        _do(argv, self.private, self.environment)
+KEPT_HOME = "home-after-set-up"
+
+
+def keep(private: Path, tree: Path | None, environment: Mapping[str, str]) -> Path:
+    """Take away the HOME, and worktree if any, that setup commands left; give their directory."""
+    kept = private / "after-set-up"
+    clear(kept, environment)
+    kept.mkdir(mode=0o700)
+    for path, name in ((private / KEPT_HOME, HOME), *([(tree, TREE)] if tree else [])):
+        do(("chmod", "u+rwx", str(path)), private, environment)
+        path.rename(kept / name)
+    # What cp cannot read it leaves out.
+    do(("chmod", "-R", "u+rX", str(kept)), private, environment)
+    return kept
+
+
+def copy(what: Path, to: Path, environment: Mapping[str, str]) -> None:
+    """Copy a directory to where nothing is, or an empty one; share no file with it."""
+    do((*COPY, str(what), str(to)), to.parent, environment)
 
 
 def clear(home: Path, environment: Mapping[str, str]) -> None:
@@ -102,24 +107,14 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
     # What a command left is not to lie there because Mulligan is told to stop.
     with defer_shutdown():
         try:
-            _do(remove, home.parent, environment)
+            do(remove, home.parent, environment)
         except UnavailableError:
-            _do(("chmod", "-R", "u+rwx", str(home)), home.parent, environment)
-            _do(remove, home.parent, environment)
+            do(("chmod", "-R", "u+rwx", str(home)), home.parent, environment)
+            do(remove, home.parent, environment)
 
 
-def has_tree_after_set_up(private: Path) -> bool:
-    """Tell whether set-up left a worktree that was kept."""
-    return (private / TREE_AFTER_SET_UP).is_dir()
-
-
-def copy_tree_after_set_up(private: Path, to: Path, environment: Mapping[str, str]) -> None:
-    """Copy the worktree as set-up left it to where nothing is."""
-    _do((*COPY, str(private / TREE_AFTER_SET_UP), str(to)), private, environment)
-
-
-def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> None:
-    """Run a program on files of a command; UnavailableError where it does not do all its work."""
+def do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> str:
+    """Run a program on files of a command; give its output, or raise UnavailableError."""
     given = {"PATH": environment.get("PATH", os.defpath), "LC_ALL": "C"}
     ended = run(Command(argv, directory, given, COPY_TIMEOUT))
     if ended.stopped_by or ended.exit_code:
@@ -127,6 +122,7 @@ def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) 
         why = "it has too many files" if ended.stopped_by or not lines else lines[-1]
         message = f"The files of a command could not be created: {why}; check that disk."
         raise UnavailableError(message)
+    return ended.text
 
 
 def _is_empty(home: Path) -> bool:

@@ -13,7 +13,9 @@ from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
+    HOME,
     PROXY_SOCKET,
+    WORKTREE,
     Confinement,
     Descriptors,
     Network,
@@ -32,11 +34,15 @@ Watch = Callable[[], MulliganError | None]
 class CommandAccess:
     """What one command may access besides the system, its program and the PATH.
 
-    With a `proxy_socket`, the command reaches the proxy at PROXY_PORT of its loopback.
+    It may write to its `worktree` and its `home`. A sandbox shows them at the same paths for every
+    issue, and then sets HOME. With a `proxy_socket`, the command reaches the proxy at PROXY_PORT
+    of its loopback.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    worktree: Path | None = None
+    home: Path | None = None
     network: Network = Network.NONE
     proxy_socket: Path | None = None
 
@@ -46,6 +52,10 @@ class Sandbox(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def worktree_path(self, tree: Path) -> Path:
+        """Give where commands find a worktree: the same path for every issue, if possible."""
+        ...
 
     def run(self, command: Command, access: CommandAccess) -> Finished:
         """Run a command as `process.run` does; its children are confined as it is."""
@@ -61,6 +71,10 @@ class Unconfined:
     @property
     def name(self) -> str:
         return "off"
+
+    def worktree_path(self, tree: Path) -> Path:
+        """Give where it is."""
+        return tree
 
     def run(self, command: Command, access: CommandAccess) -> Finished:  # noqa: ARG002 - it may access everything
         """Run a command without any confinement."""
@@ -101,12 +115,18 @@ class Bubblewrap:
     def name(self) -> str:
         return "bubblewrap" if self.filter else "bubblewrap, calls not filtered"
 
+    def worktree_path(self, tree: Path) -> Path:  # noqa: ARG002 - it is the same for all
+        """Give where every worktree appears."""
+        return WORKTREE
+
     def run(self, command: Command, access: CommandAccess) -> Finished:
         """Run a command confined; MisconfiguredError if its program cannot be started inside."""
         if self.user is not None:
             proxy_socket = () if access.proxy_socket is None else (access.proxy_socket,)
-            make_usable((*access.write, *proxy_socket), access.read, command.environment)
+            own = (*access.write, *_own(access), *proxy_socket)
+            make_usable(own, access.read, command.environment)
         confined = self._confinement(command, access)
+        outside, command = command.directory, _moved(command, access, confined)
         with self._open_descriptors(command, access) as descriptors:
             argv = self._with_port_forwarder(command, access, descriptors)
             # Before it changes the user, bubblewrap may have no access to the directory.
@@ -116,6 +136,7 @@ class Bubblewrap:
                 replace(
                     command,
                     argv=(self.program, *inside),
+                    directory=outside,
                     pass_fds=(*command.pass_fds, *descriptors.all),
                     limits=self.limits,
                     user=self.user,
@@ -162,7 +183,8 @@ class Bubblewrap:
             hide=tuple(path for path in there if path.is_dir()),
             hide_files=tuple(path for path in there if not path.is_dir()),
             read=(*needed, *self.common.read, *access.read),
-            write=(*self.common.write, *access.write),
+            write=(*self.common.write, *access.write, *_own(access)),
+            moved=tuple(_own(access).items()),
             network=access.network,
             proxy_socket=access.proxy_socket,
             changes_user=self.user is not None,
@@ -188,6 +210,19 @@ class Bubblewrap:
                 diagnostics=memory("diagnostics") if self._needs_port_forwarder(access) else None,
                 files=tuple((path, memory(path.name, content)) for path, content in files.items()),
             )
+
+
+def _own(access: CommandAccess) -> Mapping[Path, Path]:
+    """Map a command's worktree and HOME to where they appear inside."""
+    own = ((access.worktree, WORKTREE), (access.home, HOME))
+    return {outside: inside for outside, inside in own if outside}
+
+
+def _moved(command: Command, access: CommandAccess, confined: Confinement) -> Command:
+    """Give the command with the paths at which it finds its directory and HOME inside."""
+    home = {"HOME": str(HOME)} if access.home else {}
+    directory = confined.inside(command.directory)
+    return replace(command, directory=directory, environment={**command.environment, **home})
 
 
 def _port_forwarder() -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """Check out the worktree of one attempt, commit what the agent left, and describe the change."""
 
 import os
+import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
@@ -30,16 +32,16 @@ from mulligan.git.worktrees.reset import (
     drop_bad_index,
     reset_worktree,
 )
-from mulligan.sandbox.home import copy_tree_after_set_up, has_tree_after_set_up
+from mulligan.sandbox.home import TREE, copy, keep
+from mulligan.sandbox.set_up_cache import SetUpCache
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """The port Worktree: a clean worktree at `start_sha`, for a base branch at `base_sha`.
 
-    Checks need the ignored files that setup commands wrote (SETUP-1), as they were before any agent
-    ran.
-    Other ignored files stay only with `keeps_ignored`.
+    `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
+    only with `keeps_ignored`.
     """
 
     worktree: IssueWorktree
@@ -47,8 +49,11 @@ class Checkout:
     base_sha: str
     start_sha: str
     recreated: bool
+    cache: SetUpCache
+    uses: ExitStack
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
+    set_up_files: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -103,44 +108,87 @@ class Checkout:
         return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
 
     @disk_faults()
-    def check_out(self, head_sha: str) -> None:
-        """Reset the tree to Mulligan's commit, so that checks see only that (CHECK-2).
+    def blobs(self) -> Mapping[str, str]:
+        """Name the content of each file of the start tree."""
+        listed = self.worktree.git.read("ls-tree", "-r", "-z", "--full-tree", self.start_sha)
+        lines = listed.decode(errors="surrogateescape").split("\0")
+        return {path: entry for entry, _, path in (line.partition("\t") for line in lines) if path}
+
+    @disk_faults()
+    def with_set_up(self, key: str) -> Self | None:
+        """Give this worktree with what setup commands left under that key; None if it is gone."""
+        found = self.cache.find(key, self.uses)
+        return replace(self, set_up_files=found) if found else None
+
+    @disk_faults()
+    def keep_set_up(self, key: str = "") -> Self:
+        """Take away what setup commands left, and give the worktree with it (SETUP-2).
+
+        With a `key` it is kept for all issues. There is no tree then until the next `check_out`.
+        """
+        site = self.worktree
+        left = keep(self.private, self.path, site.mirror.outer)
+        _remove_tracked(site, left / TREE)
+        return replace(self, set_up_files=self.cache.add(key, left, self.uses) if key else left)
+
+    @disk_faults()
+    def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
+        """Make the tree exactly Mulligan's commit, so that checks see only that (CHECK-2).
 
         Where there were setup commands, the tree becomes a new copy of what they left, with the
-        commit laid over it.
+        commit laid over it. Else an agent finds its ignored files again, with `keeps_ignored`.
         """
-        has_set_up = self._replace_by_tree_after_set_up()
-        reset_worktree(self.worktree, head_sha, keep_ignored=has_set_up or self.keeps_ignored)
-        check_out_commit(self.worktree, self.base_branch, self.base_sha, head_sha)
-        self.worktree.cleaner.empty(self.worktree.paths.name)
-
-    def _replace_by_tree_after_set_up(self) -> bool:
         site = self.worktree
-        if not has_tree_after_set_up(self.private):
-            return False
-        site.cleaner.set_aside(self.path, site.paths.name)
-        copy_tree_after_set_up(self.private, self.path, site.mirror.outer)
-        return True
+        if self.set_up_files:
+            site.cleaner.set_aside(self.path, site.paths.name)
+            copy(self.set_up_files / TREE, self.path, site.mirror.outer)
+        elif self.keeps_ignored and for_agent:
+            self._return_agents_tree()
+        elif self.keeps_ignored and not self._agents_tree.exists():
+            site.cleaner.move(self.path, self._agents_tree)
+            self.uses.callback(self._return_agents_tree)
+        keep_ignored = self.set_up_files is not None or (self.keeps_ignored and for_agent)
+        reset_worktree(site, head_sha, keep_ignored=keep_ignored)
+        check_out_commit(site, self.base_branch, self.base_sha, head_sha)
+        site.cleaner.empty(site.paths.name)
+
+    @property
+    def _agents_tree(self) -> Path:
+        return self.private / "tree-of-agent"
+
+    def _return_agents_tree(self) -> None:
+        if self._agents_tree.exists():
+            self.worktree.cleaner.set_aside(self.path, self.worktree.paths.name)
+            self.worktree.cleaner.move(self._agents_tree, self.path)
 
     @contextmanager
     def pristine_checkout(self) -> Generator[None]:
         """Replace this checkout by a new one of `start_sha` while the block lasts (BASELINE-1).
 
-        The new one has no files of agents, checks or setup commands. Its path is the same, since
-        the output of a check may name it. Call `check_out` afterwards.
+        The new one has no files of agents or checks. Its path is the same, since the output of a
+        check may name it. Call `check_out` afterwards.
         """
-        site, place = self.worktree, self.worktree.paths
+        place, cleaner = self.worktree.paths, self.worktree.cleaner
         aside = place.private / "worktree"
         with disk_faults():
-            site.cleaner.set_aside(aside, place.name)
-            site.cleaner.move(place.tree, aside)
+            cleaner.set_aside(aside, place.name)
+            cleaner.move(place.tree, aside)
             try:
-                reset_worktree(site, self.start_sha, keep_ignored=False)
-                check_out_commit(site, self.base_branch, self.base_sha, self.start_sha)
+                self.check_out(self.start_sha)
                 yield
             finally:
-                site.cleaner.set_aside(place.tree, place.name)
-                site.cleaner.move(aside, place.tree)
+                cleaner.set_aside(place.tree, place.name)
+                cleaner.move(aside, place.tree)
+
+
+def _remove_tracked(site: IssueWorktree, tree: Path) -> None:
+    """Remove the files of the commit from a tree that setup commands left; git follows no link."""
+    (tree / ".git").unlink(missing_ok=True)
+    index = site.paths.private / "index"
+    shutil.copyfile(site.paths.git_dir / "index", index)
+    git = replace(site.git, work_tree=tree, extra={"GIT_INDEX_FILE": str(index)})
+    empty = git.line("hash-object", "-t", "tree", os.devnull)
+    git.run("read-tree", "--reset", "-u", empty, patience=RESET_TIMEOUT)
 
 
 def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: str) -> None:

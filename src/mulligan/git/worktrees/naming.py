@@ -78,6 +78,11 @@ def repository_paths(root: Path, repository: str) -> RepositoryPaths:
     return RepositoryPaths(root / repository)
 
 
+def set_up_cache(root: Path) -> Path:
+    """Give the cache of what setup commands left; no owner on GitHub has a name with a dot."""
+    return root / ".set-up"
+
+
 def worktree_paths(root: Path, ref: IssueRef) -> WorktreePaths:
     """Give the paths of an issue."""
     return WorktreePaths(repository_paths(root, ref.repository), f"issue-{ref.number}")

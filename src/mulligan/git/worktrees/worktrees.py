@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit
 from mulligan.git.worktrees.files import disk_faults, locked
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import BRANCH, repository_paths, worktree_paths
+from mulligan.git.worktrees.naming import BRANCH, repository_paths, set_up_cache, worktree_paths
 from mulligan.git.worktrees.publish import (
     commit_missing,
     delete_old_verified,
@@ -39,6 +39,7 @@ from mulligan.git.worktrees.pull_request_branch import (
 )
 from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree
 from mulligan.implement.ports import Credentials, PullRequestBase
+from mulligan.sandbox.set_up_cache import SetUpCache
 
 LOCK_TIMEOUT = timedelta(seconds=2)
 MAX_CACHED_FILES = 1000
@@ -59,6 +60,7 @@ class GitWorktrees:
     facts: Callable[[str], RepositoryFacts]
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
+    max_set_up_bytes: int = 10 * 1024**3
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
     file_cache: dict[tuple[str, str, str], bytes | None] = field(
@@ -75,8 +77,8 @@ class GitWorktrees:
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
         """Fetch, and give a clean worktree, at the base branch or the pull request (WORKTREE-1)."""
         place = worktree_paths(self.root.absolute(), ref)
-        with locked(place.lock, LOCK_TIMEOUT, str(ref)):
-            yield self._clean(ref, standing)
+        with locked(place.lock, LOCK_TIMEOUT, str(ref)), ExitStack() as uses:
+            yield self._clean(ref, standing, uses)
 
     @disk_faults()
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
@@ -221,7 +223,7 @@ class GitWorktrees:
             broom.empty(place.name)
 
     @disk_faults()
-    def _clean(self, ref: IssueRef, standing: PullRequestBase | None) -> Checkout:
+    def _clean(self, ref: IssueRef, standing: PullRequestBase | None, uses: ExitStack) -> Checkout:
         remote, base = self._upstream(ref.repository)
         mirror = self._mirror(ref.repository)
         site = IssueWorktree(worktree_paths(self.root.absolute(), ref), mirror, ref.branch)
@@ -243,7 +245,11 @@ class GitWorktrees:
         site.paths.private.mkdir(mode=0o700)
         check_out_commit(site, base, sha, begin)
         site.cleaner.empty(site.paths.name)
-        return Checkout(site, base, sha, begin, recreated, self.keep_ignored, proposal)
+        outer = self.environment
+        cache = SetUpCache(set_up_cache(self.root.absolute()), self.max_set_up_bytes, outer)
+        return Checkout(
+            *(site, base, sha, begin, recreated, cache, uses), self.keep_ignored, proposal
+        )
 
     def _settings(self, repository: str) -> RepositorySettings:
         return self.repositories.get(repository) or RepositorySettings(name=repository)

@@ -12,6 +12,7 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
+from mulligan.domain.host import MIB
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.dry_run import DryRunGit
@@ -309,6 +310,7 @@ def open_git(
         facts=github.tracker.repository,
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
+        max_set_up_bytes=operator.retention.setup_mib * MIB,
         litter=litter_of(operator.adapters),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})

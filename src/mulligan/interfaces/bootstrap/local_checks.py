@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +14,7 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.result import CheckResult
 from mulligan.git.worktrees.base_policy import POLICY_FILE
 from mulligan.interfaces.bootstrap.container import Environment
+from mulligan.sandbox.home import keep
 
 __all__ = ["MAX_CHARS", "Digest", "LocalChecks", "digest", "open_local_checks", "read_policy"]
 
@@ -27,10 +28,13 @@ class LocalChecks:
     verifier: CommandVerifier
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    set_up_files: Path | None = None
 
-    def set_up(self, lines: Sequence[str]) -> None:
-        """Run the setup commands here; UnavailableError where one fails."""
+    def set_up(self, lines: Sequence[str]) -> "LocalChecks":
+        """Run the setup commands here, for checks to find; UnavailableError where one fails."""
         self.verifier.set_up(lines, self, self.private / "setup.log")
+        kept = keep(self.private, None, self.verifier.environment)
+        return replace(self, set_up_files=kept)
 
     def run(self, check: Check) -> CheckResult:
         """Run one check, once; MisconfiguredError where its program is missing."""

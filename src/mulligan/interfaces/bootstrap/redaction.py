@@ -10,6 +10,7 @@ from mulligan.agents.invocation import adapter_of, secrets_given
 from mulligan.config.operator import Operator
 from mulligan.config.secrets import secrets_of
 from mulligan.domain.errors import ConfigError
+from mulligan.sandbox.bubblewrap import WORKTREE
 from mulligan.text.redact import Redactor
 
 
@@ -34,8 +35,9 @@ def without_machine_paths(redactor: Redactor, root: Path, state: Path | None) ->
 
 
 def _worktree_places(root: Path) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Find the worktree of any issue (see git/worktrees/naming.py)."""
-    tree = rf"(?<![\w./-])(?:file://)?{re.escape(str(root))}(?:/[\w.-]+){{2}}/issue-\d+"
+    """Find the worktree of any issue, outside (git/worktrees/naming.py) and in a sandbox."""
+    trees = rf"{re.escape(str(root))}(?:/[\w.-]+){{2}}/issue-\d+|{WORKTREE}"
+    tree = rf"(?<![\w./-])(?:file://)?(?:{trees})"
     yield re.compile(f"{tree}/"), ""
     yield re.compile(rf"{tree}(?![\w-]|\.\w)"), "."
 

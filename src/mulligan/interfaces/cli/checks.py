@@ -81,11 +81,11 @@ def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
     chosen = read_policy(policy, here)
     results, missing = list[CheckResult](), list[str]()
     with open_local_checks(here, environment()) as place:
-        if setup and chosen.setup:
-            _set_up(chosen.setup, place, console)
+        lines = chosen.setup.run
+        ready = _set_up(lines, place, console) if setup and lines else place
         for each in chosen.checks:
             try:
-                results.append(_run(each, place, console))
+                results.append(_run(each, ready, console))
             except MisconfiguredError as error:
                 missing.append(str(error))
     if console:
@@ -93,18 +93,17 @@ def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
     else:
         print_json([result.model_dump(mode="json") for result in results])
     if missing:
-        raise ConfigError(
-            "\n".join([*missing, *([NOT_SET_UP] if chosen.setup and not setup else [])])
-        )
+        raise ConfigError("\n".join([*missing, *([NOT_SET_UP] if lines and not setup else [])]))
     return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
 
 
-def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -> None:
+def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -> LocalChecks:
     with console.status("setup commands …") if console else nullcontext():
-        place.set_up(lines)
+        ready = place.set_up(lines)
     if console:
         ran = pluralize(len(lines), "setup command")
         console.print(Text.assemble(("✓ ", "green"), f"{ran} finished."))
+    return ready
 
 
 def _run(wanted: Check, place: LocalChecks, console: Console | None) -> CheckResult:

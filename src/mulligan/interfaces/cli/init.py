@@ -289,7 +289,7 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
         yield f"Add the commands that test a change to {_shown(clone / POLICY)}.", ""
     yield (
         "Run the checks on the clone as it is.",
-        f"{there}{program()} check{' --setup' if policy.setup else ''}",
+        f"{there}{program()} check{' --setup' if policy.setup.run else ''}",
     )
     if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"

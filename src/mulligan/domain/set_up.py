@@ -1,0 +1,75 @@
+"""Which files the setup commands depend on: their inputs (SETUP-2). Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import translate
+
+from pathspec import GitIgnoreSpec
+
+KNOWN_INPUTS = (
+    # Python
+    *("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "Pipfile.lock", "poetry.lock"),
+    *("uv.lock", "pdm.lock", "pylock*.toml", "environment.yml", "environment.yaml"),
+    *("*requirements*.txt", "*requirements*.in", "*constraints*.txt", ".python-version"),
+    # JavaScript
+    *("package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "yarn.lock"),
+    *(".yarnrc", ".yarnrc.yml", "pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb"),
+    *("deno.json", "deno.jsonc", "deno.lock", ".nvmrc", ".node-version"),
+    # Rust, Go
+    *("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml"),
+    *("go.mod", "go.sum", "go.work", "go.work.sum"),
+    # Java and its relatives
+    *("pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
+    *("gradle.properties", "gradle.lockfile", "gradle-wrapper.properties", "libs.versions.toml"),
+    *("build.sbt", "deps.edn", "project.clj"),
+    # Ruby, PHP, .NET, Elixir, Swift, Dart
+    *("Gemfile", "Gemfile.lock", "*.gemspec", ".ruby-version", "composer.json", "composer.lock"),
+    *("*.csproj", "*.fsproj", "packages.lock.json", "Directory.Packages.props", "global.json"),
+    *("nuget.config", "mix.exs", "mix.lock", "Package.swift", "Package.resolved"),
+    *("pubspec.yaml", "pubspec.lock"),
+    # Any
+    *(".tool-versions", "mise.toml", ".mise.toml", "flake.nix", "flake.lock", "shell.nix"),
+)
+"""Names of manifests and lock files, in any directory."""
+
+READ_BY = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "tox": ("tox.ini",),
+}
+"""Files that a program reads without being told their names."""
+
+_KNOWN = re.compile("|".join(map(translate, KNOWN_INPUTS)))
+
+WORD = re.compile(r"[\w./+@-]+")
+
+
+def select_inputs(
+    paths: Iterable[str], lines: Sequence[str], patterns: Sequence[str]
+) -> frozenset[str]:
+    """Choose the inputs of setup commands among the paths of a tree.
+
+    These are the paths that `patterns` match, written as in .gitignore. Without patterns, they are
+    the known manifests and lock files, and the files that a command names.
+    """
+    if patterns:
+        return frozenset(GitIgnoreSpec.from_lines(patterns).match_files(paths))
+    words = {word for line in lines for word in WORD.findall(line)}
+    named = {word.removeprefix("./") for word in words}.union(
+        *(READ_BY[word] for word in words & READ_BY.keys())
+    )
+    return frozenset(
+        path for path in paths if path in named or _KNOWN.fullmatch(path.rpartition("/")[2])
+    )
+
+
+def key_inputs(
+    blobs: Mapping[str, str], lines: Sequence[str], patterns: Sequence[str]
+) -> Mapping[str, str]:
+    """Give the inputs with their contents; the whole tree if there are none (SETUP-2).
+
+    `blobs` names the content of each path of the tree.
+    """
+    found = select_inputs(blobs, lines, patterns)
+    return {path: blobs[path] for path in sorted(found or blobs)}

@@ -1,0 +1,94 @@
+"""A cache of what setup commands left, for all issues; no command ever sees it (SETUP-2).
+
+An entry appears by one rename and never changes. An attempt holds a lock on the directory of each
+entry that it uses, so that no other process deletes it meanwhile.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mulligan.sandbox.home import clear, do
+
+SIZE = "size"
+"""The file of an entry that tells how many bytes it has."""
+
+TRASH = "trash-"
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpCache:
+    """Entries below `root`, `max_bytes` of them; `environment` has the PATH.
+
+    A key begins with the day on which the entry was made, and a dash.
+    """
+
+    root: Path
+    max_bytes: int
+    environment: Mapping[str, str] = field(repr=False)
+
+    def find(self, key: str, uses: ExitStack) -> Path | None:
+        """Give an entry that stays until `uses` is closed; None if there is none."""
+        entry = self.root / key
+        try:
+            descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        uses.callback(os.close, descriptor)
+        # Others hold the exclusive lock no longer than it takes to rename.
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if not (entry.exists() and os.path.samestat(os.fstat(descriptor), entry.stat())):
+            return None
+        os.utime(descriptor)
+        return entry
+
+    def add(self, key: str, made: Path, uses: ExitStack) -> Path:
+        """Make an entry of a directory on the same disk, and give where it is from now on.
+
+        It stays where it is if it is too large, or if somebody else made the entry meanwhile.
+        """
+        size = int(do(("du", "-s", "-B1", str(made)), made.parent, self.environment).split()[0])
+        if size > self.max_bytes:
+            return made
+        (made / SIZE).write_text(f"{size}\n")
+        # A power cut must not leave an entry whose files are empty.
+        do(("sync", "-f", str(made)), made.parent, self.environment)
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.root / "lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._prune(key.partition("-")[0], self.max_bytes - size)
+            with suppress(OSError):
+                made.rename(self.root / key)
+            return made if made.exists() else self.find(key, uses) or made
+
+    def _prune(self, day: str, most: int) -> None:
+        """Delete entries of other days, then those that were not used for the longest time."""
+        kept = 0
+        for entry, size in self._entries():
+            kept += size
+            if (kept > most or not entry.name.startswith(f"{day}-")) and self._delete(entry):
+                kept -= size
+        for left in self.root.glob(f"{TRASH}*"):
+            clear(left, self.environment)
+
+    def _entries(self) -> Iterator[tuple[Path, int]]:
+        """List the entries with their sizes, those used last first."""
+        entries = [each for each in self.root.glob("*-*") if not each.name.startswith(TRASH)]
+        for entry in sorted(entries, key=lambda each: each.stat().st_mtime_ns, reverse=True):
+            yield entry, int((entry / SIZE).read_text())
+
+    def _delete(self, entry: Path) -> bool:
+        """Move an entry out of the way for deletion, unless it is in use."""
+        descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            entry.rename(Path(tempfile.mkdtemp(prefix=TRASH, dir=self.root), entry.name))
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
