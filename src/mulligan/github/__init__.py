@@ -1,1 +1,1 @@
-"""Talks to GitHub: issues, labels, comments, pull requests, permissions, rate limits."""
+"""GitHub's API: issues, labels, comments, pull requests, permissions, rate limits."""

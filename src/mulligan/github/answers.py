@@ -17,7 +17,7 @@ from mulligan.text.escape import one_line
 T = TypeVar("T")
 
 MAX_MESSAGE_CHARS = 200
-"""Characters of GitHub's own words that a message repeats."""
+"""Length to which a message cuts GitHub's own error text."""
 
 REPOSITORY_ID_PATH = re.compile(r"/repositories/\d+(?:[/?]|$)")
 
@@ -36,22 +36,22 @@ RIGHTS = (
     ("/issues", "Issues: write"),
     ("/collaborators", "push access to the repository"),
 )
-"""What a fine-grained token needs for a path, first match; where no header says so."""
+"""The permission a fine-grained token needs for a path (first match), if no header names it."""
 
 DEFAULT_LIMIT_SECONDS = 60.0
-"""Seconds to wait where GitHub asks for a rest and does not say how long; its docs ask for that."""
+"""Seconds to wait if a rate-limited response has no Retry-After, as GitHub's docs recommend."""
 
 
 class NotFoundError(DeniedError):
-    """GitHub says 404 or 410: it is not there, not any more, or the token may not see it."""
+    """GitHub answered 404 or 410: not found, deleted, or not visible to the token."""
 
 
 class ForbiddenError(DeniedError):
-    """GitHub says 403, and it is not a limit: the token lacks a right."""
+    """GitHub answered 403, and not because of a rate limit: the token lacks a permission."""
 
 
 class MovedError(UnavailableError):
-    """GitHub sends the request elsewhere: the repository was renamed, or the issue transferred."""
+    """GitHub redirected the request: the repository was renamed, or the issue transferred."""
 
     def __init__(self, message: str, to: str) -> None:
         super().__init__(message)
@@ -59,16 +59,16 @@ class MovedError(UnavailableError):
 
     @property
     def renames(self) -> bool:
-        """Tell whether GitHub names the repository by its id, as it does after a rename."""
+        """Return whether the redirect names the repository by its id, as after a rename."""
         return bool(REPOSITORY_ID_PATH.search(self.to))
 
 
 class AlreadyExistsError(DeniedError):
-    """GitHub says 422 because there is one already."""
+    """GitHub answered 422 because the object already exists."""
 
 
 class TransientError(UnavailableError):
-    """It may well work in a moment. `wait` is the time in seconds that GitHub asks for."""
+    """A temporary error; a retry may succeed. `wait` is GitHub's Retry-After in seconds, if any."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ class TransientError(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one request; the names of headers are in lower case."""
+    """GitHub's response to one request; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -85,16 +85,16 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the request was carried out."""
-        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own border
+        """Return whether the request succeeded."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP status classes
 
 
 def fault(answer: Answer, request: str) -> WorldError | None:
-    """Say what is wrong with an answer, or None; `request` is the verb and the path."""
+    """Return the error that an answer means, or None; `request` is the verb and the path."""
     if answer.ok:
         return None
     status, said = answer.status, _words(answer)
-    if 300 <= status < 400:  # noqa: PLR2004 - HTTP's own borders
+    if 300 <= status < 400:  # noqa: PLR2004 - HTTP status classes
         return moved(request, answer.headers.get("location", ""))
     if is_limit(answer):
         asked = retry_after(answer)
@@ -105,7 +105,7 @@ def fault(answer: Answer, request: str) -> WorldError | None:
 
 
 def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
-    """Read the body of an answer; raises what `fault` says, and a WorldError for odd content."""
+    """Validate an answer's body. Raise what `fault` returns, or WorldError for an invalid body."""
     if wrong := fault(answer, request):
         raise wrong
     try:
@@ -124,7 +124,7 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
 
 
 def moved(request: str, to: str) -> WorldError:
-    """Word a redirect: it is never followed, since it leads to another repository or issue."""
+    """Return the error for a redirect, which may lead to another repository: it is not followed."""
     return MovedError(
         f"GitHub redirects {request} to another address; if the repository was renamed"
         " or the issue moved, "
@@ -157,7 +157,7 @@ def _refused(answer: Answer, request: str, said: str) -> WorldError:
 
 
 def _missing_right(answer: Answer, request: str) -> str:
-    """Name the right that would help, from GitHub's own headers where it sends them."""
+    """Return the missing permission: from GitHub's headers if they name it, else by path."""
     if _says(answer, "archived", "locked", "blocked", "disabled"):
         return "ask an administrator of the repository to allow it"
     named = answer.headers.get("x-accepted-github-permissions")
@@ -173,13 +173,13 @@ def _missing_right(answer: Answer, request: str) -> str:
 
 
 def rate_limited(request: str, wait: float) -> TransientError:
-    """Word a limit that resets in so many seconds."""
+    """Return the error for a rate limit that resets in `wait` seconds."""
     when = f"it resets in {math.ceil(wait)} s"
     return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
 
 
 def retry_after(answer: Answer) -> float | None:
-    """Read for how many seconds GitHub limits the rate, by GitHub's clock."""
+    """Return the seconds that GitHub asks to wait, by its own clock; None if it gives no time."""
     headers = answer.headers
     if (asked := seconds_asked(headers)) is not None:
         return asked
@@ -190,7 +190,7 @@ def retry_after(answer: Answer) -> float | None:
 
 
 def is_limit(answer: Answer) -> bool:
-    """Tell whether the answer is a rate limit."""
+    """Return whether the answer is a rate limit."""
     if answer.status != HTTPStatus.FORBIDDEN:
         return answer.status == HTTPStatus.TOO_MANY_REQUESTS
     headers = answer.headers
@@ -208,13 +208,13 @@ def _already_exists(answer: Answer) -> bool:
 
 
 def _words(answer: Answer) -> str:
-    """Give GitHub's own words on one line, or the status where there are none."""
+    """Return GitHub's error text on one line, or the status if there is none."""
     said = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
     return said or f"HTTP {answer.status}"
 
 
 def _sentences(answer: Answer) -> list[str]:
-    """Read `message` and `errors` of an error answer, whatever shape they have."""
+    """Return `message` and `errors` of an error answer, in any of the shapes GitHub uses."""
     try:
         refusal = Refusal.model_validate_json(answer.body)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Act as a GitHub App: created from a manifest, one token per repository, renewed in time."""
+"""GitHub App credentials: create the App from a manifest; create and renew its tokens."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ from mulligan.github.shapes import Shape
 from mulligan.implement.ports import Clock
 
 MAX_NAME_CHARS = 34
-"""GitHub's own limit for the name of an App."""
+"""GitHub's limit for the name of an App."""
 
 PERMISSIONS: dict[str, JsonValue] = {
     **dict.fromkeys(("contents", "issues", "pull_requests"), "write"),
@@ -36,17 +36,17 @@ PAGE = """\
 """
 
 JWT_LIFETIME = timedelta(minutes=9)
-"""GitHub takes an app's own token for ten minutes at the most."""
+"""Lifetime of the App's JWT; GitHub accepts at most ten minutes."""
 
 CLOCK_SKEW = timedelta(minutes=1)
-"""How far this clock may be ahead of GitHub's, which takes nothing from the future."""
+"""Allowance for a clock ahead of GitHub's: GitHub rejects a JWT issued in the future."""
 
 MIN_TOKEN_LIFETIME = timedelta(minutes=10)
-"""How much longer a token has to last for work to begin with it; it was made for an hour."""
+"""Minimum remaining lifetime of a cached token (they last an hour), so that work can finish."""
 
 
 class MadeApp(Shape):
-    """An App that was just made; GitHub gives its private key this once."""
+    """A newly created App. GitHub returns the private key only once."""
 
     id: int
     html_url: str = Field(min_length=1)
@@ -54,7 +54,7 @@ class MadeApp(Shape):
 
     @property
     def install_url(self) -> str:
-        """Give the page on which it is installed on repositories."""
+        """Return the page where a user installs the App on repositories."""
         return f"{self.html_url}/installations/new"
 
 
@@ -62,7 +62,7 @@ MADE = TypeAdapter(MadeApp)
 
 
 def web_url(api_url: str) -> str:
-    """Give the address for people of the GitHub whose API is there, without a slash at the end."""
+    """Return GitHub's web address for an API address, without a trailing slash."""
     parts = urlsplit(api_url)
     host = parts.netloc
     if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
@@ -71,7 +71,7 @@ def web_url(api_url: str) -> str:
 
 
 def manifest(name: str, homepage: str, back: str) -> dict[str, JsonValue]:
-    """Write what the App is to be: rights, no webhook, and where GitHub sends the browser then."""
+    """Return the App's manifest: permissions, no webhook, and the redirect address."""
     return {
         "name": name[:MAX_NAME_CHARS],
         "url": homepage,
@@ -84,7 +84,7 @@ def manifest(name: str, homepage: str, back: str) -> dict[str, JsonValue]:
 
 
 def page(web: str, organization: str | None, state: str, asked: dict[str, JsonValue]) -> str:
-    """Write the page whose button brings the manifest to GitHub, for an account or organisation."""
+    """Return the HTML form that posts the manifest to GitHub, for an account or organisation."""
     whose = f"/organizations/{quote(organization, safe='')}" if organization else ""
     return PAGE.format(
         host=escape(urlsplit(web).netloc),
@@ -95,7 +95,7 @@ def page(web: str, organization: str | None, state: str, asked: dict[str, JsonVa
 
 
 def convert(client: Client, code: str) -> MadeApp:
-    """Exchange the code that the browser came back with; it is good once, for an hour."""
+    """Exchange the code from the redirect for the App; it works once, within an hour."""
     path = f"/app-manifests/{quote(code, safe='')}/conversions"
     try:
         return client.write(MADE, "POST", path, {})
@@ -108,19 +108,19 @@ def convert(client: Client, code: str) -> MadeApp:
 
 
 class AppShape(Shape):
-    """An app, as it sees itself."""
+    """The App itself, from `GET /app`."""
 
     slug: str = Field(min_length=1)
 
 
 class InstallationShape(Shape):
-    """Where an app is installed."""
+    """An installation of the App."""
 
     id: int
 
 
 class TokenShape(Shape):
-    """What acts for an installation."""
+    """An installation access token."""
 
     token: str = Field(min_length=1)
     expires_at: AwareDatetime
@@ -140,7 +140,7 @@ class _Token:
 
 
 class AppCredentials:
-    """The port Credentials of an app, for any number of installations; safe for threads."""
+    """Implements the port Credentials for an App with any number of installations; thread-safe."""
 
     def __init__(
         self,
@@ -161,11 +161,11 @@ class AppCredentials:
         self._client.close()
 
     def git_token(self, repository: str) -> str:
-        """Give the token for git, which is good for this repository alone."""
+        """Return the token for git, valid for this repository only."""
         return self.api_token(repository)
 
     def api_token(self, repository: str | None) -> str:
-        """Give the token for a repository, or the app's own for what belongs to none."""
+        """Return the token for a repository, or the App's JWT for calls outside any repository."""
         if repository is None:
             return self._own_token(None)
         with self._lock:
@@ -175,15 +175,15 @@ class AppCredentials:
             return known.text
 
     def login(self) -> str:
-        """Give the login that the app's comments bear."""
+        """Return the login of the App's comments, `slug[bot]`."""
         return f"{self._client.read(APP, '/app').slug}[bot]"
 
     def notes(self) -> tuple[Note, ...]:
-        """Say nothing: an app's tokens are renewed, and kept to what they are for."""
+        """Return no notes: an App's tokens are short-lived and limited to one repository."""
         return ()
 
     def _make(self, repository: str) -> _Token:
-        """Have a token made that is good for one repository and nothing else."""
+        """Create an installation token for this repository only."""
         try:
             where = self._client.read(INSTALLATION, f"/repos/{repository}/installation")
         except NotFoundError as error:
@@ -198,7 +198,7 @@ class AppCredentials:
         return _Token(made.token, made.expires_at)
 
     def _own_token(self, _repository: str | None) -> str:
-        """Sign who it is; GitHub knows the other half of the key."""
+        """Return the App's JWT, signed with its private key."""
         now = self._clock.now()
         claims = {
             "iat": round((now - CLOCK_SKEW).timestamp()),
@@ -213,7 +213,7 @@ class AppCredentials:
 
 
 def private_key(settings: AppSettings) -> str:
-    """Read the key where the configuration says; MisconfiguredError where it cannot be."""
+    """Read the App's private key as configured; MisconfiguredError if it cannot be read."""
     if settings.private_key:
         return settings.private_key.get_secret_value()
     place = settings.private_key_file or Path()

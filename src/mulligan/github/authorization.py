@@ -43,10 +43,10 @@ from mulligan.github.shapes import (
 from mulligan.implement.ports import Clock
 
 PERMISSION_TTL = timedelta(seconds=60)
-"""How long a permission that was read is used again."""
+"""How long a permission is cached."""
 
 LEGACY_PERMISSIONS = {"push": Permission.WRITE, "pull": Permission.READ}
-"""The older role names that some servers send in `permission`."""
+"""Older role names that some servers send in `permission`."""
 
 MAX_PAGES_OF_EDITS = 10
 
@@ -206,7 +206,7 @@ def _login(event: EventShape) -> str:
 
 
 def _since(event: EventShape, status: IssueStatus) -> bool:
-    """Tell whether an event came after the epoch's authorising act, or in the same second."""
+    """Return whether an event came after the epoch's authorising act, or in the same second."""
     first = number_of(status.request.act)
     if first:
         return event.id > first

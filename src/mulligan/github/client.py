@@ -66,10 +66,10 @@ NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
 LIBRARY_FAULTS = (
     RequestException,
-    HTTPError,  # urllib3's, where a body breaks off
+    HTTPError,  # from urllib3, if a body ends early
     GithubException,
     OSError,
-    ValueError,  # a header that is none, text that is not UTF-8
+    ValueError,  # an invalid header, or text that is not UTF-8
     RuntimeError,
     AssertionError,  # PyGithub's own checks
     InvalidResponseError,
@@ -84,7 +84,7 @@ ODD_ANSWERS = (
     TypeError,
     ValueError,
 )
-"""What PyGithub's objects raise for an answer of another shape."""
+"""Errors of PyGithub's objects for an answer of an unexpected shape."""
 
 
 class ETagCache:
@@ -263,7 +263,7 @@ class Client:
         try:
             use(Repository(requester, url=f"/repos/{repository}"))
         except ODD_ANSWERS:
-            # PyGithub does not validate what it is given; `parsed` below says what is wrong.
+            # PyGithub does not validate what it receives; `parsed` below reports the error.
             if requester.answer is None:
                 raise
         if requester.answer is None:

@@ -1,4 +1,4 @@
-"""Comments on an issue: Mulligan's own, the status comment, and people's commands."""
+"""Comments on an issue: the status comment, replies, and people's commands."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ Enough = Callable[[Sequence[CommentShape]], bool]
 
 
 class Comments:
-    """Reads comments, and keeps one of each kind up to date (STATUS-1, PUBLISH-1)."""
+    """Reads comments, and keeps one comment of each kind up to date (STATUS-1, PUBLISH-1)."""
 
     def __init__(self, client: Client, own_login: Callable[[], str]) -> None:
         self._client = client
         self._own_login = own_login
 
     def list_on(self, ref: IssueRef) -> list[CommentShape]:
-        """Read all comments of an issue, oldest first."""
+        """Return all comments of an issue, oldest first."""
         path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
         found = self._client.read_all(COMMENTS, path)
         for comment in found:
@@ -46,7 +46,7 @@ class Comments:
         return sorted(found, key=lambda comment: comment.id)
 
     def is_own(self, comment: CommentShape, marker: str = MARKER) -> bool:
-        """Tell whether Mulligan wrote it: its marker *and* its login, so nobody can pretend."""
+        """Return whether Mulligan wrote it: both the marker and the author must match."""
         if comment.user is None or marker.casefold() not in (comment.body or "").casefold():
             return False
         return comment.user.login.casefold() == self._own_login().casefold()
@@ -92,7 +92,7 @@ class Comments:
                 lambda issue: issue.create_comment(text),
             )
         except UnavailableError:
-            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            # After a failed request, the comment may exist all the same (PUBLISH-2).
             if found := self._by_marker(ref, marker):
                 return found
             raise
@@ -123,12 +123,12 @@ def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
 
 
 def same_text(body: str | None, text: str) -> bool:
-    """Tell whether GitHub has a text; its line ends and outer blanks may differ."""
+    """Return whether a text on GitHub equals another, ignoring line endings and outer blanks."""
     return (body or "").replace("\r\n", "\n").strip() == text.strip()
 
 
 class StatusComments:
-    """Keeps the status comments up to date; the same for all threads."""
+    """Keeps the status comments up to date; shared by all threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -136,7 +136,7 @@ class StatusComments:
         self._lock = Lock()
 
     def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
-        """Write it, and give its id; `known` is what the ledger has.
+        """Create or update the status comment and return its id; `known` is the id in the ledger.
 
         Return None if the update is delayed: the last one is too recent, or the state is transient.
         """
@@ -152,7 +152,7 @@ class StatusComments:
             raise
 
     def _may_edit(self, case: IssueContext) -> bool:
-        """Tell whether the comment may be edited now, and if so, record the edit; thread-safe."""
+        """Return whether the comment may be edited now, and if so, record the edit; thread-safe."""
         ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
         with self._lock:
             last, said = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
@@ -165,7 +165,7 @@ class StatusComments:
 
 
 def _of_another(case: IssueContext, known: str | None, comments: Comments) -> str:
-    """Find where another installation tells how it stands; empty where none does."""
+    """Return the URL of another installation's status comment, or an empty string."""
     for comment, by in _status_comments(case.issue.ref, comments):
         if by and by != case.status.instance and str(comment.id) != known:
             log.warning("another_installation", comment=comment.html_url)
@@ -174,7 +174,7 @@ def _of_another(case: IssueContext, known: str | None, comments: Comments) -> st
 
 
 def _without_a_name(ref: IssueRef, comments: Comments) -> str | None:
-    """Find the one that an earlier version wrote, which named no installation."""
+    """Return the id of a status comment by an earlier version, which named no installation."""
     return next(
         (str(comment.id) for comment, by in _status_comments(ref, comments) if not by), None
     )
@@ -191,7 +191,7 @@ def _status_comments(ref: IssueRef, comments: Comments) -> list[tuple[CommentSha
 
 
 def _passes(case: IssueContext) -> bool:
-    """Tell whether it has only now come to a stage that another may follow in a moment."""
+    """Return whether the stage is transient: another may follow in a moment."""
     status = case.status
     waits = status.due or status.reason or status.paused_by
     queued = status.stage is Stage.READY and not waits
@@ -199,9 +199,9 @@ def _passes(case: IssueContext) -> bool:
 
 
 class CommandReader:
-    """Reads the comments of a repository, the newest first, as far back as is asked.
+    """Reads the comments of a repository, newest first.
 
-    The first page is one request, always the same, so that it costs nothing while nobody speaks.
+    The first page is always the same request, so that its ETag makes it free while nothing changes.
     """
 
     def __init__(self, client: Client, trust: TrustReader, comments: Comments) -> None:
@@ -212,10 +212,10 @@ class CommandReader:
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
-        """Give the commands in comments that are newer than id `after`, and not before `since`.
+        """Return the commands in comments newer than id `after` and not older than `since`.
 
-        What is edited, a bot's or Mulligan's own is passed over, and so is what is said by people
-        who are not trusted now. Where that cannot be read, the rest is left for the next time.
+        Skip edited comments, those by bots or Mulligan itself, and those by untrusted people. If a
+        permission cannot be read, stop there: the next call reads the rest.
         """
 
         def is_old(comment: CommentShape) -> bool:
@@ -240,7 +240,7 @@ class CommandReader:
     def _recent_comments(
         self, repository: str, enough: Enough, places: Sequence[IssueRef]
     ) -> list[CommentShape]:
-        """Read what was written last, or where the server does not list that, all in `places`."""
+        """Return the newest comments; those in `places` if the server lists none by repository."""
         path = f"/repos/{repository}/issues/comments"
         try:
             return self._client.read_all(COMMENTS, path, NEWEST_FIRST_QUERY, enough)
@@ -248,7 +248,7 @@ class CommandReader:
             return [comment for ref in places for comment in self._on(ref)]
 
     def _on(self, ref: IssueRef) -> list[CommentShape]:
-        """Read what was written in one place; nothing where that is gone."""
+        """Return the comments of one issue; none if it was deleted or transferred."""
         try:
             return self._comments.list_on(ref)
         except (NotFoundError, MovedError):
@@ -274,7 +274,7 @@ class CommandReader:
         )
 
     def _is_trusted(self, repository: str, who: Account) -> bool:
-        """Tell whether an account is trusted; UnavailableError where that cannot be read now."""
+        """Return whether an account is trusted; UnavailableError if that cannot be read."""
         try:
             return self._trust.check(repository, who) is None
         except UnavailableError:

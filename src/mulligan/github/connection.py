@@ -1,4 +1,4 @@
-"""Connect to GitHub: bounded answers without redirects, sessions per thread, downloads."""
+"""Connections to GitHub: bounded answers, no redirects, sessions per thread, downloads."""
 
 import threading
 import time
@@ -28,29 +28,29 @@ from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
 CHUNK = 64 * 1024
 
 MAX_BODY = 50 * 1024 * 1024
-"""Bytes of one answer; GitHub's largest pages are about 10 MB."""
+"""Limit of one answer in bytes; GitHub's largest pages are about 10 MB."""
 
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
 
 Send = Callable[[str, str, Mapping[str, str], object], Answer]
-"""Sends a verb, a path, a query and a body; WorldError for an answer that is no success."""
+"""Sends a verb, a path, a query and a body; WorldError if the answer is an error."""
 
 MAX_SESSIONS = 64
-"""Of one thread; an app has one for each repository, and a new one every hour."""
+"""Limit per thread; an App uses one session per repository, and a new one every hour."""
 
 MAX_DOWNLOAD_TAIL = 8 * 1024 * 1024
-"""Bytes of the end of a file; what failed stands there."""
+"""Bytes kept from the end of a file, where the failure is."""
 
 MAX_DOWNLOAD = 256 * 1024 * 1024
 
 DOWNLOAD_SECONDS = 60.0
-"""Seconds for the whole download."""
+"""Limit of a whole download in seconds."""
 
 DOWNLOAD_GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
 def reason_of(error: Exception) -> str:
-    """Return in words why there was no answer."""
+    """Return in words why no answer arrived."""
     match error:
         case Timeout() | SocketTimeout():
             return "it took too long"
@@ -67,22 +67,22 @@ def reason_of(error: Exception) -> str:
 
 
 def is_refused(error: BaseException | None) -> bool:
-    """Tell whether the machine answered that no program listens on that port."""
+    """Return whether the connection was refused: nothing listens on that port."""
     while error and not isinstance(error, ConnectionRefusedError):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 class InvalidResponseError(Exception):
-    """An invalid answer, unlike any of GitHub's; the text says what is wrong."""
+    """A response that GitHub never sends; the text says what is wrong."""
 
 
 class RedirectError(Exception):
-    """The server redirects the request; the text is the address."""
+    """The server redirects the request; the text is the new address."""
 
 
 class _Reply(RequestsResponse):
-    """An answer whose body is read against a deadline, not against silence."""
+    """A response with a deadline for its whole body, not only for each read."""
 
     def __init__(self, response: Response, seconds: int) -> None:
         super().__init__(response)
@@ -110,16 +110,16 @@ class _Https(HTTPSRequestsConnectionClass):
 
 
 def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connection:
-    """Make the connection of one thread; `timeout` is in seconds, for a wait and for the body.
+    """Return a connection for one thread; `timeout` limits each wait and each body, in seconds.
 
-    `ca_file` holds the certificates that are trusted; default: those of the requests library.
-    Proxies are those of the environment.
+    `ca_file` holds the trusted certificates; the default is those of the requests library. Proxies
+    come from the environment.
     """
     parts = urlsplit(api_url)
     kind = _Https if parts.scheme == "https" else _Http
     verify = str(ca_file) if ca_file else True
     connection = kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
-    # Read once: reading the environment for each request takes a quarter of its time.
+    # Read the environment once: doing so for each request takes a quarter of its time.
     session = connection.session
     given = session.merge_environment_settings(api_url, {}, None, verify, None)
     session.proxies, connection.verify = given["proxies"], given["verify"]
@@ -141,7 +141,7 @@ def _exchange(connection: Connection) -> RequestsResponse:
     status = response.status_code
     if status == HTTPStatus.ACCEPTED:
         response.close()
-        message = "its answer was not ready"  # PyGithub would ask again without limit
+        message = "its answer was not ready"  # PyGithub would retry without limit
         raise InvalidResponseError(message)
     if response.is_redirect or status in {HTTPStatus.MULTIPLE_CHOICES, HTTPStatus.USE_PROXY}:
         response.close()
@@ -150,19 +150,19 @@ def _exchange(connection: Connection) -> RequestsResponse:
 
 
 class Bearer(Auth.Token):
-    """A token of any kind: those of an app itself are taken only so."""
+    """Sends any token as `Bearer`, the only scheme that GitHub accepts for an App's JWT."""
 
     @property
     def token_type(self) -> str:
-        """Name the scheme of the header `Authorization`."""
+        """Return the scheme of the `Authorization` header."""
         return "Bearer"
 
 
 class RecordingRequester(Requester):
-    """The requester of PyGithub's objects for one call; keeps the answer, for its validation.
+    """The requester of PyGithub's objects for one call; records the answer for validation.
 
-    Every method of these objects asks through `requestJson`, which is `send` here: it adds ETags,
-    retries, rate limits and the check of the lease, and raises a WorldError for a refusal.
+    These objects send every request through `requestJson`, which is `send` here. It adds ETags,
+    retries, rate limits and the lease check, and raises a WorldError for an error answer.
     """
 
     def __init__(self, api_url: str, send: Send) -> None:
@@ -181,7 +181,7 @@ class RecordingRequester(Requester):
         self.request = ""
         self.answer: Answer | None = None
 
-    def requestJson(  # noqa: N802, PLR0917 - as PyGithub has it
+    def requestJson(  # noqa: N802, PLR0917 - PyGithub's signature
         self,
         verb: str,
         url: str,
@@ -191,7 +191,7 @@ class RecordingRequester(Requester):
         cnx: Connection | None = None,
         follow_302_redirect: bool = False,  # noqa: FBT001, FBT002
     ) -> tuple[int, dict[str, str], str]:
-        """Send a request by `send`, and keep its answer."""
+        """Send a request with `send`, and record its answer."""
         del headers, cnx, follow_302_redirect
         self.request = f"{verb} {url}"
         self.answer = self._send(verb, url, parameters or {}, input)
@@ -239,12 +239,12 @@ class Sessions:
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     def of(self, token: str | None) -> ThreadSession:
-        """Give this thread's session under a token."""
+        """Return this thread's session for a token."""
         known = self._mine.sessions
         found = known.pop(token, None) or self._open(token)
         known[token] = found
         while len(known) > MAX_SESSIONS:
-            # The first of a dict is the one that was not used for longest.
+            # The first key of a dict is the least recently used.
             del known[next(iter(known))]
         return found
 
@@ -273,10 +273,7 @@ class Sessions:
 
 
 def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> bytes:
-    """Download the end of a file; `timeout` is in seconds of silence. Follow no redirects.
-
-    Only http(s) addresses are allowed, and only https if the API uses https.
-    """
+    """Download the end of a file; follow no redirects. `timeout` limits each read, in seconds."""
     host = _host_of(url, api_url)
     try:
         status, body = _get(url, timeout, ca_file)
@@ -319,7 +316,7 @@ def _get(url: str, timeout: int, ca_file: Path | None) -> tuple[int, bytes]:
 
 
 def _without_credentials(request: PreparedRequest) -> PreparedRequest:
-    """Stand in for credentials, so that none are taken from a .netrc file."""
+    """Replace requests' authentication, so that it takes no credentials from a .netrc file."""
     return request
 
 

@@ -1,4 +1,4 @@
-"""Mulligan's token for GitHub: where it comes from, and which account it acts as."""
+"""GitHub token: where it comes from, its kind, and the account it belongs to."""
 
 import re
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from mulligan.github.graphql import VIEWER, VIEWER_QUERY
 from mulligan.github.shapes import ACCOUNT
 
 Note = tuple[str, str]
-"""What is so, and what can be done about it."""
+"""A note on the token, and what to do about it."""
 
 ACTIONS_LOGIN = "github-actions[bot]"
-"""Whom GITHUB_TOKEN acts as."""
+"""The login of GITHUB_TOKEN in a workflow."""
 
 CLASSIC = (
     "The token is a classic one: it has all rights of its account, in every repository.",
@@ -59,17 +59,17 @@ TOKEN_NOTES = {
 
 
 class TokenCredentials:
-    """The port Credentials over one token; a token file is read each time, so it may change."""
+    """Implements Credentials for one token; reads a token file each time, so that it may change."""
 
     def __init__(self, settings: GitHubSettings) -> None:
         self._settings = settings
 
     def git_token(self, repository: str) -> str | None:
-        """Give the token for git; one token serves every repository."""
+        """Return the token for git; one token serves every repository."""
         return self.api_token(repository)
 
     def api_token(self, repository: str | None) -> str | None:
-        """Give the token for the API, None for none; MisconfiguredError where it is no token."""
+        """Return the token for the API, or None; MisconfiguredError if the value is no token."""
         del repository
         token = self._read().strip()
         if not re.fullmatch(r"[!-~]*", token):
@@ -78,14 +78,14 @@ class TokenCredentials:
         return token or None
 
     def close(self) -> None:
-        """Close nothing: no connection is held."""
+        """Do nothing: there is no connection to close."""
 
     def login(self) -> str | None:
-        """Leave it to GitHub to say whose token it is."""
+        """Return None: GitHub reports whose token it is."""
         return None
 
     def notes(self) -> tuple[Note, ...]:
-        """Say what is good to know about a token of this kind."""
+        """Return the notes on a token of this kind."""
         return token_notes(self.api_token(None))
 
     def _read(self) -> str:
@@ -102,16 +102,16 @@ class TokenCredentials:
 
 
 class Identity:
-    """Asks once. A person's token tells its login by REST; an app's may not ask there (403)."""
+    """Mulligan's login, read once: by REST for a user's token, by GraphQL for an App's (403)."""
 
     def __init__(self, client: Client, known: Callable[[], str | None] | None = None) -> None:
-        """Ask `known` first, which may tell without GitHub's help whose token it is."""
+        """Call `known` first: it may return the login without a request."""
         self._client = client
         self._known = known
         self._login: str | None = None
 
     def login(self) -> str:
-        """Give the login that Mulligan's comments bear; `slug[bot]` for an app."""
+        """Return the login of Mulligan's comments; `slug[bot]` for an App."""
         if self._login is None:
             self._login = (self._known() if self._known else None) or self._ask()
         return self._login
@@ -131,5 +131,5 @@ class Identity:
 
 
 def token_notes(token: str | None) -> tuple[Note, ...]:
-    """Say what its kind brings with it; nothing about one of a kind that is not known."""
+    """Return the notes on a token by its prefix; none for an unknown prefix."""
     return tuple(said for start, said in TOKEN_NOTES.items() if (token or "").startswith(start))

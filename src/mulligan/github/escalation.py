@@ -1,4 +1,4 @@
-"""Write the comment that asks for human review, with the advice for each outcome. Pure."""
+"""Build the comment that asks for human review, with the advice for each outcome. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ON_GUARDS: Mapping[GuardKind, str] = {
         "it does not, add the file to `scope.allow_secrets`."
     ),
 }
-"""The maintainer's choice, by the broken rule; `{}` names the files."""
+"""The maintainer's choices, by broken rule; `{}` stands for the files."""
 
 ON_TIME: Mapping[str, str] = {
     TimeLimit.TIMEOUT: (
@@ -66,7 +66,7 @@ ON_TIME: Mapping[str, str] = {
         "It used up `budget.attempt` in `mulligan.yml`. Split the issue, or raise the budget."
     ),
 }
-"""The limit that stopped an agent, by the recorded reason; any other is the agent's own."""
+"""The limit that stopped an agent, by recorded reason; any other reason is the agent's own."""
 
 OWN_LIMIT = (
     "The agent reached its own limit of turns or cost. Raise it in `agent.arguments` in "
@@ -114,7 +114,7 @@ TO_BE_FIXED = frozenset(
 
 
 def attempt_actions(case: IssueContext) -> Iterator[str]:
-    """Give what the attempts show, the most telling first (ESCALATION-2)."""
+    """Yield suggestions from the attempts, the most useful first (ESCALATION-2)."""
     last = case.epoch_history[-1] if case.epoch_history else None
     if last is None:
         return
@@ -131,7 +131,7 @@ def attempt_actions(case: IssueContext) -> Iterator[str]:
 
 
 def _on_guards(last: WorkerResultMeta) -> Iterator[str]:
-    """Say what is to be decided about each broken rule, with the files that broke it."""
+    """Yield the choice to make for each broken rule, with the files."""
     for kind, words in ON_GUARDS.items():
         broken = [each for each in last.guard_violations if each.kind is kind]
         wanted = [each.path or each.message.rstrip(".") for each in broken]
@@ -140,7 +140,7 @@ def _on_guards(last: WorkerResultMeta) -> Iterator[str]:
 
 
 def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
-    """Name the limit or the set-up that ended the attempt."""
+    """Yield the limit or the setup command that ended the attempt."""
     agent = last.agent
     if last.outcome is Outcome.AGENT_TIMED_OUT and agent:
         yield ON_TIME.get(agent.stop_reason or "", OWN_LIMIT)
@@ -174,7 +174,7 @@ def _failed(last: WorkerResultMeta) -> str:
 
 
 def _tests(last: WorkerResultMeta) -> list[str]:
-    """Name the failing tests, each once."""
+    """Return the names of the failing tests, each once."""
     found = [each for check in failing(last.checks) for each in check.findings if each.test_id]
     return list(dict.fromkeys(finding.name for finding in found))
 
@@ -376,18 +376,18 @@ ADVICE: Mapping[Outcome, Advice] = {
     Outcome.OVER_BUDGET: OVER_BUDGET_ADVICE,
     Outcome.CANCELLED: DEFAULT_ADVICE,
 }
-"""By how the last attempt ended; a test sees that none is left out."""
+"""Advice by outcome of the last attempt; a test checks that every outcome has an entry."""
 
 ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
     ZeroKind.CUT_OFF: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
 }
-"""By how the last attempt came to leave no change, where that says more than its outcome."""
+"""Advice by cause of an empty change, if the cause says more than the outcome."""
 
 
 def advice_on(last: WorkerResultMeta) -> Advice:
-    """Find what may help after an attempt."""
+    """Return the advice for an attempt."""
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general
@@ -395,14 +395,14 @@ def advice_on(last: WorkerResultMeta) -> Advice:
 
 
 def escalation_marker(ref: IssueRef, epoch: int) -> str:
-    """Write the invisible line of the one escalation comment of an epoch."""
+    """Return the marker of the one escalation comment of an epoch."""
     return marker("hitl", ref, f"epoch={epoch}")
 
 
 def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
-    """Ask for human review: cause, suggestions and options, then the folded history (ESCALATION-2).
+    """Build the escalation comment: cause, suggestions, options, folded history (ESCALATION-2).
 
-    A part without content is omitted.
+    Omit parts without content.
     """
     last = case.epoch_history[-1] if case.epoch_history else None
     advice = _advice(case, last)
@@ -423,7 +423,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
 
 
 def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Give the cause, the failing tests, and the words of the agent, the reviewer or the review."""
+    """Return the cause, the failing tests, and what the agent, reviewer or review said."""
     reason = defuse(one_line(case.status.reason, REASON_CHARS)) or "The cause is unknown."
     return body(
         reason,
@@ -481,7 +481,7 @@ def _pull_request(case: IssueContext) -> str:
 
 
 def _advice(case: IssueContext, last: WorkerResultMeta | None) -> Advice:
-    """Tell verified work that could not be published from a pull request that came back."""
+    """Return advice on an open pull request or unpublished work, else by the last attempt."""
     if last is None:
         return NO_ATTEMPT
     if last.outcome is not Outcome.SUCCEEDED:
@@ -500,7 +500,7 @@ def _is_unpublished(case: IssueContext) -> bool:
 
 
 def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Write the history, the output and the changed files, closed until somebody opens them."""
+    """Return the history, the output and the changed files in a folded section."""
     patterns = [defuse(one_line(without_advice(seen), 300)) for seen in case.observed]
     sections = (
         ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
@@ -518,7 +518,7 @@ def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Show the output of the failing checks, here or on GitHub; empty if no check failed."""
+    """Return the output of the failing checks, here or on GitHub; empty if no check failed."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
         return body(*_failed_ci(case))
     red = failing(last.checks) if last.outcome is Outcome.CHECKS_FAILED else ()
@@ -528,7 +528,7 @@ def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Show the output of the failing checks, or the reason as recorded, for the draft."""
+    """Return the output of the failing checks, or else the recorded reason, for the draft."""
     if shown := failure_output(case, last):
         return shown
     if last is None or last.outcome is Outcome.SUCCEEDED:
@@ -540,7 +540,7 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def _failed_ci(case: IssueContext) -> Sequence[str]:
-    """Show the output of the checks that failed on GitHub, if they are the feedback."""
+    """Return the output of the checks that failed on GitHub, if they are the feedback."""
     back = case.status.feedback
     if back is None or _is_unpublished(case):
         return ()
@@ -580,7 +580,7 @@ def _shared_work(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def _drafted(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Name the draft that shows the work, or the reason why there is none (ESCALATION-3)."""
+    """Return a link to the draft of the work, or the reason why there is none (ESCALATION-3)."""
     if case.no_draft:
         why = defuse(one_line(case.no_draft, REASON_CHARS))
         return f"Mulligan could not open a draft pull request: {why}"
@@ -592,7 +592,7 @@ def _drafted(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def _fetching(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Give the command that fetches the pushed work (ESCALATION-3)."""
+    """Return the command that fetches the pushed work (ESCALATION-3)."""
     pushed = {each.attempt: each.git_ref for each in case.status.effects.all(WorkPushed)}
     if last is None or last.number not in pushed:
         return ""
@@ -600,11 +600,11 @@ def _fetching(case: IssueContext, last: WorkerResultMeta | None) -> str:
     return body("To get the work of the last attempt:", code_block(commands))
 
 
-# What the maintainer can do.
+# Suggested actions and options.
 
 
 def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
-    """Give the fix of the decision, advice from the attempts, and general advice."""
+    """Return the fix from the decision, then suggestions from the attempts, then general advice."""
     decision = case.status.decision
     named = decision.fix if isinstance(decision, Escalate) else ""
     general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
@@ -613,7 +613,7 @@ def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
 
 
 def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]:
-    """Give the commands, the most likely first."""
+    """Return the commands to choose from, the most likely first."""
     label = code(case.ready_label)
     attempts = pluralize(case.max_attempts, "new attempt")
     guided = f"`/mulligan fix: <what to do>` starts {attempts} that follow your instruction."

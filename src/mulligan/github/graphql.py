@@ -1,4 +1,4 @@
-"""What only GraphQL tells: who changed the text of an issue, and whom a token acts as. Pure."""
+"""GraphQL queries for facts that REST lacks: edits of an issue, the token's account. Pure."""
 
 from typing import TypeVar
 
@@ -35,10 +35,10 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
     }
   }
 }"""
-"""The changes of an issue's text, page by page; those of its title are events."""
+"""Reads the edits of an issue's text, page by page; the events have those of the title."""
 
 VIEWER_QUERY = "query { viewer { __typename login } }"
-"""Whom a token acts as; REST does not tell the token of an app."""
+"""Reads the account of a token; REST does not return it for an App's token."""
 
 
 READY_MUTATION = """\
@@ -47,11 +47,11 @@ mutation($pull: ID!) {
     pullRequest { number isDraft }
   }
 }"""
-"""Ends a draft; REST takes `draft: false` of a change, and passes it over."""
+"""Marks a draft as ready for review; REST ignores `draft: false` in an update."""
 
 
 class Actor(Shape):
-    """An account as GraphQL gives it: an app's bot without the `[bot]` that it has elsewhere."""
+    """An account; GraphQL omits the `[bot]` that REST adds to an App's login."""
 
     kind: str = Field(alias="__typename")
     login: str = Field(min_length=1)
@@ -59,34 +59,34 @@ class Actor(Shape):
 
     @property
     def account(self) -> Account:
-        """Give it as REST does."""
+        """Return the account as REST has it."""
         suffix = "" if self.kind != "Bot" or self.login.endswith("[bot]") else "[bot]"
         return Account(login=f"{self.login}{suffix}", id=self.number, type=self.kind)
 
 
 class Change(Shape):
-    """One change of a text; `editor` is None once the account was deleted."""
+    """One edit of a text; `editor` is None if the account was deleted."""
 
     at: AwareDatetime = Field(alias="editedAt")
     editor: Actor | None = None
 
 
 class PageInfo(Shape):
-    """Whether there is more, and where."""
+    """Whether there is a next page, and its cursor."""
 
     more: bool = Field(alias="hasNextPage")
     end: str | None = Field(default=None, alias="endCursor")
 
 
 class Changes(Shape):
-    """One page of changes."""
+    """One page of edits."""
 
     page: PageInfo = Field(alias="pageInfo")
     nodes: tuple[Change, ...]
 
 
 class History(Shape):
-    """What is known of an issue's text; the creation is a change too, once there is another."""
+    """The edits of an issue's text; GitHub lists its creation as one, once there is another."""
 
     number: int
     author: Actor | None = None
@@ -155,9 +155,9 @@ READY = TypeAdapter(ReadyAnswer)
 
 
 def answered(shape: TypeAdapter[T], answer: Answer, right: str = "to read issues") -> T:
-    """Read an answer of GraphQL's, which says with status 200 that something went wrong.
+    """Validate a GraphQL answer, which reports errors with status 200.
 
-    `right` is what the token needs for the question.
+    `right` is the permission that the query needs, for the error.
     """
     request = "POST /graphql"
     if answer.ok and (wrong := _problem(answer, request, right)):

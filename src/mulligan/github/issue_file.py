@@ -1,4 +1,4 @@
-"""A tracker of one issue that was read from a file: for a rehearsal, without GitHub."""
+"""A tracker of one issue from a file, for a rehearsal without GitHub."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 def split_issue(text: str) -> tuple[str, str] | None:
-    """Give title and body; None where no heading stands outside of code blocks."""
+    """Return title and body; None if there is no heading outside of code blocks."""
     lines, fence = text.splitlines(), ""
     for at, line in enumerate(lines):
         mark = FENCE.match(line)
@@ -39,48 +39,44 @@ def split_issue(text: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class NoPulls:
-    """The port PullRequests where none is open, so that nothing is said there."""
+    """Implements the port PullRequests without any pull request."""
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
-        """List none."""
         del repository
         return ()
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Say that it is not open."""
+        """Return that it is not open."""
         del ref, number
         return PullState(is_open=False)
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
-        """Give none."""
         del ref, number
         return ()
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
-        """Give none."""
         del ref, head_sha
         return ()
 
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
-        """Give nothing."""
         del ref, run
         return b""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTracker:
-    """The port Tracker over one issue."""
+    """Implements the port Tracker for one issue."""
 
     issue: Issue
     facts: RepositoryFacts
 
     @property
     def pulls(self) -> NoPulls:
-        """Give the pull requests, of which there are none."""
+        """Return the pull requests: none."""
         return NoPulls()
 
     def repository(self, name: str) -> RepositoryFacts:
-        """Give what was known from the start."""
+        """Return the facts that were known at the start."""
         if name != self.facts.name:
             message = f"A rehearsal is of {self.facts.name} only, not of {name}."
             raise GoneError(message)
@@ -89,25 +85,24 @@ class LocalTracker:
     def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
-        """List the issue where it carries a label."""
+        """List the issue if it has the label."""
         del priority
         ref = self.issue.ref
         carries = label.casefold() in {name.casefold() for name in self.issue.labels}
         return [ref] if carries and ref.repository == repository else []
 
     def read(self, ref: IssueRef) -> Issue:
-        """Give the issue."""
         if ref != self.issue.ref:
             message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
             raise GoneError(message)
         return self.issue
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Give none: in a rehearsal the command is the request."""
+        """Return None: in a rehearsal, the command is the request."""
         del ref, ready_label
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Give what the ledger has of it; nobody's right changes meanwhile."""
+        """Return the recorded act: permissions do not change during a rehearsal."""
         del ref
         at = status.request.at or LONG_AGO
         request, act = status.request, status.request.act or OperatorAct()
@@ -116,22 +111,22 @@ class LocalTracker:
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
-        """Hear nothing: a file has no comments."""
+        """Return no commands: a file has no comments."""
         del repository, since, places
         return CommandBatch(read_to=after)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Give none: a rehearsal is withdrawn by a signal."""
+        """Return None: only a signal withdraws a rehearsal."""
         del ref, status, labels
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say that nobody else is there."""
+        """Return None: there is no other installation."""
         del ref, status, labels
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Say that nobody else is there."""
+        """Return None: there is no other installation."""
         del ref, status
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Give none: the file was read once."""
+        """Return None: the file is read only once."""
         del ref, status

@@ -1,4 +1,4 @@
-"""Which labels an issue must get and lose to show its stage (LABEL-2, LABEL-3). Pure."""
+"""Labels to add and remove to show an issue's stage (LABEL-2, LABEL-3). Pure."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from mulligan.domain.issue import Stage
 
 @dataclass(frozen=True, slots=True)
 class LabelChange:
-    """What to do, in this order: `add`, then `remove` (spelled as they are on the issue)."""
+    """Labels to `add`, then to `remove`, which are spelled as on the issue."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
 
 
 def label_change(current: Iterable[str], stage: Stage, labels: Labels) -> LabelChange:
-    """Compare the labels on an issue with those of its stage; only Mulligan's are looked at.
+    """Compare the labels on an issue with those of its stage; ignore labels of other people.
 
-    The ready label is a person's: it is never added, and stays until the issue is settled.
-    GitHub's label names do not differ by case alone.
+    Only people add the ready label. It stays until the issue is settled. GitHub ignores the case of
+    label names.
     """
     there = {name.casefold(): name for name in current}
     wanted, kept = _of(stage, labels)
@@ -37,7 +37,7 @@ def label_change(current: Iterable[str], stage: Stage, labels: Labels) -> LabelC
 
 
 def _of(stage: Stage, labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the labels that a stage puts on, and those that it leaves where they are."""
+    """Return the labels that a stage adds, and those that it keeps."""
     match stage:
         case Stage.READY:
             return (), (labels.ready,)
@@ -55,7 +55,7 @@ def _of(stage: Stage, labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class LabelStyle:
-    """A label as it is created: six hexadecimal digits of colour, and what it means."""
+    """A label to create: six hexadecimal digits of colour, and a description."""
 
     name: str
     color: str
@@ -63,7 +63,7 @@ class LabelStyle:
 
 
 def label_styles(labels: Labels) -> tuple[LabelStyle, ...]:
-    """Say how the four labels look when Mulligan creates them (LABEL-1)."""
+    """Return colour and description of the four labels (LABEL-1)."""
     return (
         LabelStyle(labels.ready, "0e8a16", "A request: Mulligan works on this"),
         LabelStyle(labels.running, "fbca04", "Mulligan is working on this"),
@@ -73,6 +73,6 @@ def label_styles(labels: Labels) -> tuple[LabelStyle, ...]:
 
 
 def priority_rank(carried: Collection[str], priority: Sequence[str]) -> int:
-    """Rank an issue by the most urgent priority label that it carries (casefolded); 0 is first."""
+    """Return the rank of an issue's most urgent priority label (casefolded); 0 comes first."""
     ranks = (rank for rank, label in enumerate(priority) if label.casefold() in carried)
     return next(ranks, len(priority))

@@ -1,4 +1,4 @@
-"""The parts that Mulligan's comments and pull requests share: markers, tables, sums. Pure."""
+"""Markdown that comments and pull requests share: markers, tables, sums. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ from mulligan.implement.prompt.outcome_text import TITLES, duration_text, plural
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
 MAX_BODY = 60_000
-"""Characters of a comment or a pull request; GitHub takes 65,536."""
+"""Limit of a comment or pull request in characters; GitHub accepts 65,536."""
 
 CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied"}
-"""What git's letters for a changed file mean, apart from a plain change."""
+"""Words for git's letters for a changed file, except for a plain modification."""
 
 BEFORE = "also fails on the base branch, so this change is not the cause"
 FLAKY = "is flaky: it failed once and passed once on the same tree"
@@ -27,13 +27,13 @@ CUT = "[… cut: GitHub does not accept a longer text]"
 
 
 def marker(kind: str, ref: IssueRef, more: str = "") -> str:
-    """Write the invisible line by which a text is found again."""
+    """Return the HTML comment by which Mulligan finds a text again."""
     named = f"{MARKER}{kind} {ref}"
     return f"{named} {more} -->" if more else f"{named} -->"
 
 
 def body(*parts: str) -> str:
-    """Put paragraphs together, empty ones left out; cut between lines, so that no mark is torn."""
+    """Join paragraphs, without empty ones; cut between lines, so that no markup breaks."""
     text = "\n\n".join(part for part in parts if part)
     if len(text) <= MAX_BODY:
         return text
@@ -42,13 +42,13 @@ def body(*parts: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a Markdown table; the cells are Markdown already."""
+    """Return a Markdown table; the cells are Markdown already."""
     lines = (head, ["---"] * len(head), *rows)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def attempts_table(case: IssueContext) -> str:
-    """Write the attempts of the epoch, one row each (ESCALATION-2)."""
+    """Return a table of the attempts of the epoch, one row each (ESCALATION-2)."""
     history = case.epoch_history
     if not history:
         return ""
@@ -78,7 +78,7 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
 
 
 def _free(case: IssueContext) -> frozenset[Outcome]:
-    """Name the outcomes that cost no attempt; deaths do once there are too many (OUTCOME-4)."""
+    """Return the outcomes that cost no attempt; too many interruptions do count (OUTCOME-4)."""
     return FREE if case.counted <= _counted_attempts(case) else FREE - {Outcome.INTERRUPTED}
 
 
@@ -87,12 +87,12 @@ def _counted_attempts(case: IssueContext) -> int:
 
 
 def attempts_used(case: IssueContext) -> str:
-    """Say how many attempts of the epoch are used, out of how many."""
+    """Return how many attempts of the epoch are used, out of how many."""
     return f"{max(case.counted, _counted_attempts(case))} of {case.max_attempts}"
 
 
 def spending_line(case: IssueContext) -> str:
-    """Say what the attempts of the epoch took and cost."""
+    """Return the duration and cost of the epoch's attempts."""
     history = case.epoch_history
     if not history:
         return "nothing"
@@ -101,7 +101,7 @@ def spending_line(case: IssueContext) -> str:
 
 
 def _cost(history: Iterable[WorkerResultMeta]) -> str:
-    """Add up what agents reported: dollars, else tokens, else nothing."""
+    """Return the sum that agents reported: dollars, else tokens, else nothing."""
     runs = [run for meta in history for run in _runs(meta)]
     costs = [run.cost_usd for run in runs if run.cost_usd is not None]
     if costs:
@@ -116,7 +116,7 @@ def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
 
 
 def baseline_and_flaky_notes(meta: WorkerResultMeta | None) -> str:
-    """Say which failures each check had before the change, and which are flaky (CHECK-3)."""
+    """Return each check's failures before the change, and its flaky tests (CHECK-3)."""
     lines = [
         f"- {code(check.name)} {of}: {_named(findings)}"
         for check in (meta.checks if meta else ())
@@ -133,7 +133,7 @@ def _named(findings: Sequence[Finding]) -> str:
 
 
 def checks_table(checks: Iterable[CheckResult]) -> str:
-    """Write what each check came to, one row each (PR-1)."""
+    """Return a table of the checks' results, one row each (PR-1)."""
     return table(("Check", "Result", "Command", "Took"), map(_check_row, checks))
 
 
@@ -154,7 +154,7 @@ def _verdict(check: CheckResult) -> str:
 
 
 def quoted(text: str) -> str:
-    """Write foreign text as a quotation that names and closes nothing; empty where it is."""
+    """Quote untrusted text, so that it mentions and closes nothing; empty stays empty."""
     said = visible(text).strip()
     if len(said) > QUOTED_CHARS:
         said = said[:QUOTED_CHARS].rstrip() + "…"
@@ -162,18 +162,18 @@ def quoted(text: str) -> str:
 
 
 def moment(at: datetime) -> str:
-    """Write a time to the minute, in UTC."""
+    """Format a time to the minute, in UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def code(text: str, limit: int = 200) -> str:
-    """Write foreign text as inline code that it cannot leave."""
+    """Format untrusted text as inline code that it cannot leave."""
     shown = one_line(text, limit).replace("`", "'")
     return f"`{shown}`" if shown else ""
 
 
 def file_line(file: FileChange) -> str:
-    """Write one changed file as an item of a list."""
+    """Format a changed file as a list item."""
     how = CHANGES.get(file.status[:1].upper(), "changed")
     if file.insertions is None or file.deletions is None:
         return f"- {code(file.path)} ({how}, binary)"

@@ -1,4 +1,4 @@
-"""Write every comment and pull request of Mulligan except the escalation. Pure."""
+"""Build every comment and pull request of Mulligan except the escalation. Pure."""
 
 from typing import assert_never
 
@@ -51,12 +51,12 @@ TWO_INSTALLATIONS = (
 
 
 def reply_marker(ref: IssueRef, key: str) -> str:
-    """Write the invisible line of the one answer to a command, by its key."""
+    """Return the marker of the one reply to a command, by the command's key."""
     return marker("reply", ref, f"to={key}")
 
 
 def no_attempts_text(case: IssueContext) -> str:
-    """Say that nobody requested the work, and how to request it."""
+    """Say that nobody requested work on the issue, and how to request it."""
     return (
         "Nobody has asked Mulligan to work on this issue. To start, add the label "
         f"{code(case.ready_label)}, or write `/mulligan retry`."
@@ -77,7 +77,7 @@ def reply_comment(case: IssueContext, order: PendingCommand, answer: str) -> str
 
 
 def draft_title(case: IssueContext) -> str:
-    """Mark the title as not verified, for lists and mails that do not show drafts."""
+    """Return the draft's title, marked as not verified for lists and mail that hide drafts."""
     return f"{UNVERIFIED}{pull_request_title(case)}"
 
 
@@ -114,7 +114,7 @@ def _how_to_continue(case: IssueContext) -> str:
 
 
 def status_marker(case: IssueContext) -> str:
-    """Write the invisible line of the one status comment that an installation has on an issue."""
+    """Return the marker of the one status comment that an installation has on an issue."""
     return marker("status", case.issue.ref, f"by={case.status.instance}")
 
 
@@ -128,7 +128,7 @@ def status_comment(case: IssueContext, other: str = "") -> str:
 
 
 def stage_summary(case: IssueContext) -> str:
-    """Write the text of the status comment and of the reply to `status`.
+    """Return the text of the status comment and of the reply to `status`.
 
     If an escalation comment exists, link to it instead of repeating it.
     """
@@ -177,7 +177,7 @@ def _queued(case: IssueContext) -> str:
 
 
 def _reason(case: IssueContext) -> str:
-    """Give the reason for the stage, or what is happening now; the table has the failures."""
+    """Return the reason for the stage, or the current step; the table has the failures."""
     match case.status.stage:
         case Stage.RUNNING:
             return _at_work(case)
@@ -196,7 +196,7 @@ def _reason(case: IssueContext) -> str:
 
 
 def _at_work(case: IssueContext) -> str:
-    """Say what happens during an attempt."""
+    """Return the current step of an attempt."""
     checks = "then Mulligan runs the checks" if case.verifies else "no checks are configured"
     if not case.epoch_history:
         return f"The agent works on the issue first; {checks}."
@@ -224,7 +224,7 @@ def _up_to_date(case: IssueContext) -> str:
 
 
 def _left_draft(case: IssueContext) -> str:
-    """Ask to end the draft, if Mulligan could not."""
+    """Ask the maintainer to mark the draft as ready, if Mulligan could not."""
     why = defuse(one_line(case.status.pull.left_draft, REASON_CHARS))
     return (
         f"**The pull request is still a draft:** please press *Ready for review*. {why}"
@@ -234,7 +234,7 @@ def _left_draft(case: IssueContext) -> str:
 
 
 def _draft(case: IssueContext) -> str:
-    """Name the draft that shows work that was not verified."""
+    """Link to the draft of work that is not verified."""
     if not case.status.pull.draft_of or not case.status.pull.url:
         return ""
     url = one_line(case.status.pull.url, 300)
@@ -267,7 +267,7 @@ def _next(case: IssueContext) -> str:
 
 
 def label_marker(ref: IssueRef, act: Act) -> str:
-    """Write the invisible line of the one comment that asks for the label again, by the act."""
+    """Return the marker of the one comment that asks for the label again, by the act."""
     return marker("label", ref, f"act={act}")
 
 
@@ -283,7 +283,7 @@ def label_comment(case: IssueContext, act: Act, reason: str) -> str:
 
 
 def pull_request_title(case: IssueContext) -> str:
-    """Take the issue's title, on one line; GitHub takes 256 characters."""
+    """Return the issue's title on one line; GitHub accepts 256 characters."""
     title = subject_line(case.issue.title, TITLE_CHARS)
     return title or f"Work on {case.issue.ref.repository} issue {case.issue.ref.number}"
 
@@ -311,7 +311,7 @@ def pull_request_body(case: IssueContext) -> str:
 
 
 def what_changed(meta: WorkerResultMeta | None) -> str:
-    """Give the size of the change and the agent's summary."""
+    """Return the size of the change and the agent's summary."""
     if meta is None:
         return ""
     said = quoted(meta.agent_summary)

@@ -1,4 +1,4 @@
-"""Read pull requests: Mulligan's own, their reviews, ends and CI runs."""
+"""Read pull requests: Mulligan's own, their state, reviews and CI runs."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -38,9 +38,9 @@ log = structlog.get_logger()
 
 
 BEHIND_STATE = "behind"
-"""What GitHub calls a pull request whose base wants branches up to date, and that only lacks that.
+"""The `mergeable_state` of a pull request that lacks only an update of its branch.
 
-REST does not list the words; they are those of GraphQL's MergeStateStatus.
+REST does not document the values; they are those of GraphQL's MergeStateStatus.
 """
 
 CHANGES_REQUESTED = "CHANGES_REQUESTED"
@@ -58,12 +58,12 @@ PENDING_STATE = "pending"
 
 
 def read_pull(client: Client, repository: str, number: int) -> PullShape:
-    """Read a pull request itself; NotFoundError if it is gone."""
+    """Read a pull request; NotFoundError if it was deleted."""
     return client.call(PULL, repository, lambda here: here.get_pull(number).raw_data)
 
 
 def find_open(client: Client, ref: IssueRef) -> PullShape | None:
-    """Return the open pull request of the issue's branch; of several the oldest."""
+    """Return the open pull request of the issue's branch; if there are several, the oldest."""
     owner = ref.repository.partition("/")[0]
     query = {"head": f"{owner}:{ref.branch}", "state": "open"}
     pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
@@ -72,7 +72,7 @@ def find_open(client: Client, ref: IssueRef) -> PullShape | None:
 
 
 def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str | None:
-    """Say that another installation has opened one for the epoch's request, if it has."""
+    """Return a sentence about another installation's pull request for the request, or None."""
     found = find_open(client, ref)
     if found is None or not is_elsewhere(found, status):
         return None
@@ -80,7 +80,7 @@ def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str 
 
 
 def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
-    """Tell whether another installation opened it after the act that this one works for."""
+    """Return whether another installation opened it after the epoch's authorising act."""
     by = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
     if by is None or by[1] == status.instance or pull.number == status.pull.number:
         return False
@@ -88,7 +88,7 @@ def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
 
 
 def _is_from(pull: PullShape, ref: IssueRef) -> bool:
-    """Tell whether it comes from the issue's branch here; a fork may have one of that name too."""
+    """Return whether its branch is the issue's, in this repository and not in a fork."""
     where = pull.head.repo.full_name if pull.head.repo else ""
     return pull.head.ref == ref.branch and where.casefold() == ref.repository.casefold()
 
@@ -104,7 +104,7 @@ def belongs(pull: PullShape, ref: IssueRef) -> PullShape:
 
 
 class GitHubPulls:
-    """The port PullRequests over GitHub's REST API."""
+    """Implements the port PullRequests with GitHub's REST API."""
 
     def __init__(self, client: Client, trust: TrustReader, own_login: Callable[[], str]) -> None:
         self._client = client
@@ -112,7 +112,7 @@ class GitHubPulls:
         self._own_login = own_login
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
-        """List the open pull requests of Mulligan's branches; free while nothing changed."""
+        """List open pull requests of Mulligan's branches; an unchanged answer costs no quota."""
         query = {"state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
         return [
@@ -122,7 +122,7 @@ class GitHubPulls:
         ]
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Read a pull request itself; one that is gone counts as closed."""
+        """Read the state of a pull request; a deleted one counts as closed."""
         try:
             pull = read_pull(self._client, ref.repository, number)
         except NotFoundError:
@@ -137,7 +137,7 @@ class GitHubPulls:
         )
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
-        """Read the submitted reviews of trusted people, with their remarks, oldest first."""
+        """Return the submitted reviews of trusted people with their line comments, oldest first."""
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
         submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
@@ -151,11 +151,11 @@ class GitHubPulls:
         return sorted(reviews, key=lambda one: one.id)
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
-        """Read what runs, or ran, on a commit; free of charge while nothing changed."""
+        """Return the CI runs on a commit; an unchanged answer costs no quota."""
         return check_runs_of(self._client, ref.repository, head_sha)
 
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
-        """Fetch the end of what a failed check printed, or else what it says of itself."""
+        """Return the end of a failed check's log, or else its own summary."""
         return check_log(self._client, ref.repository, run)
 
     def _is_trusted(self, ref: IssueRef, who: Account) -> bool:
@@ -172,7 +172,7 @@ def _is_own(pull: PullShape, repository: str) -> bool:
 
 def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
     on_lines = tuple(_remarks(who, found.id, notes))
-    # Where there are comments on lines, their answers say what was done.
+    # If there are line comments, the replies to them report what changed.
     whole = Remark(
         author=who.login, body=found.body[:BODY_CHARS], review=0 if on_lines else found.id
     )
@@ -195,14 +195,14 @@ def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[
                 path=note.path,
                 line=note.line or note.original_line,
                 side=note.side or "RIGHT",
-                # A hunk ends with the line that it is about.
+                # A diff hunk ends with the line of the comment.
                 code=note.diff_hunk[-CODE_CHARS:],
                 thread=note.in_reply_to_id or note.id,
             )
 
 
 def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
-    """Read check runs and statuses of a commit; free of charge while nothing changed."""
+    """Return check runs and statuses of a commit; an unchanged answer costs no quota."""
     commit = f"/repos/{repository}/commits/{sha}"
     checks = client.read_all(CHECK_RUNS, f"{commit}/check-runs")
     statuses = client.read_all(STATUSES, f"{commit}/status")
@@ -210,14 +210,14 @@ def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, 
 
 
 def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
-    """Fetch the end of a job's log; of other checks, and where it is gone, what they say."""
+    """Return the end of a job's log; for other checks, or an expired log, the check's summary."""
     if run.app == STATUS_APP:
         return run.said.encode()
     if run.app == ACTIONS_APP:
         try:
             return client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs")
         except DeniedError:
-            # Logs are kept for a while, and to read them takes a right of its own.
+            # GitHub deletes logs after a while, and reading them needs another permission.
             return _said(client, repository, run)
     return _said(client, repository, run)
 

@@ -10,25 +10,25 @@ from mulligan.github.answers import DEFAULT_LIMIT_SECONDS, Answer
 RESOURCE = re.compile(r"[a-z_]{1,40}")
 
 MAX_RESOURCES = 16
-"""GitHub has about ten; each becomes a series of a metric."""
+"""Limit of metric series; GitHub has about ten resources."""
 
 MAX_DEFAULT_BACKOFF = 900.0
 
 MAX_BACKOFF = 3700.0
-"""Seconds; a primary limit opens again within an hour, and more is not believed."""
+"""Maximum in seconds: a primary limit resets within an hour, so a longer wait is an error."""
 
 
 class RateLimitMetrics:
-    """The limits in the last answers of this process, of any token."""
+    """The rate limits in this process's last answers, for any token."""
 
     def __init__(self) -> None:
         self._left: dict[str, int] = {}
         self.refused = False
-        """Whether the last answer was that the token is not good."""
+        """Whether GitHub rejected the token in the last answer (401)."""
 
     @property
     def remaining(self) -> dict[str, int]:
-        """Return the requests left in the window, by GitHub's name of the limit."""
+        """Return the requests left, by GitHub's name of the limit."""
         return dict(self._left)
 
     def read(self, answer: Answer) -> None:
@@ -54,7 +54,7 @@ class Backoff:
         with self._lock:
             if asked is None:
                 if now < self._until:
-                    return  # answers that come together are one refusal
+                    return  # refusals that arrive together count once
                 asked = min(DEFAULT_LIMIT_SECONDS * 2.0**self._without_time, MAX_DEFAULT_BACKOFF)
                 self._without_time += 1
             self._until = max(self._until, now + min(asked, MAX_BACKOFF))

@@ -1,4 +1,4 @@
-"""The parts of GitHub's answers that Mulligan reads; everything else is passed over. Pure."""
+"""Models of the parts of GitHub's answers that Mulligan reads; other fields are ignored. Pure."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,7 +21,7 @@ ANYTHING = TypeAdapter(object)
 
 
 class Shape(BaseModel):
-    """A fragment of an answer; a missing field is an error, an unknown one is not."""
+    """Part of an answer: a missing field is an error, an unknown field is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -34,7 +34,7 @@ Words = Annotated[str, BeforeValidator(_words)]
 
 
 class Account(Shape):
-    """A person, a bot or an organisation."""
+    """A user, bot or organisation."""
 
     login: str = Field(min_length=1)
     id: int | None = None
@@ -42,13 +42,11 @@ class Account(Shape):
 
     @property
     def is_bot(self) -> bool:
-        """Tell whether a program acts here."""
+        """Return whether the account is a bot."""
         return self.type == "Bot" or self.login.endswith("[bot]")
 
 
 class Label(Shape):
-    """A label, by its name."""
-
     name: str
 
 
@@ -57,11 +55,11 @@ def _named(value: object) -> object:
 
 
 Labels = tuple[Annotated[Label, BeforeValidator(_named)], ...]
-"""GitHub gives labels as objects, and in places as bare names."""
+"""GitHub sends labels as objects, and in some answers as plain names."""
 
 
 class IssueShape(Shape):
-    """An issue; pull requests come as issues too, and have `pull_request`."""
+    """An issue; GitHub lists pull requests as issues too, with `pull_request`."""
 
     number: int
     title: str
@@ -77,8 +75,6 @@ class IssueShape(Shape):
 
 
 class CommentShape(Shape):
-    """A comment on an issue."""
-
     id: int
     body: str | None = None
     user: Account | None = None
@@ -89,13 +85,14 @@ class CommentShape(Shape):
 
     @property
     def is_edited(self) -> bool:
-        """Tell whether it was changed after it was written: GitHub's times are whole seconds."""
-        # A server with finer ones may write the two a moment apart.
+        """Return whether it was edited a second or more after its creation."""
+        # GitHub's times are whole seconds; a server with finer ones may write the two a moment
+        # apart.
         return self.updated_at is not None and self.updated_at - self.created_at >= A_SECOND
 
 
 class EventShape(Shape):
-    """Something that happened to an issue; `actor` is None once the account was deleted."""
+    """An event of an issue; `actor` is None if the account was deleted."""
 
     id: int
     event: str
@@ -106,7 +103,7 @@ class EventShape(Shape):
 
 
 class PermissionShape(Shape):
-    """What somebody may do: by role, or in the older words that know four steps only."""
+    """An account's permission: by role, and by the older names, which have four levels only."""
 
     permission: str
     role_name: str | None = None
@@ -120,7 +117,7 @@ class HeadRepository(Shape):
 
 
 class Head(Shape):
-    """The branch that a pull request comes from; `repo` is None once a fork was deleted."""
+    """The branch that a pull request comes from; `repo` is None if the fork was deleted."""
 
     ref: str
     repo: HeadRepository | None = None
@@ -128,21 +125,19 @@ class Head(Shape):
 
 
 class BaseRepository(Shape):
-    """The repository that a pull request goes to."""
+    """The repository that a pull request merges into."""
 
     default_branch: str = ""
 
 
 class Base(Shape):
-    """The branch that a pull request goes to."""
+    """The branch that a pull request merges into."""
 
     ref: str
     repo: BaseRepository | None = None
 
 
 class PullShape(Shape):
-    """A pull request."""
-
     number: int
     title: str
     body: str | None = None
@@ -163,7 +158,7 @@ class PullShape(Shape):
 
 
 class ReviewShape(Shape):
-    """A review of a pull request; one that is not submitted yet has no time."""
+    """A review of a pull request; a pending one has no time."""
 
     id: int
     user: Account | None = None
@@ -173,7 +168,7 @@ class ReviewShape(Shape):
 
 
 class NoteShape(Shape):
-    """A comment on a line; `line` is None once the line is not in the diff any more."""
+    """A comment on a line; `line` is None if the line has left the diff."""
 
     id: int
     review: int | None = Field(default=None, alias="pull_request_review_id")
@@ -188,14 +183,12 @@ class NoteShape(Shape):
 
 
 class Rights(Shape):
-    """What the asking account may do on a repository; of a token's own limits it says nothing."""
+    """The account's permissions on a repository; a token may have fewer."""
 
     push: bool = False
 
 
 class RepositoryShape(Shape):
-    """A repository."""
-
     full_name: str
     default_branch: str
     clone_url: str
@@ -205,11 +198,11 @@ class RepositoryShape(Shape):
 
 
 def _list(value: object) -> object:
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - pydantic looks inside
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - pydantic validates it
 
 
 class Problem(Shape):
-    """One of the things that GitHub finds wrong with a request."""
+    """One error in GitHub's answer to an invalid request."""
 
     field: Words = ""
     code: Words = ""
@@ -217,7 +210,7 @@ class Problem(Shape):
 
 
 class Refusal(Shape):
-    """The body of an answer that is an error; whatever it lacks is empty."""
+    """The body of an error answer; missing fields are empty."""
 
     message: Words = ""
     errors: Annotated[tuple[OnErrorOmit[Problem | str], ...], BeforeValidator(_list)] = ()
@@ -253,7 +246,7 @@ LABELS = TypeAdapter(tuple[Label, ...])
 
 
 def leads_to(url: str, path: str) -> bool:
-    """Tell whether a URL of GitHub's is that of `path`, under whatever host and prefix."""
+    """Return whether a URL from GitHub ends in `path`, with any host and prefix."""
     return urlsplit(url).path.casefold().endswith(path.casefold())
 
 
@@ -264,7 +257,7 @@ class AppShape(Shape):
 
 
 class OutputShape(Shape):
-    """What a check run says of itself."""
+    """The output of a check run."""
 
     title: Words = ""
     summary: Words = ""
@@ -272,7 +265,7 @@ class OutputShape(Shape):
 
 
 class SuiteShape(Shape):
-    """What a check run was started with: the run of one workflow."""
+    """The check suite of a check run: the run of one workflow."""
 
     id: int
 
@@ -299,7 +292,7 @@ class StatusShape(Shape):
 
 
 class AnnotationShape(Shape):
-    """What a check run says about a line."""
+    """An annotation of a check run on a line."""
 
     path: Words = ""
     start_line: int | None = None
@@ -308,10 +301,10 @@ class AnnotationShape(Shape):
 
 
 def _inside(key: str) -> Callable[[object], object]:
-    """Take the list out of an object that counts it too."""
+    """Return a validator that takes the list out of an object that also has a count."""
 
     def take(value: object) -> object:
-        return value.get(key) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - pydantic looks inside
+        return value.get(key) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - likewise
 
     return take
 

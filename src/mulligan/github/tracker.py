@@ -29,13 +29,13 @@ from mulligan.github.shapes import ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape
 from mulligan.implement.ports import Clock
 
 MAX_PERMISSION_LOOKUPS = 50
-"""The most people whose permission is asked for in one issue, the last to speak first."""
+"""Limit of permissions to read for one issue; the most recent commenters come first."""
 
 log = structlog.get_logger()
 
 
 class GitHubTracker:
-    """The port Tracker over GitHub's REST API."""
+    """Implements the port Tracker with GitHub's REST API."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class GitHubTracker:
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
     def own_login(self) -> str:
-        """Give the login that Mulligan's comments bear."""
+        """Return the login of Mulligan's comments."""
         return self._identity.login()
 
     def repository(self, name: str) -> RepositoryFacts:
-        """Read what has to be known to work on a repository."""
+        """Read the facts about a repository that work needs."""
         try:
             found = self._client.call(REPOSITORY, name, lambda here: here.raw_data)
         except MovedError as error:
@@ -80,19 +80,19 @@ class GitHubTracker:
         )
 
     def label_names(self, repository: str) -> frozenset[str]:
-        """List the labels that a repository has."""
+        """List the labels of a repository."""
         found = self._client.read_all(LABELS, f"/repos/{repository}/labels")
         return frozenset(label.name for label in found)
 
     def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
-        """List the open issues that carry a label, by priority, then oldest first."""
+        """List the open issues that have a label, by priority, then oldest first."""
         query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
         try:
             found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
         except MovedError:
-            self.repository(repository)  # says what became of it
+            self.repository(repository)  # raises the reason, if the repository is not found
             raise
         wanted = [
             issue
@@ -103,7 +103,7 @@ class GitHubTracker:
         return list(dict.fromkeys(_ref(issue, repository) for issue in wanted))
 
     def read(self, ref: IssueRef) -> Issue:
-        """Read one issue afresh, with the comments of trusted people."""
+        """Read an issue without any cache, with the comments of trusted people."""
         found = self._there(ref)
         return Issue(
             ref=ref,
@@ -119,7 +119,7 @@ class GitHubTracker:
         )
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who put the ready label on last, and whether that person may (TRUST-1)."""
+        """Return who last added the ready label, and whether they are trusted (TRUST-1)."""
         return self._authorization.labelling_act(ref, ready_label)
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
@@ -129,11 +129,11 @@ class GitHubTracker:
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
-        """Read the commands of trusted people in comments newer than id `after`, and `since`."""
+        """Return trusted people's commands in comments newer than id `after`, and since `since`."""
         return self._commands.read_commands(repository, after, since, places)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say why the request of the status's epoch no longer stands (LABEL-5); None if it does."""
+        """Return why the request of the epoch is withdrawn (LABEL-5); None if it is not."""
         reason = self._authorization.withdrawal(ref, status, labels)
         if reason or not (status.feedback and status.pull.number):
             return reason
@@ -141,23 +141,23 @@ class GitHubTracker:
         return None if pull.is_open else "Its pull request was merged or closed."
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say by what another installation has settled the epoch's request; None if it has not."""
+        """Return how another installation settled the epoch's request; None if it did not."""
         return self._authorization.settled_elsewhere(ref, status, labels)
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Name the open pull request of another installation that answers the epoch's request."""
+        """Return another installation's open pull request for the epoch's request, or None."""
         return opened_elsewhere(self._client, ref, status)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the epoch is not trusted any more (TRUST-1), or its text changed (TRUST-2)."""
+        """Return why the epoch is not trusted any more (TRUST-1), or who edited it (TRUST-2)."""
         return self._authorization.objection(ref, status)
 
     def _there(self, ref: IssueRef) -> IssueShape:
-        """Read an issue that may be gone."""
+        """Read an issue; GoneError if it was deleted or transferred."""
         try:
             return read_issue(self._client, ref)
         except (NotFoundError, MovedError) as error:
-            self.repository(ref.repository)  # raises where the repository is gone, not the issue
+            self.repository(ref.repository)  # raises if the repository is gone
             moved = isinstance(error, MovedError)
             how = (
                 "it was transferred to another repository" if moved else "it may have been deleted"
@@ -185,7 +185,7 @@ class GitHubTracker:
 
 
 def read_issue(client: Client, ref: IssueRef) -> IssueShape:
-    """Read an issue; UnavailableError if GitHub gives another one."""
+    """Read an issue; UnavailableError if GitHub returns another one."""
     found = client.on_issue(ISSUE, ref, lambda issue: issue.raw_data)
     if found.number != ref.number:
         message = f"GitHub gave issue {found.number} for {ref}; try again later."
@@ -199,7 +199,7 @@ def _names(issue: IssueShape) -> set[str]:
 
 
 def _ref(issue: IssueShape, repository: str) -> IssueRef:
-    """Name an issue; one of another repository is an error, whatever led to it."""
+    """Return the reference of an issue; UnavailableError if it is in another repository."""
     if not leads_to(issue.url, f"/repos/{repository}/issues/{issue.number}"):
         message = (
             f"GitHub gave an issue of another repository for {repository} ({issue.url}); if it was "

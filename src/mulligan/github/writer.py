@@ -54,24 +54,24 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class GitHubWriter:
-    """The port TrackerWriter over GitHub's REST API."""
+    """Implements the port TrackerWriter with GitHub's REST API."""
 
     client: Client
     own_login: Callable[[], str]
     status_comments: StatusComments
 
     def guarded(self, guard: Guard) -> "GitHubWriter":
-        """Give the same writer, which calls `guard` right before each request that writes."""
+        """Return the same writer, which calls `guard` right before each request that writes."""
         return replace(self, client=self.client.guarded(guard))
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
-        """Make the labels show a stage (LABEL-2, LABEL-3); no other label is touched."""
+        """Set the labels of a stage (LABEL-2, LABEL-3); change no other label."""
         change = self._missing(ref, stage, labels)
         while change != LabelChange():
             try:
                 return self._apply(ref, change)
             except UnavailableError:
-                # A failed answer does not mean that it did not happen (PUBLISH-2).
+                # After a failed request, the labels may have changed all the same (PUBLISH-2).
                 left = self._missing(ref, stage, labels)
                 if left == change:
                     raise
@@ -79,18 +79,18 @@ class GitHubWriter:
         return None
 
     def update_status(self, case: IssueContext) -> str | None:
-        """Write the one status comment of the issue (STATUS-1); None if that is delayed."""
+        """Create or update the status comment (STATUS-1); return None if the update is delayed."""
         known = case.status.effects.status_comment or None
         return self.status_comments.update(case, known, self._comments)
 
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
-        """Write the one comment that asks for the label again (TRUST-2); give its id."""
+        """Create or update the comment that asks for the label again (TRUST-2); return its id."""
         ref, known = case.issue.ref, case.status.effects.label_request(act) or None
         text = label_comment(case, act, reason)
         return str(self._comments.upsert(ref, label_marker(ref, act), text, known).id)
 
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Write the escalation comment of the epoch (ESCALATION-1, ESCALATION-2); give its URL."""
+        """Create or update the escalation comment (ESCALATION-1, ESCALATION-2); return its URL."""
         ref = case.issue.ref
         marker = escalation_marker(ref, case.status.epochs)
         comment = self._comments.upsert(ref, marker, escalation_comment(case, escalation))
@@ -99,7 +99,7 @@ class GitHubWriter:
         return comment.html_url
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
-        """Acknowledge a comment; a refusal is only logged."""
+        """React to a comment; an error is only logged."""
         path = f"/repos/{repository}/issues/comments/{comment}/reactions"
         try:
             self.client.write(ANYTHING, "POST", path, {"content": reaction})
@@ -107,14 +107,14 @@ class GitHubWriter:
             log.info("not_acknowledged", comment=comment, reason=str(error))
 
     def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
-        """Write the one comment that answers a command; give its id."""
+        """Create or update the one reply to a command; return its id."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
         return str(self._comments.upsert(ref, reply_marker(ref, str(order.act)), text).id)
 
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        """Open the pull request of the issue's branch, or bring the open one up to date."""
+        """Open the pull request of the issue's branch, or update the open one."""
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
         found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
         if is_elsewhere(found, case.status):
@@ -134,7 +134,7 @@ class GitHubWriter:
         return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Answer a comment on a line, once for each text; give the id of the answer."""
+        """Reply to a comment on a line, once with each text; return the reply's id."""
         text = self.client.as_sent(text)
         if found := self._answered(ref, number, thread, text):
             return str(found.id)
@@ -145,20 +145,20 @@ class GitHubWriter:
                 lambda here: here.get_pull(number).create_review_comment_reply(thread, text),
             )
         except UnavailableError:
-            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            # After a failed request, the reply may exist all the same (PUBLISH-2).
             if found := self._answered(ref, number, thread, text):
                 return str(found.id)
             raise
         return str(written.id)
 
     def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
-        """Answer a review in one comment on the pull request; give the comment's id."""
+        """Reply to a review in one comment on the pull request; return the comment's id."""
         named = marker("answer", ref, f"review={review}")
         place = IssueRef(ref.repository, number)
         return str(self._comments.upsert(place, named, f"{named}\n{text}").id)
 
     def close_issue(self, ref: IssueRef) -> None:
-        """Close an issue whose pull request went to a branch that does not close it."""
+        """Close an issue whose pull request was merged into a branch that does not close it."""
         if read_issue(self.client, ref).state == "open":
             self.client.on_issue(
                 ISSUE,
@@ -172,7 +172,6 @@ class GitHubWriter:
         return next((note for note in notes if _review_says(note, thread, own, text)), None)
 
     def create_label(self, repository: str, look: LabelStyle) -> None:
-        """Create a label that a repository does not have."""
         self.client.call(
             ANYTHING,
             repository,
@@ -194,7 +193,7 @@ class GitHubWriter:
             if not carried.issuperset(name.casefold() for name in change.add):
                 message = f"GitHub did not add the labels of {ref}; try again later."
                 raise UnavailableError(message)
-        # PyGithub's remove_from_labels leaves the slash of a label's name in the path.
+        # PyGithub's remove_from_labels does not escape a slash in the label's name.
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
         for name in change.remove:
             try:
@@ -205,9 +204,9 @@ class GitHubWriter:
     def _add_labels(
         self, repository: str, number: int, names: Collection[str]
     ) -> Collection[Label]:
-        """Add labels to an issue or a pull request; return all that it has then.
+        """Add labels to an issue or a pull request; return all its labels.
 
-        PyGithub's `add_to_labels` sends a bare list. GitHub's API description has only the object.
+        PyGithub's `add_to_labels` sends a bare list; GitHub's API description has only the object.
         """
         path = f"/repos/{repository}/issues/{number}/labels"
         return self.client.write(LABELS, "POST", path, {"labels": list(names)})
@@ -225,26 +224,26 @@ class GitHubWriter:
     def _open_or_update(
         self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
-        """Open or update the pull request with these texts; skip another installation's."""
+        """Open the pull request with these texts, or update it; skip another installation's."""
         ref = case.issue.ref
         wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
         found = find_open(self.client, ref)
         if found is None:
             found = self._create(ref, base_branch, wanted, draft=draft)
-        # If people removed the marker, the text is theirs and is not updated.
+        # If somebody removed the marker, the text is theirs: do not update it.
         ours = MARKER in (found.body or "") and not is_elsewhere(found, case.status)
         if ours and not _says(found, wanted):
             found = self._update(found, ref, wanted)
         return found
 
     def _end_draft(self, pull: PullShape, ref: IssueRef) -> str:
-        """Mark a draft as ready for review; say why it stays one, where it cannot be."""
+        """Mark a draft as ready for review; return why it stays a draft, or an empty string."""
         try:
             self.client.mutate(READY, READY_MUTATION, {"pull": pull.node_id}, ref.repository)
         except NotFoundError:
             return "Mulligan cannot do that, because this server has no GraphQL API."
         except WorldError as error:
-            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            # After a failed request, it may be ready all the same (PUBLISH-2).
             if not read_pull(self.client, ref.repository, pull.number).draft:
                 return ""
             if isinstance(error, TransientError):
@@ -268,7 +267,7 @@ class GitHubWriter:
                 ),
             )
         except (UnavailableError, AlreadyExistsError):
-            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            # After a failed request, the pull request may exist all the same (PUBLISH-2).
             if found := find_open(self.client, ref):
                 return found
             raise
@@ -288,7 +287,7 @@ class GitHubWriter:
         return belongs(updated, ref)
 
     def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
-        """Add labels and ask for reviews; a refusal never stops the publishing."""
+        """Add labels and request reviews; an error does not stop the publishing."""
         repository = case.issue.ref.repository
         there = {label.name.casefold() for label in pull.labels}
         labels = [name for name in settings.labels if name.casefold() not in there]
@@ -316,7 +315,7 @@ class GitHubWriter:
 
 
 def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:
-    """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
+    """Return the reviewers: as configured, else the requester; GitHub refuses the author."""
     status = case.status
     by_person = isinstance(status.request.act, LabelAct | CommentAct)
     asker = (status.request.actor,) if by_person else ()
@@ -338,16 +337,16 @@ def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:
     return by_us and note.in_reply_to_id == thread and same_text(note.body, text)
 
 
-# A dry run and a rehearsal.
+# Writers for a dry run and for a rehearsal.
 
 
 def no_guard() -> None:
-    """Let every write pass."""
+    """Allow every write."""
 
 
 @dataclass(frozen=True)
 class DryRunWriter:
-    """The port TrackerWriter: says what would be written, each text once, and writes nothing."""
+    """The port TrackerWriter for a dry run: reports each text once, and writes nothing."""
 
     tracker: Tracker
     say: Callable[[str], None]
@@ -356,11 +355,11 @@ class DryRunWriter:
     texts: dict[str, str] = field(default_factory=dict[str, str])
 
     def guarded(self, guard: Guard) -> "DryRunWriter":
-        """Give the same writer, which calls `guard` before it says anything."""
+        """Return the same writer, which calls `guard` before it reports anything."""
         return replace(self, guard=guard)
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
-        """Say which labels would be put on and taken off."""
+        """Report the labels that would be added and removed."""
         before = self.labels.get(ref, LabelChange())
         there = self.tracker.read(ref).labels - set(before.remove) | set(before.add)
         change = label_change(there, stage, labels)
@@ -373,30 +372,30 @@ class DryRunWriter:
         self._tell(f"Would change the labels of {ref}: {' '.join(signs)}")
 
     def update_status(self, case: IssueContext) -> str:
-        """Say what the status comment would say."""
+        """Report the text of the status comment."""
         ref = case.issue.ref
         self._show("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effects.status_comment or "dry-run"
 
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
-        """Say what the comment that asks for the label again would say."""
+        """Report the text of the comment that asks for the label again."""
         ref, text = case.issue.ref, label_comment(case, act, reason)
         self._show(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
         return "dry-run"
 
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Say what the escalation comment would say."""
+        """Report the text of the escalation comment."""
         ref, epoch = case.issue.ref, case.status.epoch
         text = escalation_comment(case, escalation)
         self._show(f"help {epoch}", f"the escalation comment of {ref}", text, ref)
         return f"dry-run:{ref}:epoch-{epoch}"
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
-        """Say which comment would be acknowledged."""
+        """Report the reaction to a comment."""
         self._tell(f"Would react to comment {comment} of {repository}: {reaction}")
 
     def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
-        """Say what the answer to a command would say."""
+        """Report the text of the reply to a command."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
         self._show(f"reply {order.act}", f"a comment on {ref} that answers a command", text, ref)
         return "dry-run"
@@ -404,28 +403,28 @@ class DryRunWriter:
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        """Say what the pull request would say; it has no number."""
+        """Report the text of the pull request, which has no number."""
         kind = "a draft pull request" if settings.draft else "a pull request"
         text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
         return self._show_pull(kind, base_branch, text, case.issue.ref)
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Say what the draft would say; it has no number."""
+        """Report the text of the draft, which has no number."""
         text = f"{draft_title(case)}\n\n{draft_body(case)}"
         return self._show_pull("a draft pull request", base_branch, text, case.issue.ref)
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Say what would be answered."""
+        """Report the text of the reply."""
         self._tell(f"Would answer comment {thread} on #{number} of {ref.repository}:\n\n{text}")
         return "dry-run"
 
     def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
-        """Say what would be answered."""
+        """Report the text of the reply."""
         self._tell(f"Would answer review {review} on #{number} of {ref.repository}:\n\n{text}")
         return "dry-run"
 
     def close_issue(self, ref: IssueRef) -> None:
-        """Say which issue would be closed."""
+        """Report which issue would be closed."""
         self._tell(f"Would close {ref}.")
 
     def _show_pull(self, kind: str, base_branch: str, text: str, ref: IssueRef) -> PullRequest:
@@ -449,17 +448,17 @@ NOT_OPENED = "(not opened, since this is a rehearsal)"
 
 
 class RehearsalWriter(DryRunWriter):
-    """The writer of a rehearsal: `say` hears only the comment that asks a person for help."""
+    """The writer for a rehearsal: `say` receives only the escalation comment."""
 
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Hand over the escalation comment."""
+        """Report the escalation comment."""
         self.say(escalation_comment(case, escalation))
         return "the comment is shown below"
 
     def _show_pull(self, kind: str, base_branch: str, text: str, ref: IssueRef) -> PullRequest:
-        """Open nothing; the commit stays on this machine."""
+        """Open nothing: the commit stays on this machine."""
         del kind, base_branch, text, ref
         return PullRequest(0, NOT_OPENED)
 
     def _tell(self, text: str) -> None:
-        """Say nothing of other writes."""
+        """Do not report other writes."""
