@@ -1,1 +1,1 @@
-"""Calls git; `worktrees/` holds mirrors, checkouts, commits and pushes."""
+"""Git commands; `worktrees/` holds mirrors, checkouts, commits and pushes."""

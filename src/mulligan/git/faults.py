@@ -1,4 +1,4 @@
-"""What git's words mean: who must act, and whether our own copy is broken. Pure."""
+"""Turn git's error messages into errors: who must act, and whether our copy is damaged. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
 
 MAX_MESSAGE_CHARS = 300
-"""Characters of git's own words that an error repeats."""
+"""Length to which an error cuts git's own message."""
 TELLING = re.compile(r"(?:(?:remote|fatal|error|env|ssh): *)+|! .*(?=\[)")
-"""How a line begins that gives a reason; what follows is the reason."""
+"""Beginning of a line with the reason; the reason follows."""
 NOISE = re.compile(r"failed to push some refs|Done$")
 
 
 class DamagedError(UnavailableError):
-    """A repository of Mulligan's own is broken on this disk; it has to be made anew."""
+    """A repository of Mulligan's own is damaged on this disk; it must be recreated."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultPattern:
-    """Words of git 2.x or of a server by which a fault is known, and what to do about it."""
+    """A pattern of an error message from git 2.x or a server, and the advice for it."""
 
     fault: type[WorldError]
     words: str
     advice: str
 
     def shows_in(self, said: str) -> bool:
-        """Tell whether git said this; a remote's trouble is never taken for our own."""
+        """Return whether the message matches; a remote's damage does not count as our own."""
         if self.fault is DamagedError:
             said = "\n".join(line for line in said.splitlines() if not line.startswith("remote:"))
         return bool(re.search(self.words, said, re.IGNORECASE))
@@ -95,13 +95,13 @@ ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
 def fault_of(said: str, doing: str) -> WorldError:
-    """Turn git's message into the error class of the person who must act, after `doing`."""
+    """Return the error for a message of git: its class names who must act."""
     sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(said)), ANYTHING_ELSE)
     return sign.fault(f"{doing} failed: {one_line(said)}; {sign.advice}.")
 
 
 def one_line(said: str) -> str:
-    """Shorten git's words to one line that may be shown: no control characters, no credential."""
+    """Shorten a message of git to one line without control characters or credentials."""
     lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in said.splitlines()]
     telling = [TELLING.sub("", line) for line in lines if TELLING.match(line)]
     told = [line for line in telling or lines if line and not NOISE.match(line)]

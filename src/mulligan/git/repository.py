@@ -38,7 +38,7 @@ TOLERATED_FSCK_ERRORS = (
 """Harmless errors in old commits of well-known repositories."""
 
 SETTINGS = {
-    # Git starts nothing that a repository names, and reads nothing outside it.
+    # Git runs nothing that a repository configures, and reads nothing outside it.
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.pager": "cat",

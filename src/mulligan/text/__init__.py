@@ -1,1 +1,1 @@
-"""Makes foreign text safe: hidden text, escaping, secrets; parses commands in comments. Pure."""
+"""Untrusted text made safe: hidden text, escaping, secrets; commands in comments. Pure."""

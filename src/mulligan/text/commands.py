@@ -1,4 +1,4 @@
-"""The grammar of commands, in comments and on the command line (COMMAND-1, CONTEXT-12). Pure."""
+"""Parse commands, in comments and on the command line (COMMAND-1, CONTEXT-12). Pure."""
 
 import re
 
@@ -13,7 +13,7 @@ OPENING = (
 )
 
 MAX_GUIDANCE = 4000
-"""Guidance reaches the agent whole, so that longer text is not taken."""
+"""Limit of guidance, which reaches the agent whole; longer text is refused."""
 
 MAX_REASON = 300
 
@@ -28,13 +28,13 @@ VERBS = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
 
 
 def guidance_block(words: str) -> str:
-    """Write guidance for a prompt, between marks that it cannot close; empty for none."""
+    """Wrap guidance for a prompt in marks that it cannot close; empty if there is none."""
     return f"{OPENING}\n\n{enclose('guidance', 'a trusted maintainer', words)}" if words else ""
 
 
 def parse(body: str) -> Command | None:
-    """Read the command that a comment starts with; None where it starts with none."""
-    # With something invisible before it, nobody sees that it is a command.
+    """Return the command at the start of a comment; None if there is none."""
+    # After an invisible character, a reader would not recognise it as a command.
     if not body.lstrip(WHITESPACE).startswith(START):
         return None
     lines = visible(body).split("\n")
@@ -52,7 +52,7 @@ def parse(body: str) -> Command | None:
 
 
 def command(verb: Verb, first: str, rest: str = "") -> Command:
-    """Put a command together from what stands on its line and what comes below."""
+    """Return the command from the rest of its line and the lines below."""
     said = f"{first}\n{rest}".strip()
     match verb:
         case Verb.FIX:
@@ -63,7 +63,7 @@ def command(verb: Verb, first: str, rest: str = "") -> Command:
             problem = "`retry` takes no text; to say what to do, write `fix:` instead."
             return Command(Verb.MISTYPED, problem)
         case _:
-            # Other text after such a command is ignored, so that a stop always counts.
+            # Ignore other text after such a command, so that `stop` always works.
             return Command(verb)
 
 

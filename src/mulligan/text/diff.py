@@ -1,4 +1,4 @@
-"""Read a diff of git as files and hunks. Pure."""
+"""Parse git's diffs into files and hunks. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 PART = re.compile(rb"^diff --git ", re.MULTILINE)
-"""What opens the part of a file: content never stands at the beginning of a diff's line."""
+"""The beginning of a file's part: in a diff, no line of content starts like this."""
 MODE = re.compile(
     rb"^(?:new file mode|deleted file mode|new mode|index [0-9a-f]+\.\.[0-9a-f]+) (\d{6})$",
     re.MULTILINE,
@@ -22,7 +22,7 @@ UNCHANGED_NAME = re.compile(
     rb'^diff --git (?:a/(?P<plain>[^\n]*) b/(?P=plain)|"a/(?P<quoted>[^\n]*)" "b/(?P=quoted)")$',
     re.MULTILINE,
 )
-"""The first line of a file that keeps its name: a binary or empty one has no other."""
+"""The first line of a file that keeps its name; binary and empty files have no other."""
 BINARY = re.compile(rb"^(?:Binary files .* differ|GIT binary patch)$", re.MULTILINE)
 HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
 ADDED = re.compile(rb"^\+([^\n]*)$", re.MULTILINE)
@@ -39,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Both sides of one place; `heading` is the line that git takes for what encloses it."""
+    """Both sides of a hunk; `heading` is the enclosing definition, as git shows it."""
 
     heading: str
     old: tuple[Line, ...]
@@ -48,46 +48,46 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Patch:
-    """The part of a diff about one file: the lines before its content, and its content."""
+    """The part of a diff for one file: its header lines and its content."""
 
     head: bytes
     content: bytes
 
     @cached_property
     def modes(self) -> frozenset[bytes]:
-        """Give the modes that the file has or had."""
+        """The file's old and new modes."""
         return frozenset(MODE.findall(self.head))
 
     @cached_property
     def path(self) -> str:
-        """Give the new name of the file, else the old one; empty if the diff has no name."""
+        """The new path of the file, else the old one; empty if the diff has none."""
         forms = (NAME, RENAMED, UNCHANGED_NAME)
         found = next(filter(None, ([*form.finditer(self.head)] for form in forms)), None)
         return _text(found[-1]) if found else ""
 
     @cached_property
     def old_path(self) -> str | None:
-        """Give where a moved file was."""
+        """The path before a rename; None without a rename."""
         found = RENAMED.search(self.head)
         return _text(found) if found else None
 
     @property
     def is_new(self) -> bool:
-        """Tell whether the file was not there before."""
+        """Return whether the change creates the file."""
         return b"\nnew file mode " in self.head
 
     @property
     def is_binary(self) -> bool:
-        """Tell whether git shows no lines of the file."""
+        """Return whether git treats the file as binary and shows no lines."""
         return bool(BINARY.search(self.head))
 
     @property
     def added(self) -> list[str]:
-        """Give the lines that were added."""
+        """The added lines."""
         return [line.decode(errors="replace") for line in ADDED.findall(self.content)]
 
     def hunks(self, longest: int) -> Iterator[Hunk]:
-        """Cut the content into hunks; of each line, the first `longest` characters."""
+        """Split the content into hunks; cut each line to `longest` characters."""
         lines = self.content.decode(errors="replace").split("\n")
         starts = [at for at, line in enumerate(lines) if line.startswith("@@ ")]
         for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
@@ -97,7 +97,7 @@ class Patch:
 
 
 def patches_of(diff: bytes) -> Iterator[Patch]:
-    """Cut a diff into its files."""
+    """Split a diff by file."""
     starts = [found.start() for found in PART.finditer(diff)]
     for start, end in zip(starts, [*starts[1:], len(diff)], strict=False):
         content = diff.find(b"\n@@ ", start, end)
@@ -123,7 +123,7 @@ def _side(lines: list[str], number: int, sign: str) -> Iterator[Line]:
 
 
 def _text(found: re.Match[bytes]) -> str:
-    """Read a path; git quotes one with unusual bytes as C does."""
+    """Decode a path; git quotes unusual bytes as in C."""
     path = found["plain"]
     if path is None:
         path = found["quoted"].decode("latin-1").encode().decode("unicode_escape").encode("latin-1")

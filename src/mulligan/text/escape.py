@@ -1,4 +1,4 @@
-"""Make foreign text safe to show: escaped, cut, on one line, or fenced. Pure."""
+"""Make untrusted text safe to show: escaped, cut, on one line, or fenced. Pure."""
 
 import hashlib
 import re
@@ -20,10 +20,10 @@ HIDDEN = re.compile(
 WORD = re.compile(r"\S+")
 
 ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
-"""What GitHub turns into a mention, a reference or a link: closing keywords need one of these."""
+"""Text that GitHub turns into a mention, reference or link; closing keywords need one of these."""
 
 SKIPS_CI = re.compile(r"\[((?:skip|no)[ _-]?[\w-]+|[\w-]+[ _-]skip)\]", re.IGNORECASE)
-"""What keeps CI services from testing a commit; a title has no say in that."""
+"""Markers that make CI services skip a commit; an issue's title must not do that."""
 
 MARKUP = re.compile(r"[\\`*_\[\]<&~$]")
 
@@ -35,36 +35,36 @@ MARK_LENGTH = 12
 
 
 def visible(text: str) -> str:
-    """Drop what a person cannot see, and terminal colours; every line ends in a bare newline."""
+    """Remove invisible characters and terminal colours; normalise line ends to a newline."""
     return HIDDEN.sub("", BREAK.sub("\n", ANSI.sub("", text)))
 
 
 def defuse(text: str) -> str:
-    """Write foreign text as Markdown that GitHub shows as it stands, lines kept.
+    """Escape untrusted text, so that GitHub's Markdown shows it as it is, with its lines.
 
     Markup, HTML, images and blocks are escaped. Words that GitHub would act on (mentions,
     references, addresses) become code, so `fixes #3` reads the same and closes nothing. Not
-    idempotent: use it once, where the text meets Markdown.
+    idempotent: call it once, where the text is inserted into Markdown.
     """
     return "\n".join(_defused(line) for line in visible(text).expandtabs(4).split("\n"))
 
 
 def one_line(text: str, limit: int) -> str:
-    """Fold text into one line of at most `limit` characters, cut with `…`; nothing is escaped."""
+    """Fold text into one line of at most `limit` characters, cut with `…`, without escaping."""
     folded = " ".join(visible(text).split())
     return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
 
 
 def table_cell(text: str, limit: int) -> str:
-    """Write foreign text for a cell of a Markdown table; `limit` counts characters as shown."""
+    """Escape untrusted text for a cell of a Markdown table; `limit` counts the shown characters."""
     return defuse(one_line(text, limit)).replace("|", r"\|")
 
 
 def subject_line(text: str, limit: int) -> str:
-    """Write foreign text as the subject of a commit or pull request, which is not Markdown.
+    """Format untrusted text as the subject of a commit or pull request, which is not Markdown.
 
-    Words that GitHub would act on when it is merged stand in backticks, which `limit` counts;
-    `[skip ci]` and its like lose their square brackets.
+    Put words that GitHub would act on at a merge into backticks, which `limit` counts. Remove the
+    square brackets of `[skip ci]` and similar markers.
     """
     folded = SKIPS_CI.sub(r"(\1)", " ".join(visible(text).split()))
     return one_line(WORD.sub(lambda word: _quoted(word[0]) or word[0], folded), limit)
@@ -78,7 +78,7 @@ def _defused(line: str) -> str:
 
 
 def _quoted(word: str) -> str | None:
-    """Write a word as code if GitHub would act on it."""
+    """Return a word as code if GitHub would act on it, else None."""
     if not ACTIVE.search(word):
         return None
     runs = {len(run) for run in re.findall("`+", word)}
@@ -88,7 +88,7 @@ def _quoted(word: str) -> str | None:
 
 
 def code_block(text: str, info: str = "") -> str:
-    """Write text as a Markdown code block, its fence longer than any run of backticks inside."""
+    """Format text as a Markdown code block, its fence longer than any run of backticks inside."""
     shown = visible(text).strip("\n")
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     mark = "`" * max(3, longest + 1)
@@ -96,10 +96,10 @@ def code_block(text: str, info: str = "") -> str:
 
 
 def fence(kind: str, text: str) -> str:
-    """Mark text in a prompt as untrusted, and say that it comes from `kind` (TRUST-4, CONTEXT-13).
+    """Mark text in a prompt as untrusted, and name its source, `kind` (TRUST-4, CONTEXT-13).
 
-    The mark is a hash of the text that does not occur in it: equal texts give equal bytes, and
-    no text can hold its own end.
+    The mark is a hash of the text that does not occur in it: equal texts give equal bytes, and no
+    text can contain its own end mark.
     """
     return enclose("untrusted", kind, text)
 
@@ -112,19 +112,19 @@ def enclose(tag: str, kind: str, text: str) -> str:
 
 
 def mark_of(text: str, length: int = MARK_LENGTH) -> str:
-    """Hash a text to a mark of so many hex digits that does not occur in it."""
+    """Return a hash of a text with `length` hex digits that does not occur in the text."""
     tries = (hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()[:length] for salt in count())
     return next(mark for mark in tries if mark not in text)
 
 
 def omitted(lines: int) -> str:
-    """Mark the place where lines were left out (CONTEXT-6)."""
+    """Return the line that replaces omitted lines (CONTEXT-6)."""
     return f"[... {lines} lines omitted]"
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines that are kept, and the count of the lines and UTF-8 bytes that followed them."""
+    """Lines that are kept, and the number of lines and UTF-8 bytes omitted after them."""
 
     lines: tuple[str, ...] = ()
     left_out: int = 0
@@ -132,19 +132,19 @@ class Excerpt:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Take a whole text, without invisible characters and empty lines around it."""
+        """Return a whole text, without invisible characters and outer empty lines."""
         shown = visible(text).strip("\n")
         return cls(tuple(shown.split("\n")) if shown else ())
 
     def head(self, most: int) -> "Excerpt":
-        """Keep at most so many lines."""
+        """Keep at most `most` lines."""
         cut = self.lines[most:]
         return Excerpt(
             self.lines[:most], self.left_out + len(cut), self.left_out_bytes + _size(cut)
         )
 
     def within(self, most: int) -> "Excerpt":
-        """Keep the lines that fit into so many characters; a first line that is longer is cut."""
+        """Keep the lines that fit into `most` characters; cut a longer first line."""
         sizes = accumulate(len(line) + 1 for line in self.lines)
         kept = len(list(takewhile(lambda size: size <= most + 1, sizes)))
         if kept or not self.lines:

@@ -21,10 +21,10 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A pattern: its first group is the secret, else all of it; one of `hints` is always there.
+    """A pattern: its first group is the secret, else the whole match; it contains one of `hints`.
 
-    With `starts`, the pattern is tried only where one of these stands, in lower case: that is
-    faster than a search that ignores case.
+    With `starts`, try the pattern only at these lower-case texts: that is faster than a search that
+    ignores case.
     """
 
     hints: tuple[bytes, ...]
@@ -32,7 +32,7 @@ class Shape:
     starts: tuple[bytes, ...] = ()
 
     def matches(self, content: bytes, lowered: bytes) -> Iterator[re.Match[bytes]]:
-        """Find the pattern in `content`, which is `lowered` in lower case."""
+        """Find the pattern in `content`; `lowered` is the same in lower case."""
         if not self.starts:
             yield from self.pattern.finditer(content)
             return
@@ -48,9 +48,9 @@ class Shape:
 TOKENS: dict[bytes, tuple[bytes, ...]] = {
     rb"gh[pousr]_[A-Za-z0-9_]{20,}+": (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
     rb"github_pat_[A-Za-z0-9_]{20,}+": (b"github_pat_",),
-    # Anthropic, OpenAI and those that write their keys like them.
+    # Keys of Anthropic, OpenAI and services that use the same format.
     rb"sk-[A-Za-z0-9_-]{20,}+": (b"sk-",),
-    # Real ones have 35 characters; what follows without a gap may be the next one.
+    # Real keys have 35 characters; the next key may follow without a gap.
     rb"AIza[A-Za-z0-9_-]{35,}+": (b"AIza",),
     rb"ya29\.[A-Za-z0-9_-]{20,}+": (b"ya29.",),
     rb"GOCSPX-[A-Za-z0-9_-]{20,}+": (b"GOCSPX-",),
@@ -62,19 +62,19 @@ TOKENS: dict[bytes, tuple[bytes, ...]] = {
     rb"glpat-[A-Za-z0-9_-]{20,}+": (b"glpat-",),
     rb"hf_[A-Za-z0-9]{30,}+": (b"hf_",),
 }
-"""Patterns of tokens that begin where no word goes on, and their hints."""
+"""Patterns of tokens that begin at a word boundary, and their hints."""
 
 ALONE = re.compile(rb"(?<![A-Za-z0-9_])(?:" + b"|".join(TOKENS) + rb")")
 TOKEN_HINTS = tuple(hint for hints in TOKENS.values() for hint in hints)
 
 WORDY_KEY = b"sk-"
-"""Many names of things begin like this; a key has a digit, too."""
+"""Many ordinary names begin like this; a key has a digit, too."""
 DIGIT = re.compile(rb"[0-9]")
 
 JSON_WEB_TOKEN = re.compile(
     rb"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{13,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
 )
-"""Three words with dots between them; the first holds `JSON_WEB_TOKEN_START`."""
+"""Three words with dots between them; the first contains `JSON_WEB_TOKEN_START`."""
 JSON_WEB_TOKEN_START = re.compile(rb"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{10}")
 JSON_WEB_TOKEN_HINT = b".eyJ"
 
@@ -113,52 +113,52 @@ SHAPES = (
 REDACTED = b"[redacted]"
 
 LEAST = 8
-"""Characters of a secret, at least: shorter values would redact ordinary words."""
+"""Minimum length of a secret: shorter values would redact ordinary words."""
 
 Span = tuple[int, int]
 
 COLOURS = re.compile(rb"(?:\x1b\[[0-?]*+[ -/]*+[@-~])++")
 CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
-"""A terminal shows nothing in the place of these: carriage returns, colours and the like."""
+"""Control characters that a terminal does not show, such as carriage returns and colours."""
 
 HEX_MARKS = (b"0x", b"\\x")
 HEX_SEPARATORS = b" \t\r\n:,.-"
-"""What programs write before and between the bytes of a dump."""
+"""Characters that programs write before and between the bytes of a hex dump."""
 
 CHUNK = 4096
-"""Bytes of a text whose kept places are counted at a time."""
+"""Size in bytes of the steps in which kept positions are counted."""
 
 
 @dataclass(frozen=True)
 class Redactor:
-    """The one filter for all text that leaves (SECURITY-5); `values` are the known secrets.
+    """The one filter for all text that leaves Mulligan (SECURITY-5); `values` are known secrets.
 
-    Redacting twice gives the same as once. Texts without a secret come back as they are. `places`
-    are paths of this machine and the names to write instead; files keep the paths.
+    Idempotent; text without a secret stays unchanged. `places` maps paths of this machine to the
+    names to show instead; files keep the paths.
     """
 
     values: tuple[str, ...] = ()
     places: tuple[tuple[re.Pattern[str], str], ...] = ()
 
     def text(self, text: str) -> str:
-        """Redact text."""
+        """Redact a text."""
         found = self.content(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
         for place, name in self.places:
             found = place.sub(name, found)
         return found
 
     def content(self, content: bytes) -> bytes:
-        """Redact bytes, whatever their encoding, as long as it holds ASCII."""
+        """Redact bytes in any encoding that contains ASCII."""
         while True:
             spans = self.spans(content)
             clean = _without(content, spans)
             if clean == content or not any(_touches_a_word(content, *span) for span in spans):
                 return clean
-            # What stood close to a secret may show as one only now; that ends after three turns.
+            # Removing one secret may reveal another beside it; this ends after three rounds.
             content = clean
 
     def tree(self, value: JsonValue) -> JsonValue:
-        """Redact every text in a JSON value, but no keys."""
+        """Redact every string in a JSON value, except keys."""
         match value:
             case str():
                 return self.text(value)
@@ -170,11 +170,11 @@ class Redactor:
                 return value
 
     def stream(self) -> "Redaction":
-        """Begin to redact output that comes in pieces."""
+        """Return a redactor for output that arrives in pieces."""
         return Redaction(self)
 
     def spans(self, content: bytes) -> list[Span]:
-        """Find the secrets, in their order; those that touch or overlap are one."""
+        """Find the secrets, in order; merge those that touch or overlap."""
         plain = {*self._known(content), *_shaped(content)}
         found = sorted(plain | self._interrupted(content, _shaped), key=itemgetter(0))
         merged = list[Span]()
@@ -188,15 +188,15 @@ class Redactor:
     def _interrupted(
         self, content: bytes, shapes: Callable[[bytes], Iterable[Span]] | None = None
     ) -> set[Span]:
-        """Find secrets whose bytes have something between them that is not seen, or not counted.
+        """Find secrets whose bytes are interrupted by others that a reader does not see.
 
-        That is control characters, which a terminal does not show, and what separates the bytes of
-        a dump in hex digits. With `shapes`, find what is shaped like a token as well.
+        These are control characters, which a terminal does not show, and separators between the hex
+        digits of a dump. With `shapes`, also find text shaped like a token.
         """
         found = set[Span]()
         blanked = COLOURS.sub(_blank, content) if b"\x1b[" in content else content
         if shapes and blanked is not content:
-            # A word may end at a colour, and a token begin.
+            # A colour may end a word, so that a token begins after it.
             found |= {*shapes(blanked)}
         if len(seen := blanked.translate(None, CONTROLS)) < len(content):
             shown = {*self._known(seen), *(shapes(seen) if shapes else ())}
@@ -209,7 +209,7 @@ class Redactor:
         return found | _places(dumped, marked, HEX_SEPARATORS)
 
     def knows_of(self, content: bytes) -> bool:
-        """Tell whether a known secret stands in bytes, however it is written."""
+        """Return whether bytes contain a known secret in any form."""
         return next(self._known(content), None) is not None or bool(self._interrupted(content))
 
     def _known(self, content: bytes) -> Iterator[Span]:
@@ -218,27 +218,27 @@ class Redactor:
 
     @cached_property
     def _forms(self) -> tuple[bytes, ...]:
-        """Every way in which a value may be written."""
+        """Every form in which a value may be written."""
         return tuple(sorted({form for value in self._wanted for form in forms_of(value)}))
 
     @cached_property
     def _hex_forms(self) -> tuple[bytes, ...]:
-        """Every value in hex digits, in lower case."""
+        """Every value as lower-case hex digits."""
         return tuple(value.encode(errors="surrogatepass").hex().encode() for value in self._wanted)
 
     @cached_property
     def _wanted(self) -> tuple[str, ...]:
-        """The values that are long enough; of a value of several lines, each line too."""
+        """The values that are long enough; of a multi-line value, each line too."""
         values = {value.strip() for value in self.values}
         lines = {line.strip() for value in values for line in value.splitlines()}
         return tuple(sorted(value for value in values | lines if len(value) >= LEAST))
 
 
 LONGEST = 32 * 1024
-"""Bytes of a stream that are held back at most, since they may begin a secret."""
+"""Limit of bytes of a stream to hold back because they may begin a secret."""
 
 OVERLAP = 8 * 1024
-"""Bytes of an endless line that are held back, since a token may continue in the next piece."""
+"""Bytes of an endless line to hold back, since a token may continue in the next piece."""
 
 KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
 
@@ -247,7 +247,7 @@ KEY_LINE = 80
 
 
 class Redaction:
-    """Output that comes in pieces: what may be the beginning of a secret waits for the next one."""
+    """A redactor for output in pieces; holds back the possible beginning of a secret."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -255,11 +255,11 @@ class Redaction:
 
     @property
     def held_bytes(self) -> int:
-        """Give the number of bytes that are held back now."""
+        """Return the number of bytes held back."""
         return len(self._held)
 
     def feed(self, piece: bytes) -> bytes:
-        """Take a piece; give what can be shown by now: as a rule, all lines that have ended."""
+        """Add a piece; return the output that is safe to show: usually all complete lines."""
         self._held += piece
         if len(self._held) < LONGEST and b"\n" not in piece:
             return b""
@@ -270,12 +270,12 @@ class Redaction:
         return self._redactor.content(clean) if clean != shown else shown
 
     def end(self) -> bytes:
-        """Give what was held back, when nothing more comes."""
+        """Return the bytes held back, at the end of the output."""
         rest, self._held = self._held, b""
         return self._redactor.content(rest)
 
     def _cut(self, spans: list[Span]) -> int:
-        """Find the place up to which nothing that comes can change what is a secret."""
+        """Return the position before which later output cannot change the result."""
         held = self._held
         cut = held.rfind(b"\n") + 1
         if len(held) - cut >= LONGEST:
@@ -288,14 +288,14 @@ class Redaction:
         return cut
 
     def _may_go_on(self, start: int, end: int, cut: int) -> bool:
-        """Tell whether a secret reaches the cut; a key of several lines may, short of its end."""
+        """Return whether a secret may continue beyond the cut, like an incomplete private key."""
         span = self._held[start:end]
         key = span.rfind(KEY_BEGIN) > span.rfind(KEY_END)
         return end >= cut - KEY_LINE if key else end >= cut
 
 
 def _shaped(content: bytes) -> Iterator[Span]:
-    # Looking for a few letters is a hundred times as fast as trying the pattern everywhere.
+    # Searching for a few letters is a hundred times faster than trying the pattern everywhere.
     if any(hint in content for hint in TOKEN_HINTS):
         yield from _tokens(content)
     if JSON_WEB_TOKEN_HINT in content:
@@ -340,7 +340,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
-    """Give where spans stand in a text, which were found in it without the `dropped` bytes."""
+    """Map spans found without the `dropped` bytes to positions in the text with them."""
     wanted = {*spans}
     if not wanted:
         return wanted
@@ -362,7 +362,7 @@ def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
 
 
 def _touches_a_word(content: bytes, start: int, end: int) -> bool:
-    """Tell whether a word ends or begins at a secret: without it, that may show as one."""
+    """Return whether a word touches a secret: without the secret, the word might look like one."""
     before = content[max(0, start - 1) : start]
     return content[end : end + 1].isalpha() or before.isalnum() or not before.isascii()
 
@@ -371,7 +371,7 @@ def _touches_a_word(content: bytes, start: int, end: int) -> bool:
 
 
 def forms_of(value: str) -> set[bytes]:
-    """Give every form: plain, JSON, percent-encoded, hex, Base64 (at any place in other text)."""
+    """Return every form: plain, JSON, percent-encoded, hex, Base64 (at any offset in a text)."""
     raw = value.encode(errors="surrogatepass")
     texts = {
         json.dumps(value)[1:-1],
@@ -395,7 +395,7 @@ def _percent(raw: bytes) -> str:
 
 
 def _base64_forms(raw: bytes) -> Iterator[bytes]:
-    """Give what is the same in Base64 whatever stands before and after, for all three places."""
+    """Yield the part of the Base64 form that is the same beside any text, for each offset."""
     for before in range(3):
         first = -(-before * 8 // 6)
         last = (before + len(raw)) * 8 // 6

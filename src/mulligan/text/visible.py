@@ -1,4 +1,4 @@
-"""Keep what a person sees of a Markdown text on GitHub, and count the rest (TRUST-4). Pure."""
+"""Keep the part of a Markdown text that GitHub shows, and count the rest (TRUST-4). Pure."""
 
 import re
 from collections import Counter
@@ -46,7 +46,7 @@ class Hidden(StrEnum):
 
 
 KEPT = frozenset({Hidden.COLLAPSED, Hidden.TARGET})
-"""Content that a person sees after a click: it stays, and is counted."""
+"""Content that GitHub shows after a click: it stays, and is counted."""
 
 Counts = Counter[Hidden]
 
@@ -62,14 +62,13 @@ class VisibleText:
 # A whole text or title
 
 MOST_BYTES = 64 * 1024
-"""Bytes of a body or a comment that are read."""
+"""Limit of a body or comment to read."""
 
 
 def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
-    """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
+    """Return the visible part of a Markdown text; of one over `most` bytes, only the beginning.
 
-    Reading the result again changes nothing, as long as it is within `most`: what is left has
-    nothing hidden in any renderer.
+    Idempotent within `most`: no renderer hides any of the result.
     """
     within, over = _cut(markdown, most)
     counts: Counts = Counter()
@@ -81,7 +80,7 @@ def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
 
 
 def visible_title(title: str, most: int = 1024) -> VisibleText:
-    """Read a title, which is not Markdown."""
+    """Return the visible part of a title, which is not Markdown."""
     within, over = _cut(title, most)
     counts: Counts = Counter({Hidden.CUT: over} if over else {})
     text = visible(strip_invisible(within, counts))
@@ -96,7 +95,7 @@ PASSES = 6
 
 
 def _read_until_stable(text: str, counts: Counts) -> str:
-    """Read a text until nothing of it changes; what never settles is shown as code."""
+    """Read a text until the result is stable; if it never is, return it as code."""
     for again in range(PASSES):
         found: Counts = Counter()
         shown = VisibleRenderer(found).show(text)
@@ -112,7 +111,7 @@ MOST_BRACKETS = 4000
 
 
 def _cut(text: str, most: int) -> tuple[str, int]:
-    """Give the beginning of a text, and how many bytes follow it."""
+    """Return the beginning of a text, and the number of bytes cut off."""
     content = text.encode(errors="replace")
     within = content[:most].decode(errors="ignore")
     before = within.split("[", MOST_BRACKETS)
@@ -133,7 +132,7 @@ CHARACTERS = (
     (Hidden.CONTROL, re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")),
     (Hidden.ZERO_WIDTH, re.compile("(?s:.)")),
 )
-"""The kinds of what `UNSEEN` finds; the first that matches, so the last is the rest."""
+"""The kinds of characters that `UNSEEN` finds; the first match counts, the last is the rest."""
 
 
 def strip_invisible(text: str, counts: Counts) -> str:
@@ -152,7 +151,7 @@ TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
 TAG_START = re.compile(r"</?[A-Za-z]")
 
 NEVER = "\0"
-"""Ends nothing: Markdown has no such character (CommonMark 2.3)."""
+"""A text that never occurs: Markdown has no such character (CommonMark 2.3)."""
 
 CONSTRUCTS = (
     ("<!--", "-->", Hidden.COMMENT),
@@ -191,7 +190,7 @@ VOID = _names("area base br col embed hr img input link meta source track wbr")
 
 
 class HtmlVisibility:
-    """The HTML of one text, piece by piece; what one piece opens may hide what follows it."""
+    """The HTML of one text, in pieces; an element opened in one piece may hide the next."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -201,11 +200,11 @@ class HtmlVisibility:
 
     @property
     def hides(self) -> bool:
-        """Tell whether nothing is seen at this place."""
+        """Return whether this place is hidden."""
         return bool(self._until or self._inside)
 
     def read(self, raw: str) -> str:
-        """Take the next piece of raw HTML; give what is seen of it."""
+        """Read the next piece of raw HTML; return its visible part."""
         seen, at = list[str](), 0
         while at < len(raw):
             if self._until:
@@ -219,13 +218,13 @@ class HtmlVisibility:
         return "".join(seen)
 
     def _skip(self, raw: str, at: int, closing: str) -> int:
-        """Go behind the closing mark; where there is none, the next pieces are searched for it."""
+        """Return the position after the closing mark; without one, search the next pieces."""
         end = raw.find(closing, at)
         self._until = closing if end < 0 else ""
         return len(raw) if end < 0 else end + len(closing)
 
     def _construct(self, raw: str, at: int, seen: list[str]) -> int:
-        """Read what begins with a `<`; give the place behind it."""
+        """Read a construct that begins with `<`; return the position after it."""
         for opening, closing, kind in CONSTRUCTS:
             if raw.startswith(opening, at):
                 self._counts[kind] += 1
@@ -235,7 +234,7 @@ class HtmlVisibility:
             seen.append(shown)
             return tag.end()
         if TAG_START.match(raw, at):
-            # A tag without an end may swallow all that follows as one of its attributes.
+            # An unclosed tag may swallow all following text as one of its attributes.
             self._counts[Hidden.ELEMENT] += 1
             return self._skip(raw, at, NEVER)
         seen.append("" if self._inside else "<")
@@ -275,7 +274,7 @@ DEEPEST = 60
 
 
 class _Reader(MarkdownIt):
-    """Accepts every address as a link, unchanged; otherwise its source would become text."""
+    """A Markdown parser that accepts every address as a link; otherwise its source becomes text."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
         del url
@@ -291,7 +290,7 @@ IN_FOOTNOTE = "in_footnote"
 
 
 def parse(markdown: str) -> tuple[Sequence[Token], int]:
-    """Give the tokens of a text, and how many link definitions it has, which give none."""
+    """Return the tokens of a text, and its number of link definitions, which have no token."""
     found: dict[str, dict[str, object] | list[object]] = {}
     tokens = _reader().parse(markdown, found)
     unused = (found.get("references", {}), found.get("duplicate_refs", []))
@@ -307,8 +306,8 @@ def _reader() -> MarkdownIt:
     return reader
 
 
-def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's way to call a rule
-    """Read a footnote's definition, which may stand in the middle of a paragraph."""
+def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's calling convention
+    """Parse a footnote definition, which may interrupt a paragraph."""
     label = None if state.is_code_block(start) else FOOTNOTE.match(_line(state, start))
     if label is None:
         return False
@@ -329,7 +328,7 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
 
 
 def _last_line(state: StateBlock, start: int, end: int) -> int:
-    """Find the end of a definition: after an empty line, only what is indented belongs to it."""
+    """Return the last line of a definition, which after an empty line has indented lines only."""
     empty = False
     for line in range(start + 1, end):
         indent = state.sCount[line] - state.blkIndent
@@ -368,7 +367,7 @@ RULE = "___"
 
 @dataclass
 class VisibleRenderer:
-    """Writes the visible part of one text, and counts in `counts` what it removes."""
+    """Renders the visible part of one text, and counts in `counts` what it removes."""
 
     counts: Counts
     _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -379,7 +378,7 @@ class VisibleRenderer:
         self._tokens: Iterator[Token] = iter(())
 
     def show(self, markdown: str) -> str:
-        """Give what is seen of a text; footnotes that nothing refers to are not."""
+        """Return the visible part of a text; footnotes without a reference are hidden."""
         tokens, definitions = parse(markdown)
         too_deep = sum(token.level >= DEEPEST - 1 for token in tokens)
         self.counts[Hidden.DEFINITION] += definitions
@@ -395,12 +394,12 @@ class VisibleRenderer:
         return visible("\n\n".join(blocks)).strip("\n")
 
     def _blocks(self, end: str) -> list[str]:
-        """Write the blocks up to the token that ends them."""
+        """Render the blocks up to the token that ends them."""
         found = map(self._block, self._until(end))
         return [block for block in found if block.strip()]
 
     def _until(self, end: str) -> Iterator[Token]:
-        """Take the tokens up to the one that ends what has begun, and that one too."""
+        """Yield the tokens up to the closing one, and consume that."""
         return takewhile(lambda token: token.type != end, self._tokens)
 
     def _block(self, token: Token) -> str:
@@ -421,7 +420,7 @@ class VisibleRenderer:
                 return self._unhidden(self._tags.read(token.content)).strip("\n")
 
     def _container(self, token: Token) -> str:
-        """Write a block that has blocks in it."""
+        """Render a block that contains blocks."""
         match token.type:
             case "blockquote_open":
                 return _indented("\n\n".join(self._blocks("blockquote_close")), "> ", "> ")
@@ -457,7 +456,7 @@ class VisibleRenderer:
         return gap.join(items)
 
     def _item(self) -> tuple[str, str]:
-        """Write an item of a list; give it, and what stands between items that are as far apart."""
+        """Render a list item; return it, and the separator between items."""
         blocks, tight = list[str](), True
         for token in self._until("list_item_close"):
             tight = tight and (token.hidden or token.type != "paragraph_open")
@@ -490,7 +489,7 @@ class VisibleRenderer:
         return ""
 
     def _inline(self, end: str) -> str:
-        """Write what stands in a line or a paragraph; iterative, since emphasis nests freely."""
+        """Render inline content; iterative, since emphasis may nest deeply."""
         parts, links = [""], list[Token]()
         for token in self._until(end):
             for child in token.children or ():

@@ -1,7 +1,7 @@
-"""The git directory that the agent sees: made of files, thrown away, read as data, never believed.
+"""The agent's own git directory: built from plain files, deleted after use, never trusted.
 
-The agent can log, diff, stage, commit, branch and rebase in it. What it plants there (hooks,
-drivers, configuration) meets nobody but the agent itself.
+The agent can log, diff, stage, commit, branch and rebase in it. Hooks, drivers and configuration
+that it adds affect only the agent itself.
 """
 
 import os
@@ -38,7 +38,7 @@ SYMBOLIC_DEPTH = 5
 
 @dataclass(frozen=True, slots=True)
 class AgentCommits:
-    """What an agent left in its git directory: how many commits of its own, and where HEAD is."""
+    """The result in an agent's git directory: its number of commits, and its HEAD."""
 
     commits: int = 0
     head: str | None = None
@@ -51,7 +51,7 @@ def write(
     sources: tuple[Path, Path],
     litter: Sequence[str],
 ) -> None:
-    """Make the git directory anew, with HEAD on `branch`.
+    """Recreate the git directory, with HEAD on `branch`.
 
     `sources` are the index to copy, and the objects to borrow.
     """
@@ -69,14 +69,13 @@ def write(
 
 
 def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
-    """Count what the agent committed; `repository` borrows the decoy's objects.
+    """Count the agent's commits; `repository` borrows the decoy's objects.
 
-    `decoy` holds nothing but files and directories by now. Whatever cannot be read counts for
-    nothing.
+    By now `decoy` holds only files and directories. Unreadable objects are not counted.
     """
     if decoy.is_symlink() or not decoy.is_dir():
         return AgentCommits()
-    # An agent could lead git from here to any directory of this machine.
+    # An agent could point git at any directory of this machine.
     for pointer in ("alternates", "http-alternates"):
         with suppress(OSError):
             (decoy / "objects" / "info" / pointer).unlink()
@@ -92,7 +91,7 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
 
 
 def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None:
-    """Count the commits that Mulligan did not have; None where they cannot be read."""
+    """Count the commits that Mulligan did not have; None if they cannot be read."""
     answer = repository.query("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
     return None if answer.exit_code else int(answer.text)
 
@@ -112,7 +111,7 @@ def _loose(decoy: Path) -> Iterator[tuple[str, str]]:
 
 
 def _files(top: Path) -> Iterator[Path]:
-    """List the files below a directory; os.walk would fail on a thousand levels."""
+    """List the files below a directory; os.walk would fail at a thousand levels."""
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -124,7 +123,7 @@ def _files(top: Path) -> Iterator[Path]:
 
 
 def _resolve(found: str, decoy: Path, heads: Mapping[str, str]) -> str | None:
-    """Follow HEAD through symbolic refs to a commit's name."""
+    """Follow HEAD through symbolic refs; return the commit's hash, or None."""
     for _ in range(SYMBOLIC_DEPTH):
         if COMMIT_SHA.fullmatch(found):
             return found

@@ -62,7 +62,7 @@ class Checkout:
 
     @property
     def private(self) -> Path:
-        """The directory beside it for the run's own files."""
+        """The directory beside the worktree for the run's own files."""
         return self.worktree.paths.private
 
     @property
@@ -86,7 +86,7 @@ class Checkout:
 
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Commit what the agent left, and describe the change (COMMIT-1, ATTEMPT-2)."""
+        """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
         change = capture(self.worktree, self.start_sha, text, settings)
         return self._nothing_new(change) or change
 
@@ -102,7 +102,7 @@ class Checkout:
         return Change(change.start_sha, None, change.commits, is_proposed=True)
 
     def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
-        """Tell whether the commit is the pull request's change, repeated on a newer base."""
+        """Return whether the commit is the pull request's change, rebased onto a newer base."""
         if not stands.is_reviewed or stands.others:
             return False
         return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
@@ -207,21 +207,21 @@ def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: st
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 
-# Commit what the agent left.
+# Commit the agent's work.
 
 ADDED_NAMES_BYTES = 4 * 1024 * 1024
 ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
 MAX_FORCED = 10_000
-"""How much is read of the names that an agent committed, to find the ignored ones among them."""
+"""Limit of committed paths to search for ignored files."""
 
 MAX_IGNORED = 20
-"""How many ignored files are named in a change without a commit."""
+"""Limit of ignored files to list for a change without a commit."""
 
 
 def capture(
     site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
 ) -> Change:
-    """Commit the tree that the agent left, with Mulligan's own index and identity."""
+    """Commit the agent's tree, with Mulligan's own index and identity."""
     left = _read_agent_commits(site, start_sha)
     start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
     tree = _write_tree(site, start_sha, left)
@@ -251,7 +251,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
     if not (site.paths.git_dir / "index").exists():
         site.git.read("read-tree", start_sha)
     added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
-    # 1: git skipped a name that it refuses.
+    # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
     if forced := _forced(site, start_sha, left):
@@ -266,7 +266,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
 
 
 def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
-    """List ignored files that the agent committed on purpose and left in its tree."""
+    """List the ignored files that the agent committed explicitly and that are still in its tree."""
     if left.head is None:
         return []
     # A few objects can stand for a tree of millions of paths.
@@ -278,7 +278,7 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
         limit=ADDED_NAMES_BYTES,
         patience=ADDED_NAMES_TIMEOUT,
     )
-    # The last one may be cut.
+    # The last path may be truncated.
     *names, _ = place.read_bytes().split(b"\0")
     place.unlink()
     wanted = (name for name in map(os.fsdecode, names) if _is_work(site, name))
@@ -290,7 +290,7 @@ def _is_work(site: IssueWorktree, name: str) -> bool:
 
 
 def _in_tree(tree: Path, name: str) -> bool:
-    """Tell whether a path exists in the tree without passing through a link."""
+    """Return whether a path exists in the tree without passing through a link."""
     root = Path(os.path.realpath(tree))
     parent = (root / name).parent
     return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
@@ -351,7 +351,7 @@ def _commit(
 # Describe the change.
 
 CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
-"""The most bytes of a diff that are kept; the commit holds all of it."""
+"""Limit of a stored diff; the commit holds all of it."""
 
 DIFF_TIMEOUT = timedelta(minutes=5)
 
@@ -377,7 +377,7 @@ def diff_of(
 
 
 MAX_LINKS = 200
-"""How many symbolic links of a change are read; guards refuse a change with more."""
+"""Limit of symbolic links to read from a change; guards refuse a change with more."""
 
 BINARY = b"-"
 
@@ -414,7 +414,7 @@ def changes_of(output: bytes) -> tuple[FileChange, ...]:
         elif token:
             plus, minus, path = token.split(b"\t", 2)
             if not path:
-                # For a renamed file, both names follow.
+                # A renamed file has both paths.
                 _, path = next(tokens), next(tokens)
             files.append(_counted(raw[path], plus, minus))
     return tuple(files)

@@ -1,4 +1,4 @@
-"""The policy of each repository, read from its base branch only, never from an agent's."""
+"""Read each repository's policy, from its base branch only, never from an agent's branch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from mulligan.implement.ports import Worktrees
 
 @dataclass(frozen=True, slots=True)
 class BasePolicies:
-    """The port `Policies`; `overrides` are the operator's keys, by repository."""
+    """Implements the port `Policies`; `overrides` are the operator's keys, by repository."""
 
     worktrees: Worktrees
     overrides: Mapping[str, Mapping[str, JsonValue]]
 
     def in_force(self, repository: str) -> Policy:
-        """Give the policy in force: the base branch's as fetched last.
+        """Return the policy in force: the base branch's, as last fetched.
 
-        Where that file is invalid, what is valid of it, so that somebody can still be told; where
-        it cannot be read, or nothing was fetched yet, the defaults; the operator's keys over both.
+        If that file is invalid, use its valid keys, so that Mulligan can still report the error. If
+        it cannot be read, or nothing was fetched, use the defaults. The operator's keys override
+        both.
         """
         overrides = self._overrides(repository)
         try:
@@ -31,14 +32,14 @@ class BasePolicies:
             return load_policy(None, overrides, POLICY_FILE)
 
     def at(self, repository: str, sha: str) -> Policy:
-        """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        """Return the policy of one commit; MisconfiguredError if the file is invalid."""
         try:
             return self._read(repository, sha)
         except ConfigError as error:
             raise MisconfiguredError(_on_one_line(error)) from error
 
     def fault(self, repository: str) -> str | None:
-        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
+        """Return the error in the base branch's file as last fetched; None if it is valid."""
         try:
             self._read(repository, None)
         except ConfigError as error:
@@ -48,7 +49,7 @@ class BasePolicies:
         return None
 
     def strict(self, repository: str) -> Policy:
-        """Give the policy in force; ConfigError where the base branch's file is invalid."""
+        """Return the policy in force; ConfigError if the base branch's file is invalid."""
         return self._read(repository, None)
 
     def _read(self, repository: str, sha: str | None) -> Policy:
@@ -63,5 +64,5 @@ class BasePolicies:
 
 
 def _on_one_line(error: ConfigError) -> str:
-    """Say all mistakes of a file where a record or a table has one line for them."""
+    """Join the errors of a file to one line, for a record or a table."""
     return " ".join(str(error).split())

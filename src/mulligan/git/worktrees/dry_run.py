@@ -1,4 +1,4 @@
-"""The git writer of a dry run: commits are stored on this machine, and nothing is pushed."""
+"""The git writer of a dry run: store commits on this machine, and push nothing."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from mulligan.implement.ports import GitWriter
 
 @dataclass(frozen=True, slots=True)
 class DryRunGit:
-    """The port GitWriter over another one; `say` hears what would be pushed."""
+    """The port GitWriter over another one; `say` receives the report of each push."""
 
     inner: GitWriter
     say: Callable[[str], None]
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Say what would be pushed."""
+        """Report the push, without doing it."""
         del expected
         self.say(f"Would push {head_sha[:10]} to {ref.branch} of {ref.repository}.")
 
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        """Say what would be pushed."""
+        """Report the push, without doing it; return the ref."""
         name = attempt_ref(ref, number)
         self.say(f"Would push {head_sha[:10]} to {name} of {ref.repository}.")
         return name
 
     def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
-        """Say which branch would be deleted."""
+        """Report the deletion, without doing it."""
         del own
         self.say(f"Would delete {ref.branch} of {ref.repository}.")
         return True

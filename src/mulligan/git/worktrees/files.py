@@ -1,4 +1,4 @@
-"""Files of the worktrees: write whole, lock, and clear away whatever an agent left."""
+"""Files of worktrees: write atomically, lock, and clean up after agents."""
 
 import fcntl
 import stat
@@ -20,7 +20,7 @@ from mulligan.sandbox.process import Command, Finished, run
 
 @contextmanager
 def disk_faults() -> Generator[None]:
-    """Turn what the operating system refuses into an UnavailableError."""
+    """Turn an OSError into an UnavailableError."""
     try:
         yield
     except OSError as error:
@@ -32,7 +32,7 @@ def disk_faults() -> Generator[None]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically, if its content differs; a reader sees the old or the new content."""
+    """Write a file atomically, if its content differs; readers see the old or the new content."""
     if path.is_file() and path.read_bytes() == content:
         return
     unfinished = path.with_name(f"{path.name}.new")
@@ -45,7 +45,7 @@ LOCK_POLL_SECONDS = 0.02
 
 @contextmanager
 def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
-    """Hold the lock while the context lasts; UnavailableError where it is not had in time."""
+    """Hold a lock while the block lasts; UnavailableError after `patience`."""
     with disk_faults():
         path.parent.mkdir(parents=True, exist_ok=True)
         held = path.open("ab")
@@ -70,19 +70,19 @@ def _sleep_unless_stopped(seconds: float) -> None:
     time.sleep(seconds)
 
 
-# Clearing directories that an agent could write to.
+# Clean directories that an agent could write to.
 
 CLEAN_TIMEOUT = timedelta(minutes=10)
 
 MAX_PATH_CHARS = 1024
-"""Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
+"""Limit of a path in a worktree: git is slow with longer paths, or misses them; as on macOS."""
 
 CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
 
 UNREADABLE = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
 
 CLOSED_FILES = ("-type", "f", "!", "-perm", "-600", "-execdir", "chmod", "u+rw", "{}", "+")
-"""Git does not see that a file lost these rights; the next agent would."""
+"""Git does not notice that a file lost these permissions, but the next agent would."""
 
 NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
 
@@ -97,21 +97,21 @@ SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
 
 @dataclass(frozen=True, slots=True)
 class TreeCleaner:
-    """Clears directories that an agent could write to; `outer` gives the PATH."""
+    """Cleans directories that an agent could write to; `outer` provides PATH."""
 
     trash: Path
     outer: Mapping[str, str] = field(repr=False)
 
     def clean(self, tree: Path) -> str:
-        """Make everything accessible, and remove what git does not see or would trust.
+        """Make everything accessible, and remove files that git does not see or would trust.
 
-        That is `.git` entries, special files such as FIFOs, and endless paths. Name
-        something of the kind that could not be removed; empty where all is well.
+        These are `.git` entries, special files such as FIFOs, and overlong paths. Return the path
+        of one that could not be removed; empty if all were.
         """
         self._open(tree)
         if not stat.S_ISDIR(_mode(tree / ".git")):
             (tree / ".git").unlink(missing_ok=True)
-        # Most agents leave nothing of the kind; then looking once is enough.
+        # Most agents leave no such file; then one search is enough.
         if not self.find_unexpected(tree):
             return ""
         self._scrub(tree)
@@ -128,7 +128,7 @@ class TreeCleaner:
         )
 
     def remove(self, tree: Path, patterns: Sequence[str]) -> None:
-        """Remove whatever has such a name, wherever it is; with a slash at its end, directories."""
+        """Remove everything with such a name, at any depth; a trailing slash means a directory."""
         for pattern in patterns:
             kind = ("-type", "d") if pattern.endswith("/") else ()
             named = ("-name", pattern.rstrip("/"), *kind)
@@ -145,7 +145,7 @@ class TreeCleaner:
         )
 
     def find_unexpected(self, tree: Path) -> str:
-        """Name something that does not belong into a clean worktree; empty where all is well."""
+        """Return the path of a file that a clean worktree must not have; empty if there is none."""
         found = self._find(
             tree,
             *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
@@ -155,7 +155,7 @@ class TreeCleaner:
         return "it has too many files" if found.stopped_by else found.text.strip()
 
     def set_aside(self, path: Path, owner: str) -> None:
-        """Move something out of the way, whatever it is, for `empty` to delete."""
+        """Move a file or directory to the trash, for `empty` to delete."""
         try:
             self.trash.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
@@ -166,13 +166,13 @@ class TreeCleaner:
             raise UnavailableError(message) from error
 
     def move(self, path: Path, to: Path) -> None:
-        """Move a directory, whatever its rights, to where nothing is; one that is gone stays so."""
+        """Move a directory, whatever its permissions, to a free path; ignore a missing one."""
         with suppress(FileNotFoundError):
             self._open(path)
             path.rename(to)
 
     def empty(self, owner: str) -> None:
-        """Delete what was set aside for an owner; what resists is left for the next time."""
+        """Delete an owner's trash; anything that cannot be deleted stays for the next call."""
         left = [str(path) for path in self.trash.glob(f"{owner}-*")]
         if left and self._run("rm", "-rf", "--", *left).exit_code:
             for path in left:
@@ -189,7 +189,7 @@ class TreeCleaner:
         return self._run("find", str(start), "-xdev", *expression)
 
     def _run(self, *argv: str) -> Finished:
-        # find -execdir refuses a PATH with relative entries, and so it should.
+        # find -execdir refuses a PATH with relative entries, for safety.
         path = self.outer.get("PATH", PATH).split(":")
         environment = {
             "PATH": ":".join(entry for entry in path if entry.startswith("/")),
@@ -199,7 +199,7 @@ class TreeCleaner:
 
 
 def _mode(path: Path) -> int:
-    """Give the type and the permissions of what is there; 0 where nothing is."""
+    """Return the type and permissions of a path; 0 if it does not exist."""
     try:
         return path.lstat().st_mode
     except FileNotFoundError:

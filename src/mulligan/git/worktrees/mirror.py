@@ -1,4 +1,4 @@
-"""The bare mirror of one repository: fetched by literal URL, no remote, no hooks, no drivers."""
+"""Bare mirror of a repository: fetched by literal URL, without remotes, hooks or drivers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
 from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, RepositoryPaths, binary_attribute
 
 WORK_REFS = "refs/heads/mulligan/*"
-"""Where Mulligan's commits are kept, published or not."""
+"""The refs that keep Mulligan's commits, pushed or not."""
 FETCH_TIMEOUT = timedelta(hours=2)
 MAX_PACKS = 50
 TRASH_OWNER = "mirror"
@@ -21,9 +21,9 @@ TRASH_OWNER = "mirror"
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A repository as it was fetched last; HEAD names the base branch of that time.
+    """A repository as last fetched; HEAD is the base branch at that time.
 
-    `litter` is what agents leave in it that is no work.
+    `litter` are patterns of files that agents leave and that are no work.
     """
 
     name: str
@@ -33,16 +33,16 @@ class Mirror:
 
     @property
     def git(self) -> Repository:
-        """Give the mirror as a repository without files."""
+        """The mirror as a repository without a worktree."""
         return Repository(self.name, self.paths.mirror, self.outer)
 
     @property
     def cleaner(self) -> TreeCleaner:
-        """Give what clears directories of this repository."""
+        """The cleaner for this repository's directories."""
         return TreeCleaner(self.paths.trash, self.outer)
 
     def fetch(self, remote: Remote, base: str) -> str:
-        """Bring the base branch up to date; give its commit."""
+        """Fetch the base branch; return its commit."""
         with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
             self._prepare()
             try:
@@ -53,13 +53,13 @@ class Mirror:
             return sha
 
     def recreate(self, remote: Remote, base: str) -> str:
-        """Replace a mirror that proved to be broken; what work can be read is carried over."""
+        """Replace a damaged mirror; keep all of Mulligan's commits that can still be read."""
         with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
             return self._make_anew(remote, base)
 
     def base_sha(self) -> str | None:
-        """Give the base branch's commit as fetched last; None before the first fetch."""
-        # A poll asks this of every repository; git itself keeps the commit in this file.
+        """Return the base branch's commit as last fetched; None before the first fetch."""
+        # Each poll reads this for every repository; git itself keeps the commit in this file.
         try:
             sha = (self.paths.mirror / f"{BASE_REF}{self.base_branch()}").read_text().strip()
         except (OSError, UnicodeDecodeError):
@@ -67,7 +67,7 @@ class Mirror:
         return sha if COMMIT_SHA.fullmatch(sha) else None
 
     def base_branch(self) -> str | None:
-        """Give the base branch's name as of the last fetch."""
+        """Return the base branch's name as last fetched."""
         try:
             head = (self.paths.mirror / "HEAD").read_text()
         except (OSError, UnicodeDecodeError):
@@ -75,26 +75,26 @@ class Mirror:
         return head.strip().partition(BASE_REF)[2] or None
 
     def file(self, path: str, sha: str) -> bytes | None:
-        """Read a file of a commit; None where that has no such file."""
+        """Read a file of a commit; None if the commit has no such file."""
         if not self.has(sha):
             message = f"The commit {sha} of {self.name} is not in the local mirror; fetch it again."
             raise UnavailableError(message)
-        # A file that cannot be read must not be taken for one that is not there.
+        # An unreadable file must not count as a missing one.
         listed, _, _ = self.git.line("ls-tree", sha, "--", path).partition("\t")
         kind, _, blob = listed.partition(" ")[2].partition(" ")
         return self.git.read("cat-file", "blob", blob) if kind == "blob" else None
 
     def names(self, directory: str, sha: str) -> tuple[str, ...]:
-        """List the paths right below a directory of a commit; none where it has no such one."""
+        """List the paths directly in a directory of a commit; empty if it does not exist."""
         listed = self.git.read("ls-tree", "-z", "--name-only", sha, "--", f"{directory}/")
         return tuple(name.decode(errors="replace") for name in listed.split(b"\0") if name)
 
     def has(self, sha: str) -> bool:
-        """Tell whether a commit is here."""
+        """Return whether the mirror has a commit."""
         return not self.git.query("cat-file", "-e", f"{sha}^{{commit}}").exit_code
 
     def disable_conversion(self, paths: Sequence[bytes]) -> None:
-        """Switch line-end conversion off for files that the repository holds unconverted."""
+        """Disable line-ending conversion for files that the repository holds unconverted."""
         with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
             attributes = self.paths.mirror / "info" / "attributes"
             lines = attributes.read_bytes().splitlines()
@@ -112,7 +112,7 @@ class Mirror:
         attributes = mirror / "info" / "attributes"
         if not attributes.exists():
             write_whole(attributes, f"{ATTRIBUTES}\n".encode())
-        # Left by a fetch that was killed; nobody else writes these while the lock is held.
+        # From a fetch that was killed; no other process writes these while the lock is held.
         stale = [*(mirror / BASE_REF).rglob("*.lock"), *mirror.glob("*.lock")]
         for lock in stale:
             lock.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class Mirror:
         return self.git.line("rev-parse", "--verify", f"{ref}^{{commit}}")
 
     def _join_packs(self) -> None:
-        """Join the small packs that fetches leave; unlike a gc, this drops no object at all."""
+        """Join the small packs of many fetches; unlike `git gc`, delete no object."""
         if len(list((self.paths.mirror / "objects" / "pack").glob("*.pack"))) > MAX_PACKS:
             self.git.attempt("repack", "-q", "-d", "--geometric=2", patience=FETCH_TIMEOUT)
 
@@ -147,7 +147,7 @@ class Mirror:
         return sha
 
     def _rescue(self, old: Path) -> None:
-        """Carry Mulligan's own commits over, as far as a broken mirror can still be read."""
+        """Copy Mulligan's own commits from a damaged mirror, as far as they can be read."""
         with_old = Repository(self.name, old, self.outer)
         refs = with_old.query("for-each-ref", "--format=%(refname)", WORK_REFS.rstrip("*"))
         for ref in refs.text.splitlines():

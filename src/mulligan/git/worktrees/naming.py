@@ -1,4 +1,4 @@
-"""Branches, paths, litter, and the commit message. Pure."""
+"""Names of branches and paths, leftover files, and the commit message. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -21,60 +21,58 @@ class RepositoryPaths:
 
     @property
     def mirror(self) -> Path:
-        """Give the bare mirror."""
         return self.root / "mirror.git"
 
     @property
     def mirror_lock(self) -> Path:
-        """Give the file that is locked while the mirror is fetched into."""
+        """The lock file for fetches into the mirror."""
         return self.root / "mirror.lock"
 
     @property
     def trash(self) -> Path:
-        """Give where things are moved that are about to be deleted."""
+        """The directory for files that are about to be deleted."""
         return self.root / "trash"
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreePaths:
-    """The paths of one issue's worktree: `tree` and `decoy` are the agent's, `admin` is not."""
+    """The paths of one issue's worktree; an agent writes to `tree` and `agent_git_dir` only."""
 
     repository: RepositoryPaths
     name: str
 
     @property
     def tree(self) -> Path:
-        """Give the worktree."""
         return self.repository.root / self.name
 
     @property
     def agent_git_dir(self) -> Path:
-        """Give the git directory that the agent sees."""
+        """The git directory that the agent sees."""
         return self.repository.root / f"{self.name}.git"
 
     @property
     def private(self) -> Path:
-        """Give the directory for the run's own files."""
+        """The directory for the run's own files."""
         return self.repository.root / f"{self.name}.run"
 
     @property
     def lock(self) -> Path:
-        """Give the file that is locked while the worktree is in use."""
+        """The lock file of the worktree."""
         return self.repository.root / f"{self.name}.lock"
 
     @property
     def git_dir(self) -> Path:
-        """Give Mulligan's own git directory of the worktree."""
+        """Mulligan's own git directory of the worktree."""
         return self.repository.mirror / "worktrees" / self.name
 
     @property
     def all_paths(self) -> tuple[Path, ...]:
-        """Give what a worktree consists of."""
+        """All paths that make up a worktree."""
         return (self.tree, self.git_dir, self.agent_git_dir, self.private)
 
 
 def repository_paths(root: Path, repository: str) -> RepositoryPaths:
-    """Give the paths of a repository, `owner/name`."""
+    """Return the paths of a repository, `owner/name`."""
     return RepositoryPaths(root / repository)
 
 
@@ -84,7 +82,7 @@ def set_up_cache(root: Path) -> Path:
 
 
 def worktree_paths(root: Path, ref: IssueRef) -> WorktreePaths:
-    """Give the paths of an issue."""
+    """Return the paths of an issue's worktree."""
     return WorktreePaths(repository_paths(root, ref.repository), f"issue-{ref.number}")
 
 
@@ -97,11 +95,11 @@ BRANCH = re.compile(
 )
 """A branch name that git allows (git-check-ref-format)."""
 
-# What git ignores and converts.
+# Patterns and attributes for git.
 
 
 def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
-    """Tell whether a path in a repository fits one of the patterns of what agents leave behind."""
+    """Return whether a path matches a pattern of files that agents leave behind."""
     *directories, name = PurePosixPath(path).parts
     return any(
         fnmatchcase(part, pattern.rstrip("/"))
@@ -111,13 +109,13 @@ def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
 
 
 ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"
-"""Takes every driver away that a repository's own .gitattributes asks for."""
+"""Disables every driver that the repository's own .gitattributes configures."""
 
 PRINTABLE = bytes(sign for sign in range(ord(" "), ord("~") + 1) if sign not in b'"\\')
 
 
 def binary_attribute(path: bytes) -> bytes:
-    """Write the line of git's attributes that switches line-end conversion off for one path."""
+    """Return the git attribute that disables line-ending conversion for one path."""
     pattern = re.sub(rb"[\\*?\[\]]", rb"\\\g<0>", path)
     quoted = b"".join(
         bytes([byte]) if byte in PRINTABLE else b"\\%03o" % byte for byte in b"/" + pattern
@@ -133,7 +131,7 @@ TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
 
 
 def message_of(text: CommitText, settings: CommitSettings) -> str:
-    """Write the commit message; the trailers join those at the end of the body."""
+    """Return the commit message; add the trailers to those at the end of the body."""
     subject = sanitised(text.subject.replace("\n", " ")).strip()
     body = sanitised(text.body).strip()
     trailers = "\n".join(_trailers(text, settings))
@@ -144,7 +142,7 @@ def message_of(text: CommitText, settings: CommitSettings) -> str:
 
 def _trailers(text: CommitText, settings: CommitSettings) -> list[str]:
     trailers = list[str]()
-    # An operator's command may carry a name that is no login, which then names nobody on GitHub.
+    # An operator's name from the command line may be no GitHub login; then omit the trailer.
     if LOGIN.fullmatch(text.co_author):
         trailers.append(
             f"Co-authored-by: {text.co_author} <{text.co_author}@users.noreply.github.com>"
@@ -160,6 +158,6 @@ def _ends_in_trailers(body: str) -> bool:
 
 
 def sanitised(text: str) -> str:
-    """Drop what no commit message may hold: control characters and halves of surrogate pairs."""
+    """Remove characters that a commit message cannot have: control characters, lone surrogates."""
     visible = "".join(sign for sign in text if sign == "\n" or sign.isprintable())
     return visible.encode(errors="ignore").decode()

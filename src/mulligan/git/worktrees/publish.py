@@ -1,4 +1,4 @@
-"""Push Mulligan's commits, and keep verified ones until then (PUBLISH-3, COMMIT-2)."""
+"""Push Mulligan's commits, and store verified ones until then (PUBLISH-3, COMMIT-2)."""
 
 import os
 from collections.abc import Callable
@@ -20,9 +20,9 @@ PUBLISH_TIMEOUT = timedelta(minutes=10)
 def publish(
     mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, expected: str | None
 ) -> None:
-    """Make the branch on the remote be `head_sha`; `expected` is what Mulligan pushed last.
+    """Set the remote branch to `head_sha`; `expected` is the commit that Mulligan last pushed.
 
-    A push may fail and have happened: what the remote says afterwards decides.
+    A failed push may have succeeded on the server: read the remote branch to decide.
     """
     branch = f"refs/heads/{ref.branch}"
     held = remote.head_of(mirror.git, branch)
@@ -46,7 +46,7 @@ def publish(
 def publish_attempt(
     mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, number: int
 ) -> str:
-    """Push an attempt's commit to its own ref, over what was there of it; give the ref."""
+    """Push an attempt's commit to its own ref, replacing any earlier one; return the ref."""
     if not mirror.has(head_sha):
         raise commit_missing(head_sha)
     name = attempt_ref(ref, number)
@@ -57,12 +57,12 @@ def publish_attempt(
 
 
 def attempt_ref(ref: IssueRef, number: int) -> str:
-    """Name the ref of an attempt, which is no branch: no workflow runs for it (ESCALATION-3)."""
+    """Return an attempt's ref, which is no branch, so that no workflow runs (ESCALATION-3)."""
     return f"refs/mulligan/attempts/{ref.number}-{number}"
 
 
 def commit_missing(head_sha: str) -> DeniedError:
-    """Say that a commit is not here to be pushed."""
+    """Return the error for a commit that is missing here and cannot be pushed."""
     message = (
         f"The commit {head_sha} no longer exists on this machine; start new"
         " attempts with `/mulligan retry`."
@@ -82,12 +82,12 @@ def _foreign_branch(ref: IssueRef) -> DeniedError:
 
 
 def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
-    """Write a commit of Mulligan's to a bundle, whole or not at all, without the base branch.
+    """Write a commit of Mulligan's to a bundle, atomically, without the base branch.
 
-    Others' commits below it, as of a pull request, are in it.
+    The bundle includes other people's commits below it, such as a pull request's.
     """
     name, new = verified_ref(ref), place.absolute().with_name(f".{place.name}")
-    # Left by a git that was killed: nobody else works on the issue now.
+    # From a git that was killed: no other process works on the issue now.
     for lock in (mirror.paths.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
         lock.unlink(missing_ok=True)
     mirror.git.read("update-ref", name, head_sha)
@@ -101,20 +101,20 @@ def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> N
 
 
 def _below(mirror: Mirror, head_sha: str) -> str:
-    """Find the newest commit below one that the base branch has; its parent where there is none."""
+    """Return the newest commit below this one that the base branch has, or else its parent."""
     base = mirror.base_sha()
     shared = mirror.git.query("merge-base", base, head_sha) if base else None
     return shared.text if shared and not shared.exit_code else f"{head_sha}^"
 
 
 def read_bundle(mirror: Mirror, head_sha: str, bundle: Path) -> bool:
-    """Read a commit from its bundle; tell whether the mirror has it now."""
+    """Read a commit from its bundle; return whether the mirror has it now."""
     mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), patience=PUBLISH_TIMEOUT)
     return mirror.has(head_sha)
 
 
 def fetch_pushed(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -> bool:
-    """Fetch a commit that was pushed already; tell whether the mirror has it now."""
+    """Fetch a pushed commit; return whether the mirror has it now."""
     branch = f"refs/heads/{ref.branch}"
     if remote.head_of(mirror.git, branch) != head_sha:
         return False
@@ -128,14 +128,14 @@ VERIFIED_REFS = "refs/mulligan/verified/"
 
 
 def verified_ref(ref: IssueRef) -> str:
-    """Name the ref, here or on the remote, that holds an issue's verified commit."""
+    """Return the ref, local or remote, of an issue's verified commit."""
     return f"{VERIFIED_REFS}{ref.number}"
 
 
 def push_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str) -> None:
-    """Make the issue's ref there be the commit, whatever it was before.
+    """Set the issue's ref on the remote to the commit, whatever it was before.
 
-    What the server refuses here it refuses on the branch as well, which a person is told of then.
+    Ignore a refusal by the server: the push of the branch will fail the same way and report it.
     """
     with defer_shutdown(), suppress(DeniedError):
         held = remote.head_of(mirror.git, verified_ref(ref))
@@ -144,7 +144,7 @@ def push_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str) 
 
 
 def fetch_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str) -> bool:
-    """Fetch a commit that another run handed over; tell whether the mirror has it now."""
+    """Fetch a commit that another run verified; return whether the mirror has it now."""
     if remote.head_of(mirror.git, verified_ref(ref)) != head_sha:
         return False
     remote.fetch(mirror.git, [f"+{verified_ref(ref)}:{verified_ref(ref)}"])
@@ -152,14 +152,14 @@ def fetch_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str)
 
 
 def delete_verified(mirror: Mirror, remote: Remote, ref: IssueRef) -> None:
-    """Remove the issue's ref there, if there is one; what is left does no harm."""
+    """Delete the issue's ref on the remote, if any; ignore errors, since the ref is harmless."""
     with suppress(WorldError):
         if held := remote.head_of(mirror.git, verified_ref(ref)):
             remote.delete(mirror.git, verified_ref(ref), held)
 
 
 def delete_old_verified(mirror: Mirror, remote: Remote, needed: Callable[[int], bool]) -> None:
-    """Remove the refs of issues that need theirs no more; `needed` is asked once all are listed."""
+    """Delete the refs of issues that no longer need them; call `needed` after listing all."""
     with defer_shutdown():
         for name, held in remote.heads_of(mirror.git, f"{VERIFIED_REFS}*").items():
             number = name.removeprefix(VERIFIED_REFS)

@@ -1,4 +1,4 @@
-"""The pull request's branch on the remote: its commits, its changes, merging the base in."""
+"""The pull request's branch on the remote: its commits and changes, and merges of the base."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ DIFF_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PullRequestHead:
-    """A pull request's head; `others` where it holds commits that Mulligan did not make.
+    """A pull request's head; `others` are the commits that Mulligan did not make.
 
-    `fork_sha` is the commit at which it left the base branch, by what Mulligan knows of that.
+    `fork_sha` is the commit at which it left the base branch, as far as Mulligan knows.
     """
 
     head_sha: str
@@ -31,12 +31,12 @@ class PullRequestHead:
 def fetch_pull_request(
     remote: Remote, mirror: Mirror, ref: IssueRef, base_sha: str, standing: PullRequestBase
 ) -> PullRequestHead | None:
-    """Fetch the issue's branch; None where there is none on the remote."""
+    """Fetch the issue's branch; None if the remote has none."""
     branch = f"refs/heads/{ref.branch}"
     head = remote.head_of(mirror.git, branch)
     if head is None:
         return None
-    # Left by a fetch that was killed; nobody else works on the issue now.
+    # From a fetch that was killed; no other process works on the issue now.
     (mirror.paths.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
     remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
@@ -53,9 +53,9 @@ def _name(ref: IssueRef) -> str:
 
 
 def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBase) -> list[str]:
-    """List what the base branch is, and was where Mulligan's own head was made on it.
+    """List the base branch's commit, and its earlier commits if Mulligan made the head on them.
 
-    Below a head that somebody else pushed, what the base branch had may be wanted.
+    If somebody else pushed the head, it may contain earlier commits of the base on purpose.
     """
     had = sorted(standing.bases) if head in standing.own else []
     return [base_sha, *(sha for sha in had if mirror.has(sha))]
@@ -64,13 +64,13 @@ def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBas
 def foreign_commits(
     mirror: Mirror, bases: Sequence[str], head: str, own: Collection[str]
 ) -> tuple[str, ...]:
-    """List a head's commits of other people, without those that the base branch has or had."""
+    """List other people's commits below a head, without those that the base branch has or had."""
     listed = mirror.git.line("rev-list", head, *(f"^{sha}" for sha in bases)).split()
     return tuple(sha for sha in listed if sha not in own)
 
 
 def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
-    """Name the files in which a head does not merge into the base branch; none where it does."""
+    """Return the files that conflict when a head is merged into the base branch."""
     merged = mirror.git.query("merge-tree", "--write-tree", "--name-only", "-z", base_sha, head)
     if merged.exit_code != 1:
         return ()
@@ -79,18 +79,18 @@ def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
 
 
 def lacks_commit(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
-    """Tell whether a head does not have a commit of the base branch."""
+    """Return whether a head lacks a commit of the base branch."""
     return mirror.git.query("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
 
 
 def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
-    """Tell whether the base branch, which is `now` there, still has what work stands on.
+    """Return whether the base branch, now at `now`, still contains the commits below some work.
 
-    `base_sha` is the base branch as the work knew it. The work stands on that, or, where
-    `start_sha` is the head of a pull request, on the commits at which that head left the base.
+    `base_sha` is the base branch when the work began. The work stands on that, or, if `start_sha`
+    is the head of a pull request, on the commits where that head left the base.
     """
     if not mirror.has(base_sha):
-        # Whatever the base branch has is here.
+        # The mirror has every commit of the base branch, so the branch lost this one.
         return False
     shared = [base_sha]
     if start_sha != base_sha and mirror.has(start_sha):
@@ -99,16 +99,15 @@ def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
 
 
 def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
-    """Tell whether two commits have the same files."""
+    """Return whether two commits have the same files."""
     first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
     return first == second
 
 
 def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
-    """Tell whether a commit is what a head's change comes to on a base; never where they conflict.
+    """Return whether a commit equals a head's change merged onto a base; False on a conflict.
 
-    Unlike a patch id, which passes over white space and places, this takes two changes for the
-    same only where the files come out the same.
+    A patch id ignores white space and positions; this compares the resulting files.
     """
     merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head)
     return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
@@ -117,9 +116,9 @@ def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
 def merge(
     mirror: Mirror, ref: IssueRef, pair: tuple[str, str], settings: CommitSettings
 ) -> str | None:
-    """Make the commit that merges a base into a head, `pair`; None where they conflict.
+    """Create the commit that merges a base into a head, `pair`; None if they conflict.
 
-    It is dated by its younger parent, so that a repeated merge gets the same commit.
+    Its date is that of the younger parent, so that a repeated merge yields the same commit.
     """
     base_sha, head_sha = pair
     merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head_sha)

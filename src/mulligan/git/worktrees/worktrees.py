@@ -43,15 +43,16 @@ from mulligan.sandbox.set_up_cache import SetUpCache
 
 LOCK_TIMEOUT = timedelta(seconds=2)
 MAX_CACHED_FILES = 1000
-"""Files of commits that are remembered, since every poll asks for the policy; none can change."""
+"""Limit of cached files, since every poll reads the policy; a commit's files never change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitWorktrees:
-    """The port `Worktrees` on git: one bare mirror per repository, one worktree per issue.
+    """Implements the port `Worktrees` with git: a bare mirror per repository, a worktree per issue.
 
-    `facts` asks the tracker, where the settings name no URL or base branch. With
-    `stores_verified_remotely`, verified commits are kept on the remote too, for runs elsewhere.
+    `facts` reads the tracker if the settings have no URL or base branch. With
+    `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
+    machines.
     """
 
     root: Path
@@ -69,20 +70,19 @@ class GitWorktrees:
 
     @disk_faults()
     def fetch_base(self, repository: str) -> None:
-        """Fetch the base branch."""
         remote, base = self._upstream(repository)
         self._mirror(repository).fetch(remote, base)
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
-        """Fetch, and give a clean worktree, at the base branch or the pull request (WORKTREE-1)."""
+        """Fetch, and yield a clean worktree at the base branch or the pull request (WORKTREE-1)."""
         place = worktree_paths(self.root.absolute(), ref)
         with locked(place.lock, LOCK_TIMEOUT, str(ref)), ExitStack() as uses:
             yield self._clean(ref, standing, uses)
 
     @disk_faults()
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
-        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        """Read a file of the base branch as last fetched, or of a commit; None if missing."""
         mirror = self._mirror(repository)
         sha = sha or mirror.base_sha()
         if sha is None:
@@ -95,19 +95,19 @@ class GitWorktrees:
         return self.file_cache[key]
 
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
-        """List the paths right below a directory of the base branch as fetched last."""
+        """List the paths directly in a directory of the base branch as last fetched."""
         mirror = self._mirror(repository)
         sha = mirror.base_sha()
         return mirror.names(directory, sha) if sha else ()
 
     def base_branch(self, repository: str) -> str:
-        """Name the branch that work starts from and goes to."""
+        """Return the branch that work starts from and is merged into."""
         known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
         return known or self._upstream(repository)[1]
 
     @disk_faults()
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit in a file, a git bundle; one that is there stays (COMMIT-2)."""
+        """Store a commit as a git bundle; keep an existing file (COMMIT-2)."""
         mirror = self._mirror(ref.repository)
         if not place.exists():
             write_bundle(mirror, ref, head_sha, place)
@@ -116,7 +116,7 @@ class GitWorktrees:
 
     @disk_faults()
     def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
-        """Have a commit here, from its file or its branch if need be; False where it is gone."""
+        """Make sure that a commit is here, from its bundle or its branch; False if it is lost."""
         mirror = self._mirror(ref.repository)
         if mirror.paths.mirror.exists() and mirror.has(head_sha):
             return True
@@ -128,26 +128,26 @@ class GitWorktrees:
 
     @disk_faults()
     def base_sha(self, repository: str) -> str | None:
-        """Give the base branch's commit as fetched last; None before the first fetch."""
+        """Return the base branch's commit as last fetched; None before the first fetch."""
         return self._mirror(repository).base_sha()
 
     @disk_faults()
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
-        """Name the files in which a head does not merge; none where it does, or is not here."""
+        """Return the files that conflict with the base; none if the head is missing here."""
         mirror = self._mirror(ref.repository)
         here = mirror.has(base_sha) and mirror.has(head_sha)
         return conflicts_in(mirror, base_sha, head_sha) if here else ()
 
     @disk_faults()
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
-        """Tell whether a head lacks commits of the base; False where either is not to be had."""
+        """Return whether a head lacks commits of the base; False if either cannot be fetched."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         here = mirror.has(head_sha) or fetch_pushed(remote, mirror, ref, head_sha)
         return here and mirror.has(base_sha) and lacks_commit(mirror, head_sha, base_sha)
 
     @disk_faults()
     def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
-        """Fetch, and tell whether the base branch still has what work stands on."""
+        """Fetch, and return whether the base branch still contains the commits below the work."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         return is_in_base(mirror, mirror.fetch(remote, base), start_sha, base_sha)
 
@@ -155,12 +155,12 @@ class GitWorktrees:
     def merge(
         self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
     ) -> str | None:
-        """Make the commit that merges the base into a head; None where they conflict."""
+        """Create the commit that merges the base into a head; None if they conflict."""
         return merge(self._mirror(ref.repository), ref, (base_sha, head_sha), settings)
 
     @disk_faults()
     def remote_head(self, ref: IssueRef) -> str | None:
-        """Ask which commit the issue's branch on the remote is; None where there is none."""
+        """Return the commit of the issue's branch on the remote; None if there is no branch."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if not mirror.paths.mirror.exists():
             mirror.fetch(remote, base)
@@ -179,7 +179,7 @@ class GitWorktrees:
 
     @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Make the issue's branch on the remote be `head_sha` (PUBLISH-2, PUBLISH-3)."""
+        """Set the issue's branch on the remote to `head_sha` (PUBLISH-2, PUBLISH-3)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if base == ref.branch:
             message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
@@ -192,14 +192,14 @@ class GitWorktrees:
 
     @disk_faults()
     def delete_old_verified(self, repository: str, needed: Callable[[int], bool]) -> None:
-        """Remove what was handed over for issues, by number, that need it no more."""
+        """Delete the verified commits on the remote of issues that no longer need them."""
         mirror = self._mirror(repository)
         if self.stores_verified_remotely and mirror.paths.mirror.exists():
             delete_old_verified(mirror, self._upstream(repository)[0], needed)
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        """Push an attempt's work to a ref of its own, and name that (ESCALATION-3)."""
+        """Push an attempt's work to its own ref, and return that (ESCALATION-3)."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         if not mirror.paths.mirror.exists():
             raise commit_missing(head_sha)
@@ -207,14 +207,14 @@ class GitWorktrees:
 
     @disk_faults()
     def exists(self, ref: IssueRef) -> bool:
-        """Tell whether anything of an issue's worktree is left here, in the trash too."""
+        """Return whether any part of an issue's worktree exists here, including in the trash."""
         place = worktree_paths(self.root.absolute(), ref)
         set_aside = place.repository.trash.glob(f"{place.name}-*")
         return any(map(os.path.lexists, place.all_paths)) or any(set_aside)
 
     @disk_faults()
     def discard(self, ref: IssueRef) -> None:
-        """Remove an issue's worktree; its commits stay in the mirror, and the lock's file too."""
+        """Delete an issue's worktree; keep its commits in the mirror, and its lock file."""
         place = worktree_paths(self.root.absolute(), ref)
         broom = self._mirror(ref.repository).cleaner
         with locked(place.lock, LOCK_TIMEOUT, str(ref)):
@@ -259,7 +259,7 @@ class GitWorktrees:
         return Mirror(repository, place, self.environment, self.litter)
 
     def _upstream(self, repository: str) -> tuple[Remote, str]:
-        """Find where a repository is, and its base branch; the tracker is asked where need be."""
+        """Return a repository's URL and base branch; read the tracker if needed."""
         settings = self._settings(repository)
         url, base = settings.clone_url, settings.base_branch
         if url is None or base is None:
