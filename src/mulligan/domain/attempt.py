@@ -27,7 +27,7 @@ SHUTDOWN = "shutdown"
 """The reason of an interruption by a shutdown, which never costs an attempt (OUTCOME-4)."""
 
 
-# What an agent is started with.
+# The input of an agent's run.
 
 Meter = Callable[[AgentFacts], bool]
 """Called with a run's usage so far whenever it grows; returns whether the run may go on."""
@@ -42,8 +42,8 @@ def unmetered(_usage: AgentFacts) -> bool:
 class Task:
     """The input of one run of a coding agent.
 
-    It runs in `directory`, and needs the `readable` and `writable` paths for git to work there.
-    `private` takes the run's own files, `log` its output; `meter` is called with its usage.
+    It runs in `directory`; git needs the `readable` and `writable` paths there. `private` is for
+    the run's own files, `log` for its output. `meter` receives its usage.
     """
 
     issue: str
@@ -72,11 +72,11 @@ class ResourceLimits:
     file_size: int
 
     def __str__(self) -> str:
-        """Write them as the supervisor reads them."""
+        """Return them in the supervisor's format."""
         return f"{self.processes}:{self.memory}:{self.file_size}"
 
 
-# How an agent's run ended, and what it left.
+# The result of an agent's run.
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class TimeLimit(StrEnum):
     TIMEOUT = "timeout"
     STALL_TIMEOUT = "stall_timeout"
     OWN_LIMIT = "own_limit"
-    """Of the agent itself: turns, or cost."""
+    """A limit of the agent itself: turns, or cost."""
     BUDGET = "budget"
 
 
@@ -121,7 +121,7 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """How the agent's process ended, and what it reported; `question` is its last one, if any.
+    """The result of an agent's process, and its report; `question` is its last one, if any.
 
     `fault` is a failure of the model's service. `refusal` names the refused tools and the fix.
     `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
@@ -144,7 +144,7 @@ class AgentRun:
     learned: tuple[str, ...] = ()
 
     def ended_at(self, now: datetime) -> "AgentRun":
-        """Add the time from which on the model's service takes requests, where it said so."""
+        """Add the time at which the model's service accepts requests again, if it gave one."""
         if self.retry_after is None:
             return self
         facts = self.facts.model_copy(update={"retry_at": now + self.retry_after})
@@ -170,7 +170,7 @@ class Change:
 
     @property
     def tree_changed(self) -> bool:
-        """Tell whether there is anything to verify."""
+        """Return whether there is a change to verify."""
         return self.head_sha is not None
 
 
@@ -196,7 +196,7 @@ class ReviewerResult:
     vetoes: bool = False
 
 
-# What is known of an attempt, and its outcome.
+# The state of an attempt, and its outcome.
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +222,12 @@ class AttemptState:
 
     @property
     def rounds(self) -> tuple["AttemptState", ...]:
-        """Give the state at the end of every round, with this one last."""
+        """Return the state at the end of every round, with this one last."""
         return (*self.earlier, self)
 
     @property
     def ending_fault(self) -> Fault | None:
-        """Give the cause outside the agent that ended the attempt; None for none.
+        """Return the cause outside the agent that ended the attempt; None if there is none.
 
         Refused tools count only without a change: agents also try tools they do not need.
         """
@@ -247,7 +247,7 @@ def next_round(known: AttemptState) -> AttemptState:
 
 
 def classify(known: AttemptState) -> Outcome:
-    """Name the outcome: the first that matches (OUTCOME-1). Never reads error texts (OUTCOME-2)."""
+    """Return the first outcome that matches (OUTCOME-1). Never read error texts (OUTCOME-2)."""
     if known.ending_fault:
         return known.ending_fault.outcome
     if known.run is None or known.change is None:
@@ -280,17 +280,17 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
 
 
 def worth_verifying(known: AttemptState) -> bool:
-    """Tell whether guards and checks can still change the outcome."""
+    """Return whether guards and checks can still change the outcome."""
     return classify(known) is Outcome.SUCCEEDED
 
 
 def worth_fixing(known: AttemptState) -> bool:
-    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
+    """Return whether another round of the agent could help: only the checks failed."""
     return classify(known) is Outcome.CHECKS_FAILED
 
 
 def zero_kind(known: AttemptState) -> ZeroKind | None:
-    """Name how the agent left no change; None if it left one, or reported a reason."""
+    """Return why the agent left no change; None if it left one, or reported a reason."""
     run, change = known.run, known.change
     if known.fault or run is None or run.fault or change is None or change.tree_changed:
         return None
@@ -318,7 +318,7 @@ SHELL_SIGNAL_OFFSET = 128
 
 
 def signal_of(exit_code: int | None) -> signal.Signals | None:
-    """Give the signal that killed a program, also from a shell's 128 + n; None for none."""
+    """Return the signal that killed a program, also from a shell's 128 + n; None if none did."""
     if exit_code is None:
         return None
     number = -exit_code if exit_code < 0 else exit_code - SHELL_SIGNAL_OFFSET
@@ -326,7 +326,7 @@ def signal_of(exit_code: int | None) -> signal.Signals | None:
 
 
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
-    """Turn an error that ended an attempt into its fault (OUTCOME-2)."""
+    """Return the fault of an error that ended an attempt (OUTCOME-2)."""
     match error:
         case ShutdownError():
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)

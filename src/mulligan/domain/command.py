@@ -8,7 +8,7 @@ from mulligan.domain.issue import Act, CommentAct, Stage
 
 
 class Verb(StrEnum):
-    """The commands; MISTYPED is what was meant as one and is none."""
+    """The commands; MISTYPED is an invalid one."""
 
     RETRY = "retry"
     FIX = "fix"
@@ -40,7 +40,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommentCommand:
-    """A command in a comment by somebody who may give it; `number` is of issue or pull request."""
+    """A command in a trusted person's comment; `number` is of the issue or pull request."""
 
     number: int
     comment: int
@@ -52,7 +52,7 @@ class CommentCommand:
 
     @property
     def act(self) -> CommentAct:
-        """Give the act that the command is; it runs only once."""
+        """Return the act of the command; it runs only once."""
         return CommentAct(self.comment)
 
 
@@ -68,7 +68,7 @@ class CommandBatch:
 class PendingCommand:
     """A recorded command without an answer; `stage` is the issue's when it was given.
 
-    `is_done`: the work it ends has ended since, so that only its answer is left.
+    `is_done`: the work that it stops has ended, so that only the answer is left.
     """
 
     act: Act
@@ -82,17 +82,17 @@ class PendingCommand:
 
     @property
     def who(self) -> str:
-        """Name who gave it."""
+        """Return the name of the person who gave it."""
         return self.actor or "An operator"
 
     @property
     def comment(self) -> int | None:
-        """Give the comment that it stands in; None for one that came by the command line."""
+        """Return the id of its comment; None for one from the command line."""
         return self.act.comment if isinstance(self.act, CommentAct) else None
 
     @property
     def as_withdrawal(self) -> str:
-        """Say why the command ends a running attempt."""
+        """Return why the command stops a running attempt."""
         match self.verb:
             case Verb.FIX:
                 return f"{self.who} gave a new instruction; a new attempt starts."
@@ -103,11 +103,11 @@ class PendingCommand:
 
 
 def aborted(order: PendingCommand) -> str:
-    """Word the end that an abort puts to the work."""
+    """Return the reason that an abort gives for the stop."""
     return f"{order.who} stopped it; to continue, write /mulligan retry or add the label."
 
 
 def skipped(order: PendingCommand) -> str:
-    """Word the end that a skip puts to the work."""
+    """Return the reason that a skip gives for the stop."""
     why = f": {order.text}" if order.text else "."
     return f"{order.who} skipped it{why}"

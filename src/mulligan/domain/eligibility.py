@@ -22,9 +22,8 @@ from mulligan.domain.status import IssueStatus, Phase
 class Facts:
     """The facts that the rules check; `act` is None if GitHub showed no authorising act.
 
-    `withdrawn` is set if an operator's command replaces a label that was taken off. `waits_for`
-    names an open dependency. `elsewhere` names the open pull request of another installation to
-    which the issue was left.
+    `withdrawn` is set if an operator's command replaces a label that was removed. `waits_for` is an
+    open dependency. `elsewhere` is another installation's open pull request for the issue.
     """
 
     issue: Issue
@@ -40,12 +39,12 @@ class Facts:
 
     @property
     def needs_label(self) -> bool:
-        """Tell whether the label must be on the issue; not after a command or a review."""
+        """Return whether the label must be on the issue; not after a command or a review."""
         return self.act is None or self.act.by_label
 
     @property
     def at_once(self) -> bool:
-        """Tell whether an operator requests one attempt now, without waiting."""
+        """Return whether an operator requests one attempt now, without waiting."""
         return self.act is not None and isinstance(self.act.act, OperatorAct)
 
 
@@ -71,7 +70,7 @@ class Finding:
 
 
 POLICY = "policy"
-"""The rule that an invalid policy breaks; a person must fix it (CONFIG-3)."""
+"""The rule that an invalid policy breaks; a maintainer must fix it (CONFIG-3)."""
 
 DEPENDS = "dependencies"
 """The rule that an open dependency breaks."""
@@ -87,13 +86,13 @@ TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
 
 
 def refusal(facts: Facts) -> str | None:
-    """Give the first reason not to work on the issue; None for none."""
+    """Return the first reason not to work on the issue; None if there is none."""
     broken = first_broken(facts)
     return broken.refusal if broken else None
 
 
 def first_broken(facts: Facts) -> Finding | None:
-    """Find the first broken rule, in the order of `RULES`."""
+    """Return the first broken rule, in the order of `RULES`; None if all are kept."""
     return next((found for found in findings(facts) if found.refusal), None)
 
 
@@ -132,7 +131,7 @@ def _carried(facts: Facts) -> bool:
 
 def _unauthorised(facts: Facts) -> str | None:
     if facts.status.feedback:
-        return None  # The reviewer was checked when the review was received.
+        return None  # Trust in the reviewer was checked when the review was read.
     if facts.act is None:
         return "GitHub does not yet report who added the label; wait, or add it again."
     return None if facts.act.trusted else facts.act.reason
@@ -147,12 +146,12 @@ def _unconcluded(facts: Facts) -> str | None:
 
 def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
-        return None  # An operator's command is for this installation.
+        return None  # An operator's command is for this installation only.
     return f"{facts.elsewhere}; it handles requests until that pull request is merged or closed."
 
 
 SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
-"""Stages from which only a new authorising act leads back to work (LABEL-6)."""
+"""Stages in which only a new authorising act starts work again (LABEL-6)."""
 
 SETTLED_PHRASES = {
     Stage.REVIEW: "It is in review",
@@ -185,7 +184,7 @@ def _changed(facts: Facts) -> str | None:
 
 
 def changed_text(facts: Facts) -> str | None:
-    """Say who changed title or text since the request; None if nobody did (TRUST-2)."""
+    """Return who changed title or text since the request; None if nobody did (TRUST-2)."""
     if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
         return None
     edits = facts.act.edits
@@ -195,7 +194,7 @@ def changed_text(facts: Facts) -> str | None:
 
 
 def _as_seen_first(facts: Facts) -> bool:
-    """Tell whether the text equals the one first seen under this act; True without one."""
+    """Return whether the text equals the one first seen under this act; True without one."""
     status = facts.status
     seen = facts.act is not None and status.text.act == facts.act.act
     return not seen or status.text.sha256 == facts.issue.text_sha256
@@ -245,13 +244,13 @@ RULES = (
 
 
 def opens_epoch(facts: Facts) -> bool:
-    """Tell whether the act is a new request (LABEL-6), which opens an epoch."""
+    """Return whether the act is a new request (LABEL-6), which opens an epoch."""
     if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.request.act:
         return False
     if facts.status.epoch == 0:
         return True
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
-    # A newer label means that it was taken off and put on again, which is a new request.
+    # A newer label event means that the label was removed and added again: a new request.
     asked = facts.status.request.by_command or facts.status.request.by_label
     again = waits and facts.act.by_label and asked
     instead = waits and facts.at_once and facts.withdrawn
@@ -260,7 +259,7 @@ def opens_epoch(facts: Facts) -> bool:
 
 
 def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
-    """Tell whether the act is newer than the epoch's; labels compare by id, others by time."""
+    """Return whether the act is newer than the epoch's; labels compare by id, others by time."""
     request = status.request
     if isinstance(act.act, LabelAct) and isinstance(request.act, LabelAct):
         return act.act.event > request.act.event
@@ -270,7 +269,7 @@ def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
 # Dependencies: `Depends on #n` and `Blocked by #n` in the text (COMMAND-1).
 
 MAX_DEPENDENCIES = 10
-"""How many dependencies of an issue are checked; further ones are ignored."""
+"""Limit of dependencies to check for an issue; further ones are ignored."""
 
 NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
 
@@ -287,12 +286,12 @@ QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
 
 
 def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    """List the issues that a text depends on; code and quotations are ignored."""
+    """List the issues that a text depends on; ignore code and quotations."""
     return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
 
 
 def depends_on_itself(text: str, of: IssueRef) -> bool:
-    """Tell whether an issue names itself as a dependency."""
+    """Return whether an issue depends on itself."""
     return of in _named(text, of)
 
 
@@ -309,9 +308,9 @@ def _ref(name: str, here: str) -> IssueRef:
 
 
 def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
-    """Find the shortest dependency cycle through an issue; `named` gives an issue's dependencies.
+    """Return the shortest dependency cycle through an issue; `named` gives an issue's dependencies.
 
-    Gives the other issues on the cycle; none if there is no cycle within MAX_DEPENDENCIES issues.
+    List the other issues on the cycle; empty if none is found within MAX_DEPENDENCIES issues.
     """
     ways, seen = deque([[of]]), {of}
     while ways and len(seen) <= MAX_DEPENDENCIES:
@@ -342,7 +341,7 @@ def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
 
 
 def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
-    """Name the dependencies that are ignored; empty for none."""
+    """Name the ignored dependencies; empty if there are none."""
     names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
     if not names:
         return ""

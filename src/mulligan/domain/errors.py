@@ -10,7 +10,7 @@ class MulliganError(Exception):
 
 
 class ConfigError(MulliganError):
-    """The configuration is missing or wrong: the operator must fix it."""
+    """The configuration is missing or invalid: the operator must fix it."""
 
 
 class UsageError(MulliganError):
@@ -46,7 +46,7 @@ class WithdrawnError(MulliganError):
 
 
 class LeaseLostError(MulliganError):
-    """Another worker took the issue over; this one must stop without further effects."""
+    """Another worker took over the issue; this one must stop without further effects."""
 
 
 class ShutdownError(MulliganError):

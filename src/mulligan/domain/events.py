@@ -441,7 +441,7 @@ class Resolved(Record):
 
     @property
     def ends_pull(self) -> bool:
-        """Tell whether the pull request was merged or closed, and not skipped by a maintainer."""
+        """Return whether the pull request was merged or closed, and not skipped by a maintainer."""
         return isinstance(self.resolution, PullEnd)
 
 

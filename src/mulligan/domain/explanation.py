@@ -13,10 +13,10 @@ from mulligan.domain.status import IssueStatus, Phase
 class ExplanationInputs:
     """Facts for an explanation beyond those of the rules.
 
-    `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
-    issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now;
-    `unreachable` says why the base branch cannot be fetched, `overlooked` what the issue names and
-    does not wait for.
+    `counted` of `most` attempts of the epoch are used. `holder` is the worker on the issue.
+    `asked_at` is the URL of the escalation comment. `at_work` is the running Mulligan.
+    `unreachable` is why the base branch cannot be fetched. `overlooked` are the issue's ignored
+    dependencies.
     """
 
     counted: int
@@ -30,7 +30,7 @@ class ExplanationInputs:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why an issue is, or is not, worked on; `act` is who asked for the work, if anybody did.
+    """Why an issue is, or is not, worked on; `act` is the request, if there is one.
 
     `exists` is whether GitHub has the issue.
     """
@@ -112,7 +112,7 @@ def _unfinished(status: IssueStatus) -> str:
 
 
 def _settled(status: IssueStatus, around: ExplanationInputs) -> str:
-    """Word the stages that only a new request ends."""
+    """Return the sentence for a stage that only a new request ends."""
     if status.stage is Stage.REVIEW:
         return f"It is in review: {status.pull.url}"
     if status.stage is Stage.HITL:
@@ -124,7 +124,7 @@ def _settled(status: IssueStatus, around: ExplanationInputs) -> str:
 
 
 def _act(facts: Facts) -> AuthorisingAct | None:
-    """Give the request that counts: a new one, else the epoch's, else one that does not suffice."""
+    """Return the request that counts: a new one, else the epoch's, else an insufficient one."""
     request = facts.status.request
     if opens_epoch(facts) or request.act is None or request.at is None:
         return facts.act
@@ -161,7 +161,7 @@ NOT_TELLING = (
 
 
 def describe_request(act: AuthorisingAct | None) -> str:
-    """Say who asked for the work, and how."""
+    """Return who requested the work, and how."""
     if act is None:
         return "Nobody has requested the work."
     at = _written(act.at)
@@ -178,7 +178,7 @@ def describe_request(act: AuthorisingAct | None) -> str:
 
 
 def describe_review(status: IssueStatus) -> str:
-    """Say that a review came, and when it is acted on; empty where none waits."""
+    """Return when a waiting review is acted on; empty if none waits."""
     if status.reviews_settle_at is None:
         return ""
     settled_at = _written(status.reviews_settle_at)

@@ -19,9 +19,9 @@ CODE_CHARS = 2000
 
 
 class Feedback(Record):
-    """All that is pending: remarks of reviewers, a conflict, checks that failed on GitHub.
+    """All pending feedback: remarks of reviewers, a conflict, checks that failed on GitHub.
 
-    `at` is when the last of it came.
+    `at` is the time of the latest.
     """
 
     at: datetime
@@ -31,12 +31,12 @@ class Feedback(Record):
 
     @property
     def threads(self) -> tuple[int, ...]:
-        """Name the comments that are to be answered, each once."""
+        """Return the ids of the comments to reply to, each once."""
         return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
 
     @property
     def reviews(self) -> dict[int, str]:
-        """Name the reviews that are to be answered as a whole, and who wrote each."""
+        """Return the reviews to reply to as a whole, by id, with their authors."""
         return {said.review: said.author for said in self.remarks if said.review}
 
 
@@ -52,7 +52,7 @@ def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
     )
 
 
-# Pull requests and reviews, as GitHub gives them.
+# Pull requests and reviews, as GitHub returns them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Review:
 
     @property
     def act(self) -> ReviewAct:
-        """Give the act that the review is; it is handled once."""
+        """Return the act of the review; it is handled once."""
         return ReviewAct(self.id)
 
 
@@ -124,7 +124,7 @@ class CheckRun:
 
     @property
     def failed(self) -> bool:
-        """Tell whether it failed; cancelled runs and runs that wait for a person did not."""
+        """Return whether it failed; cancelled runs and runs that wait for approval did not."""
         return self.conclusion in FAILURES
 
 
@@ -135,7 +135,7 @@ def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
 
 
 def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
-    """Give every run a unique name: the second `tests` becomes `tests (2)`."""
+    """Make every run's name unique: the second `tests` becomes `tests (2)`."""
     counts, names = Counter[str](), list[str]()
     for run in runs:
         counts[run.name] += 1
@@ -145,7 +145,7 @@ def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
 
 
 def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
-    """Pick the failed runs; none until all runs are complete."""
+    """Return the failed runs; none until all runs are complete."""
     return tuple(run for run in runs if run.failed) if _complete(runs) else ()
 
 

@@ -1,7 +1,7 @@
-"""Fold the events of an issue into its status; nothing else makes a status.
+"""Fold the events of an issue into its status; no other code creates a status.
 
-A change here needs a new revision in storage/migrations/, even an empty one: a database folds its
-stored statuses again when it is migrated. Pure.
+A change here needs a new revision in storage/migrations/, even an empty one: migrating a database
+folds its stored statuses again. Pure.
 """
 
 from collections.abc import Collection
@@ -96,7 +96,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 def _with_effect(status: IssueStatus, effect: Effect) -> IssueStatus:
     """Add an effect; showing another stage has removed the review or hitl label."""
     if isinstance(effect, CommentsRead):
-        return status  # It is the repository's, not the issue's.
+        return status  # The effect is the repository's, not the issue's.
     removed = isinstance(effect, StageShown) and status.stage not in {Stage.REVIEW, Stage.HITL}
     labelled = status.labelled and not removed
     return replace(status, effects=status.effects.plus(effect), labelled=labelled)
@@ -336,5 +336,5 @@ def _due_again(
 
 
 def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:
-    """Set a stage with no step left to do and no time to wait for."""
+    """Set a stage without a next step or a time to wait for."""
     return replace(status, stage=stage, phase=Phase.IDLE, due=None)

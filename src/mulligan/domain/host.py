@@ -35,7 +35,7 @@ def fine(area: str, said: str) -> Diagnosis:
 
 
 def note(area: str, said: str, fix: str) -> Diagnosis:
-    """Report a fact that helps to know."""
+    """Report a helpful fact."""
     return Diagnosis(area, Level.NOTE, said, fix)
 
 
@@ -71,14 +71,14 @@ TRY_AGAIN = "Fix the named problem, then run `mulligan doctor` again."
 MIB = 1024**2
 
 MIN_FREE_FILES = 1000
-"""How many more files a disk must have room for."""
+"""Minimum number of further files that a disk must have room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
     """The free bytes of the disk of a directory, and whether it is writable.
 
-    `free_files` is how many more files fit, None if the file system has no such limit.
+    `free_files` is how many more files fit; None if the file system has no such limit.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class DiskSpace:
 
 
 def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
-    """Name a disk with less than `least` bytes or too few files free; None if all have enough."""
+    """Return a disk with less than `least` bytes or too few files free; None if there is none."""
     for room in rooms:
         if room.free < least:
             short = f"Less than {least // MIB} MiB are free for {room.path}"
@@ -105,7 +105,7 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class AgentPresence:
-    """The path of the agent's program, None if not found, and what else is missing.
+    """The path of the agent's program, None if not found, and anything else that is missing.
 
     `wanted` is the program's configured name.
     """

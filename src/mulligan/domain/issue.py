@@ -1,4 +1,4 @@
-"""An issue: its name, its text, who requested the work, and its lease. Pure."""
+"""An issue: its reference, its text, who requested the work, and its lease. Pure."""
 
 import hashlib
 import re
@@ -12,13 +12,13 @@ from pydantic import PlainSerializer, PlainValidator
 
 from mulligan.domain.errors import LeaseLostError, UsageError
 
-# Names.
+# References.
 
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 """`owner/name` as GitHub allows it: safe in paths, refs and URLs without escaping."""
 
 COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
-"""A commit's name in full."""
+"""A full commit hash."""
 
 MARKER = "<!-- mulligan:"
 """The start of the hidden marker in everything Mulligan writes on GitHub."""
@@ -29,14 +29,14 @@ BRANCH_PREFIX = "mulligan/issue-"
 
 @dataclass(frozen=True, slots=True, order=True)
 class IssueRef:
-    """The name of an issue, written `owner/name#12`."""
+    """A reference to an issue, written `owner/name#12`."""
 
     repository: str
     number: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `owner/name#12`; UsageError says what is wrong with anything else."""
+        """Parse `owner/name#12`; UsageError explains the error in any other text."""
         repository, _, number = text.rpartition("#")
         if not REPOSITORY.fullmatch(repository) or not re.fullmatch(r"[1-9][0-9]{0,9}", number):
             message = f"{text!r} does not name an issue; write OWNER/NAME#NUMBER."
@@ -45,7 +45,7 @@ class IssueRef:
 
     @property
     def branch(self) -> str:
-        """Name the issue's branch, the head of its pull request."""
+        """Return the issue's branch, the head of its pull request."""
         return f"{BRANCH_PREFIX}{self.number}"
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue as it stood when it was read; `comments`: trusted people's only, oldest first."""
+    """An issue at the time of reading; `comments` are trusted people's only, oldest first."""
 
     ref: IssueRef
     title: str
@@ -92,17 +92,17 @@ class Issue:
 
     @property
     def text_sha256(self) -> str:
-        """Hash title and body, to detect later changes (TRUST-2)."""
+        """Return the hash of title and body, to detect later changes (TRUST-2)."""
         text = f"{self.title}\0{self.body}".encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()
 
 
-# The acts that ask for work.
+# The acts that request work.
 
 
 @dataclass(frozen=True, slots=True)
 class LabelAct:
-    """Somebody put the ready label on; `event` is the id of GitHub's event."""
+    """Somebody added the ready label; `event` is the id of GitHub's event."""
 
     event: int
 
@@ -152,7 +152,7 @@ class OperatorAct:
 
 @dataclass(frozen=True, slots=True)
 class UnknownAct:
-    """An act that another version wrote."""
+    """An act recorded by another version."""
 
     text: str
 
@@ -176,7 +176,7 @@ ACTS_WITH_TIME: Mapping[str, Callable[[str], Act]] = {
 
 
 def parse_act(text: str) -> Act:
-    """Read an act as events hold it."""
+    """Parse an act as events store it."""
     kind, _, rest = text.partition(":")
     if (with_id := ACTS_WITH_ID.get(kind)) and rest.isascii() and rest.isdecimal():
         return with_id(int(rest))
@@ -193,7 +193,7 @@ WrittenAct = Annotated[Act, PlainValidator(_read_act), PlainSerializer(str, retu
 """An act in a record that is stored as JSON."""
 
 
-# Who asked for the work, and who changed the text since.
+# Who requested the work, and who changed the text since.
 
 
 class Permission(StrEnum):
@@ -207,7 +207,7 @@ class Permission(StrEnum):
     ADMIN = "admin"
 
     def reaches(self, needed: "Permission") -> bool:
-        """Tell whether this permission is at least `needed`."""
+        """Return whether this permission is at least `needed`."""
         order = list(Permission)
         return order.index(self) >= order.index(needed)
 
@@ -244,11 +244,11 @@ class Edits:
 
 @dataclass(frozen=True, slots=True)
 class AuthorisingAct:
-    """Who asked for the work, and how (TRUST-1).
+    """Who requested the work, and how (TRUST-1).
 
-    `trusted` says whether the actor's permission sufficed when it was read; `reason` explains a
-    refusal. `actor_id` is GitHub's number of the account, which stays when it is renamed.
-    `guidance` is that person's instructions, which hold for the whole epoch (CONTEXT-12).
+    `trusted` is whether the actor's permission sufficed when it was read; `reason` explains a
+    refusal. `actor_id` is GitHub's id of the account, which a rename keeps. `guidance` is that
+    person's instruction, which holds for the whole epoch (CONTEXT-12).
     """
 
     act: Act
@@ -262,12 +262,12 @@ class AuthorisingAct:
 
     @property
     def by_label(self) -> bool:
-        """Tell whether a label asked for the work."""
+        """Return whether a label requested the work."""
         return isinstance(self.act, LabelAct)
 
     @property
     def by_comment(self) -> bool:
-        """Tell whether a command in a comment asked for the work."""
+        """Return whether a command in a comment requested the work."""
         return isinstance(self.act, CommentAct)
 
 
@@ -304,5 +304,5 @@ class Lease:
 
 
 def lease_lost(lease: Lease) -> LeaseLostError:
-    """Say that another worker has the issue now."""
+    """Return the error for a lease that another worker holds now."""
     return LeaseLostError(f"Another worker has taken over {lease.issue}; this one stops.")

@@ -1,4 +1,4 @@
-"""One issue with its status and attempts, as the steps and the texts need it. Pure."""
+"""One issue with its status and attempts, for the steps and the messages. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,9 +34,10 @@ class IssueContext:
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:
-        """Give the attempts of the current epoch, oldest first.
+        """Return the attempts of the current epoch, oldest first.
 
-        One that publishes what was kept makes none; it lives on those of the epoch before.
+        An epoch that only publishes a verified commit has none; then return those of the one
+        before.
         """
         made = self.status.attempt > 0 or not self.history
         epoch = self.status.epoch if made else self.history[-1].epoch
@@ -44,22 +45,22 @@ class IssueContext:
 
     @property
     def last(self) -> WorkerResultMeta | None:
-        """Give the attempt that was completed last."""
+        """Return the attempt that completed last."""
         return self.history[-1] if self.history else None
 
 
 def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
-    """Name the commits of a pull request that are Mulligan's own: of attempts, and merges."""
+    """Return Mulligan's own commits in a pull request: those of attempts, and merges."""
     return status.merge_commits | {meta.head_sha for meta in history if meta.head_sha}
 
 
 def bases_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
-    """Name the commits of the base branch that those were made on, or were merged in."""
+    """Return the base branch's commits on which those were made, or which were merged."""
     return status.merged_bases | {meta.base_sha for meta in history if meta.base_sha}
 
 
 def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
-    """Tell whether the work that succeeded last goes on top of commits of other people."""
+    """Return whether the last successful work is based on other people's commits."""
     good = (meta for meta in reversed(history) if meta.outcome is Outcome.SUCCEEDED)
     last = next(good, None)
     return last is not None and last.start_sha != last.base_sha
@@ -67,9 +68,9 @@ def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request that is open; `left_draft` says why it is a draft that should be none.
+    """An open pull request; `left_draft` is why it is still a draft although it should not be.
 
-    One of another installation, which answers the same request, is `elsewhere`.
+    `elsewhere` is set if another installation opened it for the same request.
     """
 
     number: int
@@ -80,10 +81,10 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The issue was not worked on, and this is why."""
+    """The issue was not worked on, for this reason."""
 
     reason: str
 
 
 Result = Decision | Skipped
-"""What a visit to an issue came to."""
+"""The result of a visit to an issue."""

@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Record(BaseModel):
-    """A frozen fact that is stored as JSON; fields of a later version are passed over."""
+    """A frozen fact that is stored as JSON; fields of a later version are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Outcome(StrEnum):
-    """What an attempt can come to, in the order in which it is looked for (OUTCOME-1)."""
+    """The outcomes of an attempt, in the order in which they are tested (OUTCOME-1)."""
 
     CANCELLED = "CANCELLED"
     INTERRUPTED = "INTERRUPTED"
@@ -44,14 +44,14 @@ FREE = frozenset(
         Outcome.OVER_BUDGET,
     }
 )
-"""Outcomes that are not the agent's doing, and cost no attempt (OUTCOME-4)."""
+"""Outcomes that the agent did not cause, and that cost no attempt (OUTCOME-4)."""
 
 NO_OUTPUT = frozenset({Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF})
-"""Outcomes of an agent that left the tree as it was."""
+"""Outcomes of an agent that did not change the tree."""
 
 
 class ZeroKind(StrEnum):
-    """How an agent came to leave no change, in the order in which it is looked for (OUTCOME-3)."""
+    """Why an agent left no change, in the order in which the reasons are tested (OUTCOME-3)."""
 
     REFUSED = "refused"
     CUT_OFF = "cut_off"
@@ -75,7 +75,7 @@ class OpenPullRequest(Record):
 class Retry(Record):
     """Make another attempt: at once (step 0), or after step k of the backoff (DECISION-4).
 
-    `not_before` is the time that the model's service named in `Retry-After`, if it did (AGENT-6).
+    `not_before` is the time in the `Retry-After` of the model's service, if it sent one (AGENT-6).
     """
 
     decision: Literal["retry"] = "retry"
@@ -85,7 +85,7 @@ class Retry(Record):
 
 
 class Escalate(Record):
-    """Hand the issue to a person; `fix` is what that person can do, where it is known."""
+    """Ask for human review; `fix` is what the maintainer can do, if known."""
 
     decision: Literal["escalate"] = "escalate"
     reason: str
@@ -93,14 +93,14 @@ class Escalate(Record):
 
 
 class WaitForBudget(Record):
-    """Go on when the next budget window opens (BUDGET-1)."""
+    """Continue when the next budget window opens (BUDGET-1)."""
 
     decision: Literal["wait"] = "wait"
     reason: str
 
 
 class StandDown(Record):
-    """Leave the issue alone: a person withdrew it."""
+    """Stop work on the issue: its request was withdrawn."""
 
     decision: Literal["stand_down"] = "stand_down"
     reason: str

@@ -1,7 +1,7 @@
-"""What Mulligan did for an issue on GitHub and in git, so that nothing is done twice. Pure.
+"""Effects on GitHub and in git that Mulligan recorded, so that none is repeated. Pure.
 
-Each kind of effect is a type with a `kind`, and is recorded as an event EffectDone. `written` gives
-the event's key and remote id, and `read` reads them back. Of equal keys only the last counts.
+Each kind of effect is a type with a `kind`, and is recorded as an event EffectDone. `written`
+returns the event's key and remote id, and `read` parses them. Of equal keys only the last counts.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from mulligan.domain.events import EffectDone, Event, Forgotten
 from mulligan.domain.issue import Act, Stage, parse_act
 
 ONCE = "issue"
-"""The key of effects that an issue has one of."""
+"""The key of effects that occur at most once per issue."""
 
 DEFERRED, REFUSED = "later", "refused"
 
@@ -86,7 +86,7 @@ class CommandAnswered(_CommentOnAct):
 
 
 class Obstacle(StrEnum):
-    """What blocks an issue: something of its own, or the disk of one worker."""
+    """The kind of obstacle: one of the issue itself, or the disk of one worker."""
 
     ISSUE = "issue"
     DISK = "disk"
@@ -94,7 +94,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockShown:
-    """The reason of a block was shown in an epoch; `digest` is of the reason."""
+    """The reason of an obstacle was shown in an epoch; `digest` is the reason's hash."""
 
     obstacle: Obstacle
     epoch: int
@@ -112,7 +112,7 @@ class BlockShown:
 
 
 def block_shown(obstacle: Obstacle, epoch: int, reason: str) -> BlockShown:
-    """Note that the reason of a block was shown."""
+    """Return the record that the reason of an obstacle was shown."""
     return BlockShown(obstacle, epoch, sha256(reason.encode()).hexdigest())
 
 
@@ -135,7 +135,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class WorkPushed:
-    """The unverified work of an attempt was pushed to a ref of its own."""
+    """The unverified work of an attempt was pushed to its own ref."""
 
     attempt: int
     git_ref: str
@@ -168,14 +168,14 @@ class _Merge:
 
 @dataclass(frozen=True, slots=True)
 class BaseMerged(_Merge):
-    """The base was merged into the head of the pull request, which gave the commit `merge`."""
+    """The base was merged into the pull request's head, as the commit `merge`."""
 
     kind: ClassVar[str] = "merge"
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRefused(_Merge):
-    """A merge of the base into the head could not be pushed; it is not tried again."""
+    """A merge of the base into the head could not be pushed; it is not retried."""
 
     merge: str = REFUSED
     kind: ClassVar[str] = "merge_refused"
@@ -183,7 +183,7 @@ class MergeRefused(_Merge):
 
 @dataclass(frozen=True, slots=True)
 class ReviewsSettling:
-    """A review waits for further ones until then; both are None once none waits."""
+    """A review waits until then for further ones; both are None if none waits."""
 
     review: int | None = None
     until: datetime | None = None
@@ -201,7 +201,7 @@ class ReviewsSettling:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A review was answered: as a whole, or (`attempt`) a comment on a line of it."""
+    """A review was answered: as a whole, or (`attempt`) one of its line comments."""
 
     number: int
     attempt: int | None
@@ -280,13 +280,13 @@ READERS = {
 
 
 def event_of(effect: Effect) -> EffectDone:
-    """Write an effect as its event."""
+    """Return the event of an effect."""
     key, remote_id = effect.written
     return EffectDone(effect=effect.kind, key=key, remote_id=remote_id)
 
 
 def effect_of(kind: str, key: str, remote_id: str) -> Effect:
-    """Read an effect from its event."""
+    """Return the effect of an event."""
     read = READERS.get(kind)
     try:
         return read(key, remote_id) if read else UnknownEffect(kind, key, remote_id)
@@ -295,7 +295,7 @@ def effect_of(kind: str, key: str, remote_id: str) -> Effect:
 
 
 def comments_read_to(event: Event) -> int:
-    """Give up to which id an event says that the repository's comments were read; else 0."""
+    """Return the comment id up to which an event says that comments were read; else 0."""
     if isinstance(event, EffectDone) and event.effect == CommentsRead.kind:
         return _read_to(event.remote_id)
     if isinstance(event, Forgotten):
@@ -309,10 +309,10 @@ def _read_to(remote_id: str) -> int:
     return found.read_to if isinstance(found, CommentsRead) else 0
 
 
-# All of an issue's.
+# All effects of an issue.
 
 MAX_EFFECTS_PER_KIND = 100
-"""How many effects of a kind are kept; more than one review can have threads."""
+"""Limit of effects of a kind to keep; above the number of threads in a review."""
 
 E = TypeVar("E", bound=Effect)
 
@@ -327,7 +327,7 @@ def _write_all(effects: tuple[Effect, ...]) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects on an issue in the order of their events; of each key the last one."""
+    """The effects on an issue, in the order of their events; for each key the last one."""
 
     done: Annotated[tuple[Effect, ...], PlainValidator(_read_all), PlainSerializer(_write_all)] = ()
 
@@ -345,37 +345,37 @@ class Effects:
         return Effects(tuple(each for each in self.done if not isinstance(each, kind)))
 
     def all(self, kind: type[E]) -> tuple[E, ...]:
-        """List the effects of a kind."""
+        """Return the effects of a kind."""
         return tuple(each for each in self.done if isinstance(each, kind))
 
     def last(self, kind: type[E]) -> E | None:
-        """Give the last effect of a kind; None for none."""
+        """Return the last effect of a kind; None if there is none."""
         return next((each for each in reversed(self.done) if isinstance(each, kind)), None)
 
     @property
     def shown(self) -> StageShown | None:
-        """Give the stage that GitHub shows, as far as it is known."""
+        """Return the stage that GitHub shows, as far as recorded."""
         return self.last(StageShown)
 
     @property
     def status_comment(self) -> str:
-        """Give the id of the status comment; empty for none."""
+        """Return the id of the status comment; empty if there is none."""
         written = self.last(StatusWritten)
         return written.comment if written else ""
 
     @property
     def pushed(self) -> str | None:
-        """Give the commit of the issue's branch that was pushed last."""
+        """Return the last pushed commit of the issue's branch."""
         pushed = self.last(Pushed)
         return pushed.head_sha if pushed else None
 
     def label_request(self, act: Act | None) -> str:
-        """Give the comment that asked for the label again after an act; empty for none."""
+        """Return the comment that asked for the label again after an act, or an empty string."""
         asked = (each.comment for each in self.all(LabelRequested) if each.act == act)
         return next(asked, "")
 
     def has_answered(self, number: int, attempt: int | None = None) -> bool:
-        """Tell whether a review, or a comment on a line for an attempt, was answered."""
+        """Return whether a review, or a line comment for an attempt, was answered."""
         answered = {(each.number, each.attempt) for each in self.all(Answered)}
         return (number, attempt) in answered
 

@@ -16,14 +16,14 @@ SCHEMA_VERSION = 1
 
 
 class GuardKind(StrEnum):
-    """Which rule was broken."""
+    """The rule that was broken."""
 
     SCOPE = "scope"
     """`scope.allow` and `scope.deny`."""
     PROTECTED = "protected"
-    """`scope.protect`: files that steer CI, agents, reviews, git or Mulligan itself."""
+    """`scope.protect`: files that control CI, agents, reviews, git or Mulligan itself."""
     SIZE = "size"
-    """How much may change at all."""
+    """The limits on a change's size."""
     LINK = "link"
     """A symbolic link that may lead out of the repository."""
     SUBMODULE = "submodule"
@@ -35,7 +35,7 @@ class GuardKind(StrEnum):
 class GuardViolation(Record):
     """One broken rule; `message` is one sentence that names what broke it, and what to do.
 
-    `path` is None where the rule is about the change as a whole.
+    `path` is None if the rule is about the change as a whole.
     """
 
     kind: GuardKind = GuardKind.SCOPE
@@ -45,7 +45,7 @@ class GuardViolation(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_a_sentence(cls, value: JsonValue) -> JsonValue:
-        # The first versions stored the sentence alone.
+        # The first versions stored only the sentence.
         return {"message": value} if isinstance(value, str) else value
 
 
@@ -53,7 +53,7 @@ class GuardViolation(Record):
 
 
 class CheckKind(StrEnum):
-    """What a check looks at (CHECK-1)."""
+    """The kind of tool that a check runs (CHECK-1)."""
 
     TEST = "test"
     LINT = "lint"
@@ -69,11 +69,11 @@ NAMES_UNIT = re.compile(
 
 
 class Finding(Record):
-    """One thing a tool complains about; `summary` is one line of at most 100 characters (DIGEST-1).
+    """One failure that a tool reports; `summary` is one line of at most 100 characters (DIGEST-1).
 
     `line` and `column` count from 1. A finding's identity is its test id, with the package, crate,
-    module or file of the test, or else its file, code and message (DIGEST-4); `summary` names it to
-    a reader.
+    module or file of the test, or else its file, code and message (DIGEST-4); `summary` is for
+    readers.
     """
 
     summary: str
@@ -87,19 +87,19 @@ class Finding(Record):
 
     @property
     def name(self) -> str:
-        """What a list calls it: its test, with its file where the id does not say whose it is."""
+        """The name in a list: the test, with its file if the id does not say where it belongs."""
         if self.test_id and self.file and not names_unit(self.test_id):
             return f"{self.test_id} ({self.file})"
         return self.test_id or self.summary
 
 
 def names_unit(test_id: str) -> bool:
-    """Tell whether a test's id says which package, class, module or file it belongs to."""
+    """Return whether a test's id contains its package, class, module or file."""
     return bool(NAMES_UNIT.search(test_id))
 
 
 class SourceExcerpt(Record):
-    """The lines around a place that a check complained about, its own line marked (CONTEXT-14)."""
+    """The lines around the location of a finding, with its own line marked (CONTEXT-14)."""
 
     file: str
     line: int
@@ -107,7 +107,7 @@ class SourceExcerpt(Record):
 
 
 TIMEOUT_EXIT_CODE = 124
-"""The exit code of a check that was stopped, as timeout(1) gives it.
+"""The exit code of a check that was stopped, as of timeout(1).
 
 From this one on, a check was stopped or killed or could not run: it does not name every failure.
 """
@@ -116,10 +116,10 @@ From this one on, a check was stopped or killed or could not run: it does not na
 class CheckResult(Record):
     """The verdict of one check, with the digest of its output.
 
-    `findings` are those that count: what failed before the change as well is in `known`, and what
-    failed and passed on the same tree in `unsteady`. A check whose every failure was there before
-    is `preexisting`; one that failed and then passed is `flaky`, and `passed`. `count` is how many
-    failures there are as far as known, named or not.
+    `findings` are the failures that count. `known` are those that also occurred before the change,
+    and `unsteady` those that failed and passed on the same tree. A check is `preexisting` if all
+    its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
+    the number of failures as far as known, listed or not.
     """
 
     name: str
@@ -143,12 +143,12 @@ class CheckResult(Record):
 
     @property
     def fails(self) -> bool:
-        """Tell whether the check fails an attempt."""
+        """Return whether the check fails an attempt."""
         return self.required and not self.passed and not self.preexisting
 
     @property
     def came_to_its_end(self) -> bool:
-        """Tell whether the check ended by itself, so that nothing cut its failures short."""
+        """Return whether the check ended by itself, so that its list of failures is complete."""
         return (
             not self.timed_out
             and self.exit_code is not None
@@ -157,18 +157,18 @@ class CheckResult(Record):
 
     @property
     def unnamed(self) -> int:
-        """Count the failures that no finding names."""
+        """Return the number of failures that no finding lists."""
         return max(0, self.count - len(self.findings))
 
     @property
     def names_all(self) -> bool:
-        """Tell whether what the findings do not name did not fail."""
+        """Return whether the findings list every failure."""
         named = self.passed or self.preexisting or bool(self.findings)
         return named and self.came_to_its_end and not self.unnamed
 
 
 class VerifierOutcome(StrEnum):
-    """What the optional reviewer command said (REVIEWER-1)."""
+    """The verdict of the optional reviewer command (REVIEWER-1)."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     SOFT_FAIL = "SOFT_FAIL"
@@ -181,8 +181,8 @@ class VerifierOutcome(StrEnum):
 class FileChange(Record):
     """A file that differs from the start tree; counts are None for a binary file.
 
-    `status` is git's letter, and `old_path` is where a moved file (R) was. `mode` is git's, of a
-    deleted file the one that it had. `size` is in bytes. `link` is where a symbolic link leads.
+    `status` is git's letter, and `old_path` is the path before a move (R). `mode` is git's; for a
+    deleted file the former one. `size` is in bytes. `link` is the target of a symbolic link.
     """
 
     path: str
@@ -196,14 +196,13 @@ class FileChange(Record):
 
 
 class AgentFacts(Record):
-    """What is known of the agent's run; a number that the agent did not report is None.
+    """Facts about the agent's run; a number that the agent did not report is None.
 
-    `name` is the operator's for it, where it has one besides its `kind`. `denied` tells that the
-    model's service refused its key, or what that may spend.
-    `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
-    model's service refused last; `refused` names the tools that were refused, `refused_hosts`
-    what the sandbox did not let it reach. `retry_at` is when the service takes requests again, if
-    it refused the last one and said so.
+    `name` is the operator's name for the agent, if it has one besides its `kind`. `denied` is set
+    if the model's service refused the key, or its credit is used up. `input_tokens` include the
+    `cached_tokens`. `api_status` is the last HTTP error status of the model's service. `refused`
+    lists the refused tools, `refused_hosts` the hosts that the sandbox blocked. `retry_at` is when
+    the service accepts requests again, if it refused the last one with a time.
     """
 
     kind: str
@@ -230,7 +229,7 @@ class AgentFacts(Record):
 
 
 class FixRound(Record):
-    """A further agent run inside the same attempt, and the checks after it (ATTEMPT-3)."""
+    """A further agent run in the same attempt, and the checks after it (ATTEMPT-3)."""
 
     number: int
     checks: tuple[CheckResult, ...] = ()
@@ -240,9 +239,9 @@ class FixRound(Record):
 
 
 class WorkerResultMeta(Record):
-    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs.
+    """The record of one attempt. `attempt` counts within the epoch, `number` over all epochs.
 
-    `sketch` is used to compare its change with those of other attempts.
+    `sketch` is for comparing its change with those of other attempts.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -272,11 +271,11 @@ class WorkerResultMeta(Record):
     """Facts about the repository that the agent noted for later attempts (LEARNING-1)."""
     budget: str | None = None
     eats_budget: bool = False
-    """Whether this issue has used more than half of that budget, one of a day."""
+    """Whether this issue has used more than half of that daily budget."""
     probe: bool = False
-    """Whether it was to show that the model's service takes its agent's key again."""
+    """Whether it tested if the model's service accepts its agent's key again."""
     base_dropped: bool = False
-    """Whether a force-push took the commit that it was based on off the base branch since."""
+    """Whether a force-push has removed its base commit from the base branch since."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
     started_at: datetime
@@ -292,5 +291,5 @@ class WorkerResultMeta(Record):
 
 
 def as_they_stand(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
-    """Give each attempt as recorded last: verified work may turn out to be lost (COMMIT-2)."""
+    """Return the last record of each attempt: verified work may turn out to be lost (COMMIT-2)."""
     return tuple({meta.number: meta for meta in recorded}.values())

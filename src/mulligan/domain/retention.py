@@ -13,7 +13,7 @@ from mulligan.domain.status import IssueStatus, Phase
 
 @dataclass(frozen=True, slots=True)
 class AttemptFiles:
-    """The artifacts of one attempt: their bytes in all, and when the newest was written."""
+    """The artifacts of one attempt: their size in bytes, and the time of the newest."""
 
     issue: IssueRef
     number: int
@@ -22,17 +22,17 @@ class AttemptFiles:
 
 
 def is_at_rest(status: IssueStatus) -> bool:
-    """Tell whether an issue has nothing to do until a new request."""
+    """Return whether an issue has no work left until a new request."""
     return status.phase is Phase.IDLE and status.stage in SETTLED_STAGES
 
 
 def needs_files(status: IssueStatus) -> bool:
-    """Tell whether the next attempt or a publication needs the files of earlier attempts."""
+    """Return whether the next attempt or a publication needs the files of earlier attempts."""
     return status.is_kept or not is_at_rest(status)
 
 
 def needs_commit(status: IssueStatus) -> bool:
-    """Tell whether a verified commit waits, or may still wait, to be published."""
+    """Return whether a verified commit waits, or may still wait, to be published."""
     return status.is_kept or status.phase is not Phase.IDLE
 
 
@@ -56,15 +56,15 @@ def outdated(
 
 
 def may_be_forgotten(status: IssueStatus) -> bool:
-    """Tell whether the history may be deleted: nothing is open, and nobody paused the issue."""
+    """Return whether the history may be deleted: nothing is open, and nobody paused the issue."""
     waits = status.pull.number or status.feedback or status.pending or status.paused_by
     return status.stage is Stage.RESOLVED and status.phase is Phase.IDLE and not waits
 
 
 def remnant_of(status: IssueStatus, events: Iterable[Event]) -> Forgotten:
-    """Give what is still needed of a deleted history: effects, and what was handled.
+    """Return the part of a deleted history that is still needed: effects and handled acts.
 
-    `events` are the history; one may say up to where the repository's comments were read.
+    `events` are the history; one may record up to which comment the repository was read.
     """
     read_to = max(map(comments_read_to, events), default=0)
     cursor = (CommentsRead(read_to),) if read_to else ()
@@ -86,5 +86,5 @@ def _kept(effect: Effect) -> KeptEffect:
 
 
 def has_rested(status: IssueStatus, last_event: datetime, now: datetime, time: timedelta) -> bool:
-    """Tell whether nothing has happened to a resting issue for longer than `time`."""
+    """Return whether nothing has happened to a resting issue for longer than `time`."""
     return is_at_rest(status) and now - last_event > time

@@ -10,7 +10,8 @@ MAX_DIGITS = 9
 def seconds_asked(headers: Mapping[str, str]) -> float | None:
     """Read `Retry-After`, a number of seconds or a date; None without a valid one.
 
-    A date counts by the service's own clock: from the header `Date` on. Names are in lower case.
+    A date is relative to the service's own clock, the `Date` header. Header names are in lower
+    case.
     """
     asked = headers.get("retry-after", "").strip()
     if asked.isdecimal():
@@ -20,7 +21,7 @@ def seconds_asked(headers: Mapping[str, str]) -> float | None:
 
 
 def date_in(text: str | None) -> datetime | None:
-    """Read a date of HTTP; None if it is none, or names no zone."""
+    """Parse an HTTP date; None if it is invalid or has no time zone."""
     try:
         found = parsedate_to_datetime(text) if text else None
     except ValueError:

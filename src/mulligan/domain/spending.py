@@ -1,4 +1,4 @@
-"""Usage of agents in dollars and tokens, and what they may use. Pure."""
+"""Spending of agents in dollars and tokens, and its limits. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from mulligan.domain.result import AgentFacts, WorkerResultMeta
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was used: US dollars, and input and output tokens together."""
+    """An amount spent: US dollars, and input and output tokens together."""
 
     usd: float = 0.0
     tokens: int = 0
 
     def plus(self, other: "Spent") -> "Spent":
-        """Add two up; a millionth of a dollar is the least that counts."""
+        """Return the sum, rounded to a millionth of a dollar."""
         return Spent(round(self.usd + other.usd, 6), self.tokens + other.tokens)
 
 
@@ -26,18 +26,18 @@ NOTHING = Spent()
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What may be used; None is no limit."""
+    """A spending limit; None is no limit."""
 
     usd: float | None = None
     tokens: int | None = None
 
     def covers(self, spent: Spent) -> bool:
-        """Tell whether an amount is within the allowance; exactly the limit is."""
+        """Return whether an amount is within the limit, which itself is allowed."""
         is_within = self.usd is None or spent.usd <= self.usd
         return is_within and (self.tokens is None or spent.tokens <= self.tokens)
 
     def after(self, spent: Spent) -> "Allowance":
-        """Give what is left of it."""
+        """Return the remaining allowance."""
         return Allowance(
             usd=None if self.usd is None else max(self.usd - spent.usd, 0.0),
             tokens=None if self.tokens is None else max(self.tokens - spent.tokens, 0),
@@ -45,7 +45,7 @@ class Allowance:
 
     @property
     def half(self) -> "Allowance":
-        """Give half of it."""
+        """Return half of the allowance."""
         return Allowance(
             usd=None if self.usd is None else self.usd / 2,
             tokens=None if self.tokens is None else self.tokens // 2,
@@ -53,15 +53,15 @@ class Allowance:
 
     @property
     def is_used_up(self) -> bool:
-        """Tell whether nothing is left."""
+        """Return whether nothing is left."""
         return 0 in (self.usd, self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its beginning.
+    """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its start.
 
-    All that a run uses counts for the day on which it began, in UTC.
+    A run's whole usage counts for the day on which it began, in UTC.
     """
 
     issue: IssueRef
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def day(self) -> date:
-        """Give the day whose budget it uses."""
+        """Return the day whose budget it uses."""
         return self.began.astimezone(UTC).date()
 
 
@@ -80,17 +80,17 @@ CENT = 0.01
 
 
 def dollars(usd: float) -> str:
-    """Write an amount: `$0.31`, or with four digits where it is less than a cent."""
+    """Format an amount: `$0.31`, or with four digits if it is less than a cent."""
     return f"${usd:,.2f}" if usd >= CENT or not usd else f"${max(usd, CENT / 100):.4f}"
 
 
 def spent_in(run: AgentFacts) -> Spent:
-    """Give the usage of a run as far as its agent reported it."""
+    """Return the usage of a run as far as its agent reported it."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
 
 
 def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
-    """Add up what attempts have used, fix rounds among it."""
+    """Return the sum that attempts used, including fix rounds."""
     runs = [
         run for meta in attempts for run in (meta.agent, *(each.usage for each in meta.fix_rounds))
     ]
@@ -98,5 +98,5 @@ def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
 
 
 def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
-    """Add up what attempts have used that began on a day, in UTC."""
+    """Return the sum used by attempts that began on a day, in UTC."""
     return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)

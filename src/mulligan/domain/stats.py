@@ -1,4 +1,4 @@
-"""Compute the statistics of `mulligan stats` from what the ledger recorded. Pure."""
+"""Compute the statistics of `mulligan stats` from the ledger. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import TypeVar
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 
-# What is counted.
+# The input.
 
 
 class MilestoneKind(StrEnum):
@@ -36,7 +36,7 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A required check that failed an attempt; `summary` names the first thing it found."""
+    """A required check that failed an attempt; `summary` is its first finding."""
 
     check: str
     fingerprint: str = ""
@@ -72,7 +72,7 @@ class LedgerHistory:
     stages: Sequence[tuple[IssueRef, Stage]]
 
 
-# What the counting comes to.
+# The results.
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class Cost:
     without_tokens: int
 
     def per(self, count: int) -> float | None:
-        """Give the dollars for each of `count`; None if unknown."""
+        """Return the dollars for each of `count`; None if unknown."""
         return None if self.usd is None or not count else self.usd / count
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptPosition:
-    """How the attempts came out that were the `place`-th to count in their epoch."""
+    """The results of the attempts that were the `place`-th to count in their epoch."""
 
     place: int
     made: int
@@ -103,7 +103,7 @@ class AttemptPosition:
 
 @dataclass(frozen=True, slots=True)
 class FrequentFailure:
-    """What fails often, in how many attempts at how many issues; `summary` is empty for a check."""
+    """A frequent failure: its number of attempts and issues; `summary` is empty for a check."""
 
     repository: str
     check: str
@@ -115,7 +115,7 @@ class FrequentFailure:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryStats:
-    """The numbers of one repository, or of all; a stage counts the issues that stand there now."""
+    """The numbers of one repository, or of all; stages count the issues that are there now."""
 
     taken: int
     published: int
@@ -145,7 +145,7 @@ class AgentStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """All statistics; `since` is when counting begins, None for an empty ledger."""
+    """All statistics; `since` is the start of the period, None for an empty ledger."""
 
     since: datetime | None
     until: datetime
@@ -158,7 +158,7 @@ class Stats:
     agents: tuple[AgentStats, ...]
 
 
-# The counting.
+# The computation.
 
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = None) -> Stats:
-    """Count what was recorded at or after `since`, or all of it."""
+    """Count the records at or after `since`, or all of them."""
     # Keep earlier milestones: durations begin at them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, attempts=recent)
@@ -223,7 +223,7 @@ def _reached(turn: MilestoneKind, moments: Iterable[Milestone], since: datetime 
 
 
 def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
-    """Add up the usage of attempts; usage that no agent reported is unknown, not zero."""
+    """Return the sum of attempts' costs; usage that no agent reported is unknown, not zero."""
     costs = [cost for each in tries for cost in each.costs]
     tokens = [count for each in tries for count in each.tokens]
     silent = sum(len(each.costs) < each.runs for each in tries)
@@ -239,7 +239,7 @@ def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
 def _times(
     moments: Iterable[Milestone], since: datetime | None
 ) -> tuple[list[timedelta], list[timedelta]]:
-    """Give the durations from each request to its pull request, and to its merge."""
+    """Return the durations from each request to its pull request, and to its merge."""
     taken: dict[MilestoneKind, list[timedelta]] = {
         MilestoneKind.PUBLISHED: [],
         MilestoneKind.MERGED: [],
@@ -252,7 +252,7 @@ def _times(
 
 
 def _answered(life: Iterable[Milestone]) -> Iterator[tuple[datetime, Milestone]]:
-    """Find the first pull request after each request, and its merge."""
+    """Yield the first pull request after each request, and its merge."""
     asked, waits = None, True
     for moment in life:
         match moment.kind:
@@ -310,7 +310,7 @@ def _frequent_checks(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
 
 
 def _frequent_failures(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
-    """Group failures by their fingerprint; failures without one are left out."""
+    """Group failures by their fingerprint; skip failures without one."""
     found = _by(
         lambda each: (each[0].issue.repository, each[1].check, each[1].fingerprint),
         (each for each in failed if each[1].fingerprint),

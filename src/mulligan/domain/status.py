@@ -1,4 +1,4 @@
-"""The status of an issue, and the keys of what was handled. Pure."""
+"""The status of an issue, and the keys of handled acts. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -32,13 +32,13 @@ from mulligan.domain.recorded_effects import (
 )
 
 STATUS_EDIT_INTERVAL = timedelta(seconds=15)
-"""The least time between two edits of the status comment (STATUS-1)."""
+"""The minimum time between two edits of the status comment (STATUS-1)."""
 
 
-# What was handled: commands, reviews, conflicts and failed heads.
+# Handled commands, reviews, conflicts and failed heads.
 
 MAX_HANDLED_PER_KIND = 100
-"""How many handled things of a kind are kept."""
+"""Limit of handled keys of a kind to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class HandledIds:
         return number <= self.up_to or number in self.ids
 
     def plus(self, number: int) -> "HandledIds":
-        """Add an id; `up_to` covers the lowest ids beyond MAX_HANDLED_PER_KIND."""
+        """Add an id; raise `up_to` over the lowest ids beyond MAX_HANDLED_PER_KIND."""
         ids = (*(each for each in self.ids if each != number), number)
         if len(ids) <= MAX_HANDLED_PER_KIND:
             return HandledIds(self.up_to, ids)
@@ -65,13 +65,13 @@ class HandledIds:
 
     @property
     def highest(self) -> int:
-        """Give the highest handled id; 0 for none."""
+        """Return the highest handled id; 0 if there is none."""
         return max(self.up_to, *self.ids, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A head that does not merge with a base."""
+    """A head that conflicts with a base."""
 
     base_sha: str
     head_sha: str
@@ -85,15 +85,15 @@ class FailedHead:
 
 
 Handleable = Act | Conflict | FailedHead
-"""What is handled once: a command, a review, a conflict, or the failed checks of a head."""
+"""Acts and events that are handled once: commands, reviews, conflicts, failed heads."""
 
 UP_TO_MARK = "<="
-"""In the event of a deleted history: all ids up to the number that follows are handled."""
+"""Mark in the event of a deleted history: all ids up to the following number are handled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What was handled already; of commands on the command line, the last ones."""
+    """Everything already handled; of commands on the command line, the last ones."""
 
     comments: HandledIds = HandledIds()
     reviews: HandledIds = HandledIds()
@@ -130,7 +130,7 @@ class Handled:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Give one mark for comments and one for reviews that covers all handled ones."""
+        """Return one mark for comments and one for reviews that cover all handled ones."""
         highest = (("comment", self.comments.highest), ("review", self.reviews.highest))
         return tuple(f"{kind}{UP_TO_MARK}{number}" for kind, number in highest if number)
 
@@ -143,7 +143,7 @@ def _last(kept: tuple[T, ...], new: T) -> tuple[T, ...]:
 
 
 def handled_of(marks: Iterable[str]) -> Handled:
-    """Read the marks of a deleted history."""
+    """Return the handled keys from the marks of a deleted history."""
     found = dict(mark.split(UP_TO_MARK) for mark in marks if UP_TO_MARK in mark)
     highest = {kind: HandledIds(int(number)) for kind, number in found.items()}
     none = HandledIds()
@@ -172,9 +172,9 @@ def _parsed(written: str) -> Act | None:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Who asked for the work of an epoch, and how; `guidance` are the instructions (CONTEXT-12).
+    """Who requested the work of an epoch, and how; `guidance` are the instructions (CONTEXT-12).
 
-    `actor_id` is GitHub's number of the account.
+    `actor_id` is GitHub's id of the account.
     """
 
     written_act: UnparsedAct = ""
@@ -190,12 +190,12 @@ class Request:
 
     @property
     def by_label(self) -> bool:
-        """Tell whether a label asked for the work."""
+        """Return whether a label requested the work."""
         return isinstance(self.act, LabelAct)
 
     @property
     def by_command(self) -> bool:
-        """Tell whether a command asked for the work, which needs no label then."""
+        """Return whether a command requested the work, which then needs no label."""
         return isinstance(self.act, CommentAct | ConsoleAct)
 
 
@@ -285,40 +285,40 @@ class IssueStatus:
 
     @property
     def ending_reason(self) -> str | None:
-        """Say which pending command ends the running work; None for none."""
+        """Return which pending command stops the running work; None if none does."""
         act = self.request.act
         found = (each for each in self.pending if each.verb in STOPPING and each.act != act)
         return next((each.as_withdrawal for each in found), None)
 
     @property
     def is_asked_anew(self) -> bool:
-        """Tell whether a pending command requests new attempts."""
+        """Return whether a pending command requests new attempts."""
         return any(each.verb in OPENING for each in self.pending)
 
     @property
     def instance(self) -> str:
-        """Name the installation, by when its ledger first recorded the issue."""
+        """Return the installation's name: the time at which its ledger first recorded the issue."""
         seen = f"{self.issue} {self.known_since.isoformat() if self.known_since else ''}"
         return sha256(seen.encode()).hexdigest()[:12]
 
     @property
     def merge_commits(self) -> frozenset[str]:
-        """Name the commits by which Mulligan has merged the base branch into the pull request."""
+        """Return the commits that merged the base branch into the pull request."""
         return frozenset(each.merge for each in self.effects.all(BaseMerged))
 
     @property
     def merged_bases(self) -> frozenset[str]:
-        """Name the commits of the base branch that Mulligan has merged into the pull request."""
+        """Return the base branch's commits that Mulligan merged into the pull request."""
         return frozenset(each.base_sha for each in self.effects.all(BaseMerged))
 
     def unrecorded_merge(self, head_sha: str | None) -> BaseMerged | None:
-        """Find the merge into the last pushed commit that a head of the branch is, if any."""
+        """Return the merge into the last pushed commit that equals the branch's head, if any."""
         merges, pushed = self.effects.all(BaseMerged), self.effects.pushed
         return next((m for m in merges if (m.merge, m.head_sha) == (head_sha, pushed)), None)
 
     @property
     def reviews_settle_at(self) -> datetime | None:
-        """Give until when Mulligan waits for further reviews; None if no review waits."""
+        """Return until when Mulligan waits for further reviews; None if no review waits."""
         settling = self.effects.last(ReviewsSettling)
         if settling is None or settling.review is None or self.stage is Stage.RESOLVED:
             return None
@@ -326,10 +326,10 @@ class IssueStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Tell whether GitHub shows the current stage."""
+        """Return whether GitHub shows the current stage."""
         return self.effects.shown == StageShown(self.stage)
 
     @property
     def has_deferred_comment(self) -> bool:
-        """Tell whether an edit of the status comment is delayed."""
+        """Return whether an edit of the status comment is delayed."""
         return self.effects.shown == StageShown(None)
