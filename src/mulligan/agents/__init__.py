@@ -1,1 +1,1 @@
-"""Runs coding agents: how each one is started, what its output means, and what it costs."""
+"""Coding agents: how to start each one, read its output, and compute its cost."""

@@ -50,14 +50,14 @@ def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
 
 
 def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
-    """Return the program, and the arguments that come before all others."""
+    """Return the program, and the arguments that precede all others."""
     if settings.kind == "command":
         return (adapter.program,)
     return settings.command or (adapter.program,)
 
 
 def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
-    """List the files that agents leave behind and that are not work (AGENT-2), `own` included.
+    """List the patterns of files that agents leave behind (AGENT-2), `own` included.
 
     They are patterns as in .gitignore.
     """
@@ -65,14 +65,14 @@ def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
 
 
 def marks_its_words(adapter: Adapter) -> bool:
-    """Tell whether rules mark the agent's closing text, so that other output is not its text."""
+    """Return whether rules mark the agent's closing text, so that other output is not its text."""
     return any(Fact.SAID in rule.take for rule in adapter.reads)
 
 
 # The command line, the standard input and the files of one run.
 
 MAX_ARGUMENT_BYTES = 120_000
-"""Bytes; Linux takes 131,072 for one argument (MAX_ARG_STRLEN)."""
+"""Linux's limit for one argument is 131,072 bytes (MAX_ARG_STRLEN)."""
 
 PROMPT_FILE = "prompt.md"
 

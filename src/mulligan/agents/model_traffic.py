@@ -1,6 +1,6 @@
-"""What passes between an agent and its model's service, as the proxy sees it (AGENT-6).
+"""Observe the traffic between an agent and its model's service, in the proxy (AGENT-6).
 
-It knows how long the service has been silent, when the service accepts the next request, and how
+It records how long the service has been silent, when the service accepts the next request, and how
 many tokens the service counted. The proxy calls it from its own thread, the runner from another.
 """
 
@@ -24,20 +24,20 @@ from mulligan.domain.retry_after import seconds_asked
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """Tokens as the model's service counted them; `cached` ones are among the `input`."""
+    """Tokens as the model's service counted them; `input` includes the `cached` ones."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
 
     def plus(self, other: "TokenCount") -> "TokenCount":
-        """Add two counts up."""
+        """Return the sum of two counts."""
         return TokenCount(
             self.input + other.input, self.cached + other.cached, self.output + other.output
         )
 
     def at_least(self, other: "TokenCount") -> "TokenCount":
-        """Take the larger of each number; within an answer, a service counts up."""
+        """Return the larger of each number: within one answer, a service reports running totals."""
         return TokenCount(
             max(self.input, other.input),
             max(self.cached, other.cached),
@@ -51,7 +51,7 @@ NO_TOKENS = TokenCount()
 def with_tokens(facts: StreamFacts, tokens: TokenCount) -> StreamFacts:
     """Raise the counts that an agent printed to those of its model's service.
 
-    What an agent prints lacks the answer that a limit broke off, and its questions besides.
+    An agent does not print the tokens of an answer that a limit interrupted.
     """
     counted = {Fact.INPUT: tokens.input, Fact.CACHED: tokens.cached, Fact.OUTPUT: tokens.output}
     higher = {fact: n for fact, n in counted.items() if n > facts.numbers.get(fact, 0)}
@@ -68,12 +68,12 @@ def raise_counts(reported: AgentFacts, tokens: TokenCount) -> AgentFacts:
 
 
 USAGE_PATHS = ("usage", "message.usage", "response.usage", "usageMetadata")
-"""Where an answer holds its usage: Messages, chat completions, Responses, generateContent."""
+"""Paths of the usage in answers: Messages, chat completions, Responses, generateContent."""
 
 WHOLE_INPUT = ("prompt_tokens", "promptTokenCount")
 
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-"""Anthropic counts what comes from the cache apart; OpenAI's input_tokens hold it."""
+"""Anthropic counts cached tokens separately; OpenAI's input_tokens include them."""
 
 CACHED = (
     "cache_read_input_tokens",
@@ -86,7 +86,7 @@ OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thought
 
 
 def tokens_in(answer: JsonValue) -> TokenCount:
-    """Read the usage in an answer, or in an event of one; nothing where it has none."""
+    """Return the usage in an answer, or in one event of its stream; zero if it has none."""
     found = NO_TOKENS
     for path in USAGE_PATHS:
         for usage in values(answer, path):
@@ -108,8 +108,8 @@ ANY_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 class UsageReader:
     """Reads the usage from the body of one answer, in parts of any size.
 
-    The body is a stream of events (text/event-stream) or one JSON value. More than MAX_LINE_BYTES
-    of a line, or of a JSON value, are passed over.
+    The body is a stream of events (text/event-stream) or one JSON value. A line, or a JSON value,
+    of more than MAX_LINE_BYTES is skipped.
     """
 
     def __init__(self, *, streams: bool) -> None:
@@ -127,7 +127,7 @@ class UsageReader:
         self._add(rest)
 
     def close(self) -> None:
-        """Read what had no end yet."""
+        """Read an incomplete last line."""
         if self._streams:
             self._read_event()
         elif not self._is_too_long:
@@ -157,7 +157,7 @@ class UsageReader:
 NO_TIME = timedelta()
 
 LONGEST_WAIT = timedelta(days=1)
-"""The longest `Retry-After` that is believed."""
+"""Maximum of `Retry-After`; a longer one is cut to this."""
 
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
@@ -165,7 +165,7 @@ SERVER_ERROR = 500
 
 @dataclass(frozen=True, slots=True)
 class ServiceRefusal:
-    """The last answer of a model's service that failed, or wants fewer requests.
+    """The service's last answer, if it was an error or limited the rate.
 
     `status` is 0 if the service was unreachable. `retry_after` is how long it still refuses
     requests.
@@ -176,7 +176,7 @@ class ServiceRefusal:
 
 
 class ModelTraffic:
-    """The port ServiceObserver: keeps what the proxy sees of all requests of one run."""
+    """Implements ServiceObserver: records the proxy's view of all requests of one run."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -188,7 +188,7 @@ class ModelTraffic:
         self._refused: tuple[float, ServiceRefusal] | None = None
 
     def begin(self) -> "ModelExchange":
-        """Observe a further request."""
+        """Observe another request."""
         exchange = ModelExchange(self)
         with self._lock:
             self._open.add(exchange)
@@ -202,7 +202,7 @@ class ModelTraffic:
 
     @property
     def silence(self) -> timedelta:
-        """How long the service has sent nothing although it was asked; zero if it was not."""
+        """The time for which a requested answer has been silent; zero if no request is open."""
         with self._lock:
             since = [each.waiting_since for each in self._open] + [self._unreachable_since]
             begun = min((moment for moment in since if moment is not None), default=self.clock())
@@ -210,7 +210,7 @@ class ModelTraffic:
 
     @property
     def refusal(self) -> ServiceRefusal | None:
-        """The service's last answer, if that refused the request or was none."""
+        """The service's last answer, if it refused the request or did not arrive."""
         if self._refused is None:
             return None
         at, refusal = self._refused
@@ -218,30 +218,30 @@ class ModelTraffic:
         return replace(refusal, retry_after=None if wait is None else max(wait - passed, NO_TIME))
 
     def note_bytes(self) -> None:
-        """Note bytes from the service."""
+        """Record that the service sent bytes."""
         with self._lock:
             self._last_byte_at, self._unreachable_since = self.clock(), None
 
     def note_answer(self, refusal: ServiceRefusal | None) -> None:
-        """Note what an answer says of the service; None if it is in time and no failure."""
+        """Record the outcome of an answer; None if it was on time and no error."""
         with self._lock:
             self._refused = (self.clock(), refusal) if refusal else None
 
     def note_unreachable(self, since: float) -> None:
-        """Note that the service could not be reached."""
+        """Record that the service could not be reached."""
         with self._lock:
             if self._unreachable_since is None:
                 self._unreachable_since = since
 
     def close(self, exchange: "ModelExchange") -> None:
-        """Keep the tokens of a request that has ended, and nothing else of it."""
+        """Keep only the tokens of a completed request."""
         with self._lock:
             self._open.discard(exchange)
             self._counted = self._counted.plus(exchange.tokens)
 
 
 class ModelExchange:
-    """The port ServiceExchange: one request to the model's service, and its answer."""
+    """Implements ServiceExchange: one request to the model's service, and its answer."""
 
     def __init__(self, traffic: ModelTraffic) -> None:
         self.waiting_since: float | None = None
@@ -255,11 +255,11 @@ class ModelExchange:
         return self._usage.tokens
 
     def waits(self) -> None:
-        """Note that the service has all that was sent, and its next bytes are waited for."""
+        """Record that the request is sent, and that the next bytes are the service's."""
         self.waiting_since = self._traffic.clock()
 
     def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Note the head of the answer."""
+        """Record the status and headers of the answer."""
         given = {name.decode().lower(): value.decode("latin-1") for name, value in headers}
         self._usage = UsageReader(streams="event-stream" in given.get("content-type", ""))
         asked = seconds_asked(given)
@@ -269,17 +269,17 @@ class ModelExchange:
         self._heard()
 
     def received(self, part: bytes) -> None:
-        """Note a part of the body."""
+        """Record a part of the body."""
         self._usage.feed(part)
         self._heard()
 
     def failed(self) -> None:
-        """Note that the service could not be reached."""
+        """Record that the service could not be reached."""
         self._traffic.note_unreachable(self._begun)
         self._traffic.note_answer(ServiceRefusal(0))
 
     def ended(self) -> None:
-        """Note that the answer is complete, or that nobody waits for it any more."""
+        """Record that the answer is complete, or that the agent closed the connection."""
         self.waiting_since = None
         self._usage.close()
         self._traffic.close(self)

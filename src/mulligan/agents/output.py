@@ -372,7 +372,7 @@ def refusal(facts: StreamFacts, adapter: Adapter) -> str:
 
 
 def is_cut_off(facts: StreamFacts, adapter: Adapter) -> bool:
-    """Tell whether the result record is missing that this agent prints at the end of a run."""
+    """Return whether the result record is missing that this agent prints at the end of a run."""
     return adapter.needs_result and facts.ended is None
 
 
@@ -423,7 +423,7 @@ class ClosingOutput:
 
 
 USAGE_LINES = 20
-"""How many of the last lines are searched for a usage record; warnings may follow it."""
+"""Number of last lines to search for a usage record; warnings may follow it."""
 
 
 def read_output(tail: bytes) -> ClosingOutput:
@@ -457,7 +457,7 @@ def _last_line(lines: Sequence[bytes]) -> str | None:
 
 
 def _shown(lines: Iterable[bytes]) -> Iterable[str]:
-    """Decode lines without colours and invisible characters; drop the ones left empty."""
+    """Decode lines without colours and invisible characters; drop empty ones."""
     texts = (visible(line.decode(errors="replace")).rstrip() for line in lines)
     return (text for text in texts if text.strip())
 
@@ -532,7 +532,7 @@ class _Report(BaseModel):
 
 
 def read_learned(content: bytes) -> tuple[str, ...]:
-    """Read the facts noted in `$MULLIGAN_REPORT`; what is no fact is passed over (LEARNING-1)."""
+    """Read the facts noted in `$MULLIGAN_REPORT`; skip anything else (LEARNING-1)."""
     noted = (json_object(content) or {}).get("learned")
     return learnable(noted if isinstance(noted, list) else ())
 
@@ -540,7 +540,7 @@ def read_learned(content: bytes) -> tuple[str, ...]:
 def read_report(content: bytes) -> AgentReport | None:
     """Parse the content of `$MULLIGAN_REPORT`; ValueError with a short reason if it is invalid.
 
-    Gives None if the file only notes facts.
+    Return None if the file only notes facts.
     """
     record = json_object(content)
     if record and "learned" in record and not record.keys() & {"status", "reason"}:

@@ -1,8 +1,8 @@
-"""What models cost, for agents that report tokens and no cost. Pure.
+"""Prices of models, for agents that report tokens but no cost. Pure.
 
-List prices of the makers in USD per million tokens, as of 2026-02-05, taken from litellm's table
-`model_prices_and_context_window.json` in its release 1.106.2. Longer contexts, batches and priority
-may cost more or less; `prices` in mulligan.yml goes before this table.
+List prices in USD per million tokens as of 2026-02-05, from litellm's table
+`model_prices_and_context_window.json`, release 1.106.2. Longer contexts, batches and priority may
+cost more or less; `prices` in mulligan.yml overrides this table.
 """
 
 import re
@@ -44,14 +44,14 @@ LIST: Mapping[str, tuple[float, float, float]] = {
     "o3-pro": (20.0, 20.0, 80.0),
     "o4-mini": (1.1, 0.275, 4.4),
 }
-"""Input, input from the cache, output."""
+"""Prices for input, cached input, output."""
 
 DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 MILLION = 1_000_000
 
 
 def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
-    """Find the price of a model, written with or without its provider and its date."""
+    """Return the price of a model, written with or without its provider and its date."""
     name = model.rpartition("/")[2]
     for known in (model, name, DATED.sub("", name)):
         if known in own:
@@ -62,7 +62,7 @@ def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
 
 
 def cost_of(price: Price, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
-    """Give the cost in USD; `cached_tokens` are among the `input_tokens`."""
+    """Return the cost in USD; `input_tokens` include the `cached_tokens`."""
     cached = price.input if price.cached is None else price.cached
     fresh = max(input_tokens - cached_tokens, 0)
     spent = fresh * price.input + cached_tokens * cached + output_tokens * price.output

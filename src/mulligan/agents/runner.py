@@ -72,7 +72,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunNetwork:
-    """The network of one run; `adapter` and `variables` point at the proxy where there is one."""
+    """The network of one run; `adapter` and `variables` point at the proxy if there is one."""
 
     adapter: Adapter
     variables: Mapping[str, str]
@@ -89,7 +89,7 @@ class RunNetwork:
 
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
-    """Which hosts agents may reach; `environment` is Mulligan's own and holds the keys."""
+    """The hosts that agents may reach; `environment` is Mulligan's own and holds the keys."""
 
     network: Network
     hosts: tuple[str, ...]
@@ -140,7 +140,7 @@ RECORD_BYTES = 64 * 1024 * 1024
 
 
 class CommandAgent:
-    """The port CodingAgent: any program that edits files, by the contract in docs/agents.md.
+    """Implements CodingAgent: any program that edits files, by the contract in docs/agents.md.
 
     `own` holds the operator's adapters, prices and hosts.
     """
@@ -358,7 +358,7 @@ def _task_variables(task: Task, report: Path) -> dict[str, str]:
 
 
 def _make_own(private: Path) -> tuple[Path, Path]:
-    """Make a new, empty HOME; return it and the path of the report."""
+    """Create a new, empty HOME; return it and the path of the report."""
     try:
         private.mkdir(parents=True, exist_ok=True)
         own = Path(tempfile.mkdtemp(prefix="agent-", dir=private))

@@ -1,1 +1,1 @@
-"""Every configuration key with its default and meaning; the only code that reads the files."""
+"""Configuration: every key with its default and meaning; the only code that reads the files."""

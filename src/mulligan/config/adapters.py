@@ -10,7 +10,7 @@ from mulligan.config.settings import Settings
 
 HEADER = re.compile(r"[A-Za-z0-9-]+: ?[^\r\n{}]*\{key\}")
 LITTERED = r"^\.?[\w-][^\s/\\]*/?$"
-"""A name, with `*` for anything but at its beginning, and a slash at its end for a directory."""
+"""A name, with `*` as a wildcard except at its beginning; a trailing slash marks a directory."""
 
 
 class Fact(StrEnum):
@@ -46,7 +46,7 @@ class Meaning(StrEnum):
     WAITING = "waiting"
     """The model's service refused a call, and the agent tries again."""
     PROGRESS = "progress"
-    """The model answered; what the service refused before is past."""
+    """The model answered; earlier refusals by the service no longer matter."""
 
 
 def _several(value: object) -> object:

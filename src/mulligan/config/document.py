@@ -16,9 +16,9 @@ from mulligan.text.escape import one_line
 
 @dataclass(frozen=True, slots=True)
 class ConfigMistake:
-    """One mistake: its line, where that is known, its dotted key, and what is wrong with that.
+    """One mistake: its line, if known, its dotted key, and what is wrong.
 
-    `said` goes on where the key leaves off, says what to do, and has no full stop.
+    `said` completes a sentence that begins with the key, says what to do, and has no full stop.
     """
 
     line: int | None
@@ -31,7 +31,7 @@ class ConfigMistake:
 
     @property
     def sentence(self) -> str:
-        """Say it without the line."""
+        """Return the mistake as a sentence, without its line."""
         end = "" if self.said.endswith("?") else "."
         return f"{self.key} {self.said}{end}".lstrip()
 
@@ -40,7 +40,7 @@ MAX_LISTED = 20
 
 
 class MistakesError(ConfigError):
-    """A configuration file is wrong; `mistakes` are all that were found in `where`."""
+    """A configuration file is invalid; `mistakes` are all those found in `where`."""
 
     def __init__(self, where: str, mistakes: Sequence[ConfigMistake]) -> None:
         self.where = where
@@ -58,14 +58,14 @@ def _listed(where: str, mistakes: Sequence[ConfigMistake]) -> str:
 
 
 def split_mistakes(error: ConfigError) -> tuple[ConfigError, ...]:
-    """Make an error of each mistake, for places that show a list."""
+    """Return one error per mistake, for output as a list."""
     if not isinstance(error, MistakesError):
         return (error,)
     return tuple(MistakesError(error.where, [mistake]) for mistake in error.mistakes)
 
 
 class NotReadableError(Exception):
-    """The text cannot be read as a configuration; `mistakes` gives the reasons."""
+    """The text is no valid configuration; `mistakes` gives the reasons."""
 
     def __init__(self, *mistakes: ConfigMistake) -> None:
         super().__init__(*mistakes)
@@ -75,12 +75,12 @@ class NotReadableError(Exception):
 # Reading YAML
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands: the keys and positions that lead to it."""
+"""The keys and list positions that lead to a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a value stands, from line 1, and what it is in words for people."""
+    """The line of a value, from 1, and the value in words."""
 
     line: int
     found: str
@@ -89,13 +89,13 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The values of a file, and the spot of each."""
+    """The values of a file, and the position of each."""
 
     content: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     spots: Mapping[KeyPath, Position] = field(default_factory=dict[KeyPath, Position])
 
     def line(self, place: KeyPath) -> int:
-        """Give the line of a value; of one that is not there, that of what should hold it."""
+        """Return the line of a value; of a missing one, the line of its parent."""
         while place and place not in self.spots:
             place = place[:-1]
         return self.spots[place].line if place else 1
@@ -106,9 +106,9 @@ MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, for which a date is text."""
+    """PyYAML's safe loader, except that it reads a date as text."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and kind
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own attribute
         first: [each for each in resolvers if each[0] != TIMESTAMP]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -118,7 +118,7 @@ MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def read_document(text: str) -> Document:
-    """Read YAML; NotReadableError where the text is none, or holds what cannot be meant."""
+    """Parse YAML; NotReadableError if it is invalid, or uses YAML that no configuration needs."""
     try:
         return _read(_Loader(text))
     except yaml.MarkedYAMLError as error:
@@ -145,7 +145,7 @@ def _read(loader: _Loader) -> Document:
         raise NotReadableError(ConfigMistake(_line(node), "", said))
     if wrong := tuple(_mistakes(node, (), count())):
         raise NotReadableError(*wrong)
-    read: Callable[[yaml.Node], object] = loader.construct_document  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - the stubs leave its types out
+    read: Callable[[yaml.Node], object] = loader.construct_document  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - the stubs lack its types
     content = MAPPING.validate_python(read(node))
     return Document(content, dict(_spots(node, ())))
 
@@ -158,7 +158,7 @@ YAML_MESSAGES = (
     (re.compile(r"'<stream end>'"), "the end of the file"),
     (re.compile(r"'<document start>'"), "`---`"),
 )
-"""Messages of PyYAML, with more helpful replacements."""
+"""Messages of PyYAML, with clearer replacements."""
 
 
 def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
@@ -173,21 +173,21 @@ def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
 
 
 def dotted(place: KeyPath) -> str:
-    """Write a place as people do: `repositories.0.name`."""
+    """Return a path in dotted form: `repositories.0.name`."""
     return ".".join(str(part) for part in place)
 
 
-# What YAML allows and no configuration means
+# Valid YAML that no configuration needs
 
 MAX_VALUES = 20_000
-"""A few aliases of aliases would make more than any machine can hold."""
+"""Limit of values: nested aliases could otherwise expand beyond any machine's memory."""
 
 PLAIN = {f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
 UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mistakes(node: yaml.Node, place: KeyPath, seen: "count[int]") -> Iterator[ConfigMistake]:
-    """Find what YAML allows and no configuration means, before it is read on."""
+    """Yield the mistakes in valid YAML that no configuration needs, before reading its values."""
     if next(seen) > MAX_VALUES:
         raise NotReadableError(
             ConfigMistake(None, "", f"the file has over {MAX_VALUES} values; shorten it")
@@ -249,7 +249,7 @@ MAX_SHOWN_CHARS = 60
 
 
 def _found(node: yaml.Node) -> str:
-    """Name a value as a person would; a scalar as it was written."""
+    """Describe a value in words; a scalar as it was written."""
     if not isinstance(node, yaml.ScalarNode):
         kind = "list" if isinstance(node, yaml.SequenceNode) else "mapping"
         return f"a {kind}" if node.value else f"an empty {kind}"

@@ -1,4 +1,4 @@
-"""Read and check the configuration files; each mistake has its line, key and correction."""
+"""Read and validate the configuration files; each mistake has its line, key and fix."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,9 +34,9 @@ EMPTY = (
 def load_operator(
     path: Path, environment: Mapping[str, str], *, needs_token: bool = True
 ) -> Operator:
-    """Read `mulligan.yml`; values written `$NAME` or `${NAME}` come from `environment`.
+    """Read `mulligan.yml`; replace values `$NAME` and `${NAME}` from `environment`.
 
-    Who does not need the token gets an empty one where its variable is not set.
+    Without `needs_token`, a token whose variable is not set is empty.
     """
     document = _document(_text_of(path), str(path))
     if not document.content:
@@ -53,7 +53,7 @@ def read_operator(
     given: Mapping[str, JsonValue],
     beside: Collection[KeyPath] = (),
 ) -> Operator:
-    """Read the text of a configuration; `given` replaces whole keys, and is taken as it stands.
+    """Read the text of a configuration; `given` replaces whole keys, without expanding variables.
 
     `beside` are keys within those, such as ("github", "app"), that the text may add.
     """
@@ -83,12 +83,12 @@ def _operator(
 
 
 def read_content(text: bytes, where: str) -> Mapping[str, JsonValue]:
-    """Read the keys of a configuration as they are written."""
+    """Return the keys of a configuration as they are written."""
     return _document(_decoded(text, where), where).content
 
 
 def variables(path: Path) -> dict[KeyPath, str]:
-    """Name the environment variable of each value in a file that comes from one."""
+    """Return the environment variable of each value in a file that comes from one."""
     content = _document(_text_of(path), str(path)).content
     return {place: name for place, value in _texts(content) if (name := _variable(value))}
 
@@ -98,11 +98,11 @@ def variables(path: Path) -> dict[KeyPath, str]:
 POLICIES_KEPT = 64
 
 _read_policy = lru_cache(POLICIES_KEPT)(read_document)
-"""Reads a policy file once: every step of an attempt asks for it, and YAML takes milliseconds."""
+"""Cached: each step of an attempt reads the policy, and parsing YAML takes milliseconds."""
 
 
 def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
-    """Read a repository's policy file (None where it has none); `overrides` replace whole keys."""
+    """Read a repository's policy file (None if it has none); `overrides` replace whole keys."""
     document = _document(_decoded(text or b"", where), where, _read_policy)
     try:
         return Policy.model_validate({**document.content, **overrides})
@@ -111,7 +111,7 @@ def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: s
 
 
 def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
-    """Read what is right in an invalid policy file, by whole keys, with `overrides` over it."""
+    """Return the valid top-level keys of an invalid policy file, with `overrides` on top."""
     try:
         content = _document(_decoded(text or b"", ""), "", _read_policy).content
     except ConfigError:
@@ -173,7 +173,7 @@ VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]
 
 
 def _variable(value: str) -> str | None:
-    """Name the variable of a value that is wholly `$NAME`; shell lines keep their dollars."""
+    """Return the variable of a value that is exactly `$NAME`; shell commands keep their dollars."""
     found = VARIABLE.fullmatch(value)
     return (found[1] or found[2]) if found else None
 
@@ -231,7 +231,7 @@ WRITTEN_OUT = (
 
 
 def _secrets(document: Document) -> Iterator[ConfigMistake]:
-    """Find secrets that are written out (CONFIG-2)."""
+    """Yield a mistake for each secret written in the file itself (CONFIG-2)."""
     spot = document.spots.get(TOKEN_KEY)
     if spot and spot.is_plain and spot.found != "empty":
         value = dict(_texts(document.content)).get(TOKEN_KEY, "")
@@ -246,11 +246,11 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
             yield ConfigMistake(document.line(place), dotted(place), said)
 
 
-# Keys that are decided elsewhere
+# Keys that are given elsewhere
 
 
 def _without(document: Document, keys: Collection[str], beside: Collection[KeyPath]) -> Document:
-    """Remove the keys that are decided elsewhere."""
+    """Remove the keys that are given elsewhere."""
     content = dict[str, JsonValue]()
     for key, value in document.content.items():
         if key not in keys:
@@ -269,7 +269,7 @@ def _without(document: Document, keys: Collection[str], beside: Collection[KeyPa
 def _joined(
     content: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    """Put what is given over the content, beside what was left of its keys."""
+    """Merge the given keys into the content, with the `beside` keys that it kept."""
     found = {**content, **given}
     for key, value in given.items():
         kept = content.get(key)
@@ -278,11 +278,11 @@ def _joined(
     return found
 
 
-# Mistakes in words
+# Mistakes as sentences
 
 
 def findings(error: ValidationError, document: Document, file: File) -> Iterator[ConfigMistake]:
-    """Give a mistake for each thing that is wrong, with the values as they were written."""
+    """Yield a mistake for each validation error, with the values as they were written."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     meant = {place for each in found if (place := _suggested_key(each, file))}
     for each in found:
@@ -290,7 +290,7 @@ def findings(error: ValidationError, document: Document, file: File) -> Iterator
         if each["type"] == "missing" and place in meant:
             continue
         if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
-            # pydantic does not count refused values: a list of one bad value is also "too short".
+            # pydantic does not count invalid values: a list of one bad value is also "too short".
             continue
         yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
 
@@ -316,7 +316,7 @@ def _within(place: KeyPath, outer: KeyPath) -> bool:
 
 
 def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
-    """Give the place of the key that an unknown one seems to be meant for."""
+    """Return the path of the key that an unknown key probably means, or None."""
     if each["type"] != "extra_forbidden":
         return None
     *outer, name = each["loc"]

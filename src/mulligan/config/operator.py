@@ -1,4 +1,4 @@
-"""`mulligan.yml`: what the operator of a machine decides."""
+"""`mulligan.yml`: the settings of the operator of a machine."""
 
 import re
 from datetime import timedelta
@@ -141,7 +141,7 @@ class Dashboard(Settings):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Give host and port; None where it is off."""
+        """Return host and port; None if it is off."""
         found = ADDRESS.fullmatch(self.listen)
         return (found["host"].strip("[]"), int(found["port"])) if found else None
 
@@ -150,7 +150,7 @@ AddressOrMore = str | Literal[False] | Dashboard
 
 
 def parse_dashboard_address(value: object) -> object:
-    """Take an address, or off, for all of the settings."""
+    """Turn an address alone, or off, into the full settings."""
     return {"listen": value} if value is False or isinstance(value, str) else value
 
 
@@ -502,7 +502,7 @@ class Retention(Settings):
     @field_validator("ledger")
     @classmethod
     def _past_the_day(cls, ledger: timedelta) -> timedelta:
-        # What was spent today counts for the budget of the day.
+        # The daily budget needs today's spending.
         if ledger < timedelta(days=2):
             message = "write 2d or more"
             raise ValueError(message)

@@ -1,4 +1,4 @@
-"""`.github/mulligan.yml`: what a repository asks of Mulligan, read from the base branch only."""
+"""`.github/mulligan.yml`: a repository's settings, read from its base branch only."""
 
 import re
 from datetime import timedelta
@@ -13,14 +13,14 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
 POLICY_FILE = ".github/mulligan.yml"
-"""Where the policy is in a repository."""
+"""The path of the policy in a repository."""
 
 LABEL = r"^[^,\n]{1,50}$"
-"""What GitHub takes for a label, and finds again."""
+"""Names that GitHub accepts for a label, and that its lists can filter by."""
 
 
 def _label(name: str) -> str:
-    # GitHub's lists are asked for labels with commas between them.
+    # GitHub's lists take several labels separated by commas.
     if not re.fullmatch(LABEL, name) or name != name.strip():
         message = "write 1 to 50 characters, without a comma and without spaces around them"
         raise ValueError(message)
@@ -33,7 +33,7 @@ LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pat
 def _prompt(template: str) -> str:
     if not template:
         return template
-    # Imported only where there is a template: Jinja2 takes 30 ms of CPU.
+    # Imported only if there is a template: Jinja2 takes 30 ms of CPU.
     from mulligan.config.prompt_template import check_prompt_template  # noqa: PLC0415
 
     return check_prompt_template(template)
@@ -74,7 +74,7 @@ class Labels(Settings):
     """
 
     def name(self, stage: Stage) -> str | None:
-        """Give the label of a stage; a resolved issue has none."""
+        """Return the label of a stage; None for a resolved issue."""
         names = {
             Stage.READY: self.ready,
             Stage.RUNNING: self.running,
@@ -177,7 +177,7 @@ class Reviewer(Settings):
 
 
 class Protected(StrEnum):
-    """Kinds of files that control more than the program; see Guards."""
+    """Kinds of files that control more than the program itself; see Guards."""
 
     WORKFLOWS = "workflows"
     INSTRUCTIONS = "instructions"

@@ -1,4 +1,4 @@
-"""A repository's prompt template: check it, and fill it in within bounded time and size. Pure."""
+"""A repository's prompt template: validate it, and render it in bounded time and size. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ SYNTAX = ImmutableSandboxedEnvironment(
 TASK, GUIDANCE, CONTEXT = "task", "guidance", "retry_context"
 
 REQUIRED_SECTIONS = (TASK, GUIDANCE, CONTEXT)
-"""Sections that have to be in a prompt whole wherever there is something in them."""
+"""Sections that a prompt must contain in full, unless they are empty."""
 
 SECTIONS = ("banner", TASK, "criteria", "discussion", "learned", CONTEXT, GUIDANCE, "instructions")
 
@@ -44,11 +44,11 @@ MOST_ATTEMPTS = 10
 
 
 class UnfitTemplateError(Exception):
-    """A template that cannot be used; the message names the line, and says what to do."""
+    """An invalid template; the message gives the line and the fix."""
 
 
 def check_template(source: str, sample: Mapping[str, Value]) -> None:
-    """Raise UnfitTemplateError where a template is not allowed; `sample` has all its variables."""
+    """Raise UnfitTemplateError if a template is invalid; `sample` has all its variables."""
     if len(source.encode(errors="surrogatepass")) > MAX_TEMPLATE_BYTES:
         _refuse(f"the template is larger than {MAX_TEMPLATE_BYTES} bytes; shorten it")
     try:
@@ -62,9 +62,9 @@ def check_template(source: str, sample: Mapping[str, Value]) -> None:
 
 
 def render(source: str, values: Mapping[str, Value]) -> str:
-    """Fill in a template that was checked; UnfitTemplateError where it does not work out.
+    """Render a validated template; UnfitTemplateError if that fails.
 
-    The text has no empty lines around it, and ends in one newline.
+    The result has no outer empty lines, and ends in one newline.
     """
     size, pieces = 0, list[str]()
     try:
@@ -85,7 +85,7 @@ def _compiled(source: str) -> Template:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where a part of a template stands: the names known there, and how deep that is."""
+    """The scope of a part of a template: the names known there, and its depth."""
 
     sample: Mapping[str, Value]
     loops_over: frozenset[str]
@@ -104,7 +104,7 @@ def _check(node: nodes.Node, scope: _Scope) -> None:
         case nodes.Filter():
             _check_filter(node)
         case nodes.Operand(op="in" | "notin"):
-            # To look through long texts again and again takes minutes.
+            # Repeated searches through long texts take minutes.
             _not_allowed(node, "'in'")
         case nodes.Name(ctx="load", name=name):
             _check_name(name, node.lineno, scope)
@@ -115,7 +115,7 @@ def _check(node: nodes.Node, scope: _Scope) -> None:
 
 
 def _target(loop: nodes.For, scope: _Scope) -> str:
-    """Give the name that a loop sets; a loop in a loop, or over anything but a list, is none."""
+    """Return the name that a loop sets; None for a nested loop, or one over anything but a list."""
     over = loop.iter
     listed = isinstance(over, nodes.List) or (
         isinstance(over, nodes.Name) and isinstance(scope.sample.get(over.name, []), list)
@@ -152,7 +152,7 @@ def _refuse(why: str) -> NoReturn:
 
 @lru_cache(maxsize=64)
 def check_prompt_template(source: str) -> str:
-    """Give a template as it is; ValueError names what is wrong with it and where."""
+    """Return a template unchanged; ValueError with the mistake and its line if it is invalid."""
     try:
         check_template(source, sample(1))
         for values in _samples():
@@ -163,7 +163,7 @@ def check_prompt_template(source: str) -> str:
 
 
 def complete(prompt: str, values: Mapping[str, Value]) -> str:
-    """Give a prompt as it is; UnfitTemplateError where it leaves out what has to be in it."""
+    """Return a prompt unchanged; UnfitTemplateError if it lacks a required section."""
     for name in REQUIRED_SECTIONS:
         if str(values[name]) not in prompt:
             when = "first attempts" if values["attempt"] == 1 else f"attempt {values['attempt']}"
@@ -173,7 +173,7 @@ def complete(prompt: str, values: Mapping[str, Value]) -> str:
 
 
 def sample(attempt: int, *, guided: bool = False) -> dict[str, Value]:
-    """Give every variable of a template a value, as it may be in an attempt."""
+    """Return a sample value for each variable of a template, as in an attempt."""
     sections = {name: f"<{name} {attempt}>" for name in SECTIONS}
     if attempt == 1:
         sections |= {"banner": "", CONTEXT: ""}

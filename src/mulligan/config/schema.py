@@ -40,7 +40,7 @@ NAMES = {File.OPERATOR: OPERATOR_FILE, File.POLICY: POLICY_FILE}
 
 
 def published(file: File) -> Schema:
-    """Give the schema of a file as it is written, with variables, for editors and validators."""
+    """Return the schema of a file as users write it, with variables, for editors and validators."""
     made = schema_of(file)
     if file is File.OPERATOR:
         made = _with_variables(made)
@@ -50,9 +50,9 @@ def published(file: File) -> Schema:
 
 @cache
 def schema_of(file: File) -> Schema:
-    """Give the schema of a file's values; every key has its meaning and its default.
+    """Return the schema of a file's values; every key has its meaning and its default.
 
-    Each mistake in a file asks for it, and making it takes 50 ms.
+    Cached: each mistake in a file needs it, and building it takes 50 ms.
     """
     made = SCHEMA.validate_python(MODELS[file].model_json_schema())
     definitions = _part(made, "$defs")
@@ -76,7 +76,7 @@ def _inside(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def model_in(field: FieldInfo) -> type[BaseModel] | None:
-    """Find the settings inside a field, be it one or a tuple of them."""
+    """Return the settings model of a field, if any, including that of a tuple."""
     inside: tuple[object, ...] = getattr(field.annotation, "__args__", ())
     for candidate in (field.annotation, *inside):
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):
@@ -86,9 +86,9 @@ def model_in(field: FieldInfo) -> type[BaseModel] | None:
 
 @cache
 def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Read the string under each field of a model, by the field's name.
+    """Return the docstring of each field of a model, by the field's name.
 
-    pydantic's `use_attribute_docstrings` gives the same, and reads the source of every model at
+    pydantic's `use_attribute_docstrings` does the same, but reads the source of every model at
     every start: 95 to 155 ms of the 520 to 790 ms that `mulligan status` took.
     """
     (found,) = ast.parse(inspect.getsource(model)).body
@@ -105,14 +105,14 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _written(model: type[BaseModel], name: str) -> tuple[str, str]:
-    """Find the meaning of a field and its example, perhaps empty, in the model or its base."""
+    """Return a field's meaning and its example, which may be empty, from the model or its base."""
     declared = (base for base in model.__mro__ if name in inspect.get_annotations(base))
     meaning, _, example = meanings(next(declared))[name].partition("\n\nExample: ")
     return " ".join(meaning.split()), example
 
 
 def _describe(schema: Schema, model: type[BaseModel]) -> None:
-    """Say at each key what it means, and its default as it would be written."""
+    """Add to each key its meaning, and its default as written in a file."""
     defaults = SCHEMA.validate_python(model.model_construct().model_dump(mode="json"))
     properties = _part(schema, "properties")
     for name in properties:
@@ -128,7 +128,7 @@ NOT_TEXT = {"integer", "number", "boolean"}
 
 
 def _with_variables(schema: Schema) -> Schema:
-    """Let a variable stand wherever not any text may."""
+    """Allow a variable wherever the schema does not allow any text."""
     made: Schema = {
         key: value if key == "default" else _opened(value) for key, value in schema.items()
     }
@@ -144,11 +144,11 @@ def _opened(value: JsonValue) -> JsonValue:
     return [_opened(each) for each in value] if isinstance(value, list) else value
 
 
-# What may stand in one place
+# Values that a place allows
 
 
 def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
-    """Find the schema of one place; an empty one where nothing may stand."""
+    """Return the schema of one place; an empty one if nothing is allowed there."""
     found = schema
     for part in place:
         inner = next(
@@ -159,7 +159,7 @@ def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
 
 
 def keys(schema: Schema, place: tuple[str | int, ...]) -> list[str]:
-    """List the keys that may stand in a place."""
+    """List the keys that a place allows."""
     return [
         key
         for each in _alternatives(at(schema, place), schema)
@@ -168,13 +168,13 @@ def keys(schema: Schema, place: tuple[str | int, ...]) -> list[str]:
 
 
 def wanted(schema: Schema, place: tuple[str | int, ...]) -> str:
-    """Say in words what belongs in a place: `a whole number from 1 to 64`."""
+    """Describe the values of a place: `a whole number from 1 to 64`."""
     said = [_in_words(each, schema) for each in _alternatives(at(schema, place), schema)]
     return " or ".join(dict.fromkeys(each for each in said if each))
 
 
 def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """List what a schema allows, one by one, with references followed."""
+    """Yield the alternatives of a schema, with references resolved."""
     reference, several = schema.get("$ref"), schema.get("anyOf")
     if isinstance(reference, str):
         yield from _alternatives(_part(_part(root, "$defs"), reference.rpartition("/")[2]), root)
@@ -298,7 +298,7 @@ NAMED = {"agents": "strong", "adapters": "tinker", "services": "tinker", "prices
 
 
 def reference() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     taken = Counter[str]()
     parts = [OPENING, OPERATOR, *_page(Operator, taken), POLICY, *_page(Policy, taken)]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
@@ -311,7 +311,7 @@ def _page(model: type[BaseModel], taken: Counter[str]) -> Iterator[str]:
 
 
 def _anchor(name: str, model: type[BaseModel], taken: Counter[str]) -> str:
-    """Give the anchor of a top-level key on GitHub, which numbers equal headings."""
+    """Return the anchor of a top-level key on GitHub, which numbers equal headings."""
     field = model.model_fields[name]
     written = f"{name}{_many(field) if model_in(field) else ''}"
     anchor = re.sub(r"[^\w-]", "", written.lower())
@@ -322,7 +322,7 @@ def _anchor(name: str, model: type[BaseModel], taken: Counter[str]) -> str:
 def _sections(
     model: type[BaseModel], prefix: str, shown: dict[type[BaseModel], str]
 ) -> Iterator[str]:
-    """Write one section for each key; settings that occur again refer to their first place."""
+    """Yield one section per key; settings that occur again refer to their first place."""
     for name, field in model.model_fields.items():
         inner = model_in(field)
         key = f"{prefix}{name}{_many(field) if inner else ''}"
@@ -341,13 +341,13 @@ def _section(key: str, meaning: str, default: str, example: str) -> str:
     value = "\n".join(_nested(key.split("."), example or default.strip("`")))
     about = "Required." if default == REQUIRED else f"Default: {default}."
     if default == NONE and "Default:" in meaning:
-        about = ""  # The meaning says what applies instead.
+        about = ""  # The meaning gives the default.
     parts = [f"### `{key}`", meaning, about, f"```yaml\n{value}\n```\n"]
     return "\n\n".join(part for part in parts if part)
 
 
 def _nested(path: list[str], value: str, indent: str = "") -> Iterator[str]:
-    """Write a value at its place in the file, as YAML."""
+    """Yield a value at its place in the file, as YAML."""
     first, *rest = path
     name = first.removesuffix("[]")
     if not rest:
@@ -364,7 +364,7 @@ def _nested(path: list[str], value: str, indent: str = "") -> Iterator[str]:
 
 
 def _many(field: FieldInfo) -> str:
-    """Write how one of several settings is reached: by its place, or by its name."""
+    """Return the path suffix for one of several settings: its position, or its name."""
     written = str(field.annotation)
     if written.startswith("dict"):
         return ".NAME"

@@ -19,21 +19,21 @@ RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_.+/=-]{24,}")
 
 
 def secrets_of(operator: Operator, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """List every secret value: of the file, and of the variables that the agent may have."""
+    """List every secret value: those in the file, and in variables that agents may get."""
     given = ((name, environment.get(name, "")) for name in operator.agent.env)
     passed_on = [value for name, value in given if is_secret(name, value)]
     return tuple(dict.fromkeys((*_written(operator), *_passwords(operator), *passed_on)))
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Tell a secret from a setting by the name of its variable, or by its look."""
+    """Return whether a variable holds a secret, by its name or the shape of its value."""
     return bool(SECRET_NAME.search(name)) or (
         value.count("/") < 2 and RANDOM.fullmatch(value) is not None  # noqa: PLR2004
     )
 
 
 def _written(value: object) -> Iterator[str]:
-    """Find every value that the models declare to be a secret."""
+    """Yield every value that the models declare as a secret."""
     match value:
         case SecretStr():
             yield value.get_secret_value()
@@ -41,14 +41,14 @@ def _written(value: object) -> Iterator[str]:
             for _, each in value:
                 yield from _written(each)
         case tuple():
-            for each in value:  # pyright: ignore[reportUnknownVariableType] - of any type at all
+            for each in value:  # pyright: ignore[reportUnknownVariableType] - of any type
                 yield from _written(each)  # pyright: ignore[reportUnknownArgumentType] - as above
         case _:
             return
 
 
 def _passwords(operator: Operator) -> Iterator[str]:
-    """Take the passwords out of the URLs."""
+    """Yield the passwords in URLs."""
     for url in (operator.state.url, *(each.clone_url or "" for each in operator.repositories)):
         try:
             parts = urlsplit(url)
@@ -59,6 +59,6 @@ def _passwords(operator: Operator) -> Iterator[str]:
 
 
 def _password_in(setting: str) -> str:
-    """Give what a setting of an address holds, as libpq takes them, if it is a password."""
+    """Return the value of an address parameter, as in libpq, if it is a password."""
     name, _, value = setting.partition("=")
     return value if name in {"password", "sslpassword"} else ""

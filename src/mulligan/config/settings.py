@@ -1,4 +1,4 @@
-"""What both configuration files share: strict models, durations, sizes."""
+"""Parts of both configuration files: strict models, durations, sizes."""
 
 import re
 from datetime import timedelta
@@ -35,7 +35,7 @@ WHOLE_NUMBERS: tuple[object, ...] = (int, int | None)
 
 
 def parse_duration(value: object) -> timedelta:
-    """Read `30s`, `10m`, `1h`, `1h30m`; a ValueError says how to write it."""
+    """Parse `30s`, `10m`, `1h`, `1h30m`; ValueError explains the format."""
     if isinstance(value, timedelta):
         return value
     text = value if isinstance(value, str) else ""
@@ -46,7 +46,7 @@ def parse_duration(value: object) -> timedelta:
 
 
 def format_duration(value: timedelta) -> str:
-    """Write a duration as the configuration does: `1h30m`, `45s`, `0s`."""
+    """Format a duration as the configuration does: `1h30m`, `45s`, `0s`."""
     left, parts = value, list[str]()
     for unit in ("d", "h", "m", "s", "ms"):
         count, left = divmod(left, UNITS[unit])
@@ -90,14 +90,14 @@ HostName = Annotated[str, AfterValidator(_host)]
 
 
 class Settings(BaseModel):
-    """Frozen, and strict about unknown keys."""
+    """Frozen; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @field_validator("*", mode="before")
     @classmethod
     def _yes_is_no_number(cls, value: object, about: ValidationInfo) -> object:
-        """Refuse `true` for 1, which pydantic would take."""
+        """Refuse `true` as a number, which pydantic would accept as 1."""
         kind = cls.model_fields[about.field_name or ""].annotation
         if isinstance(value, bool) and kind in WHOLE_NUMBERS:
             wrong = "int_type"
@@ -121,7 +121,7 @@ class AllowanceSettings(Settings):
 
     @property
     def allowance(self) -> Allowance:
-        """Give it as the domain knows it."""
+        """Return it as the domain's Allowance."""
         return Allowance(self.usd, self.tokens)
 
 

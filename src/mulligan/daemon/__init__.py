@@ -1,1 +1,1 @@
-"""Decides when to do what: polls, visits to issues, commands, reviews, recovery, clean-up."""
+"""The daemon: polls, visits to issues, commands, reviews, recovery, clean-up."""

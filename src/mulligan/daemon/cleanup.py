@@ -69,7 +69,7 @@ def _outdated(
 
 
 def _is_unused(ref: IssueRef, keep: timedelta, context: ReadContext) -> bool:
-    """Tell whether an issue has a worktree here that retention no longer keeps."""
+    """Return whether an issue has a worktree here that retention no longer keeps."""
     if not context.worktrees.exists(ref):
         return False
     events = context.ledger.events(ref)

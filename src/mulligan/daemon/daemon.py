@@ -265,7 +265,7 @@ class Daemon:
 
 
 def _is_undone(ref: IssueRef, ledger: LedgerReader) -> bool:
-    """Tell whether a recorded decision was not carried out completely."""
+    """Return whether a recorded decision was not carried out completely."""
     with suppress(MulliganError):
         return ledger.status(ref).phase is Phase.DECIDED
     return False

@@ -1,4 +1,4 @@
-"""Say why an issue is, or is not, being worked on, and show its prompt; change nothing."""
+"""Explain why an issue is, or is not, being worked on, and show its prompt; change nothing."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
 
 
 def _unreachable(facts: Facts, context: StartContext) -> str:
-    """Return what keeps an eligible issue waiting: a full disk or its base branch, else ""."""
+    """Return why an eligible issue still waits: a full disk or its base branch, else ""."""
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
     if short := context.disk_shortage():
@@ -56,7 +56,7 @@ def _unreachable(facts: Facts, context: StartContext) -> str:
 
 
 def _why_unread(status: IssueStatus, context: ReadContext) -> str:
-    """Say whether the issue or its repository is gone, or GitHub is unavailable."""
+    """Return whether the issue or its repository is gone, or GitHub is unavailable."""
     labels = context.policies.in_force(status.issue.repository).labels
     try:
         context.tracker.repository(status.issue.repository)
@@ -69,7 +69,7 @@ def _why_unread(status: IssueStatus, context: ReadContext) -> str:
 
 
 def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
-    """Write the prompt of the next attempt, whether or not one is due.
+    """Return the prompt of the next attempt, whether or not one is due.
 
     If the issue needs a new request first, assume one. GoneError if there is no such issue;
     ConfigError if the repository's policy is invalid.

@@ -13,8 +13,8 @@ class HealthSnapshot:
 
     `last_beat` is when the poll last reported that it runs, `polled` when the last poll ended.
     `failed_repositories` counts all polls of a repository that failed, `failing` those in the last
-    poll. `has_succeeded` tells whether any repository was ever polled. `undone` counts the visits
-    that did not complete a recorded decision; a later poll completes it.
+    poll. `has_succeeded` is set once any repository was polled. `undone` counts the visits that did
+    not complete a recorded decision; a later poll completes it.
     """
 
     last_beat: float

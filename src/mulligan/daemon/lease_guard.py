@@ -71,7 +71,7 @@ def _renew(
 
 @dataclass(frozen=True, slots=True)
 class FencedGit:
-    """The port GitWriter over another one: `guard` comes before every write."""
+    """Implements GitWriter over another one: calls `guard` before every write."""
 
     inner: GitWriter
     guard: Guard

@@ -194,7 +194,7 @@ def _has_feedback(status: IssueStatus) -> bool:
 
 
 def _is_due(status: IssueStatus | None, now: datetime) -> bool:
-    """Tell whether an issue is idle and its wait is over; an unknown issue is due."""
+    """Return whether an issue is idle and its wait is over; an unknown issue is due."""
     if status is None:
         return True
     due = status.due is None or status.due <= now

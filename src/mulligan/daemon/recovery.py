@@ -75,7 +75,7 @@ def write_deferred_comments(
 
 
 def _write_deferred(context: ReadContext, worker: Worker, among: Collection[str]) -> bool:
-    """Write the delayed comments; tell whether any may not be written yet."""
+    """Write the delayed comments; return whether any must wait longer."""
     known = context.ledger.statuses()
     delayed = [
         each.issue for each in known if each.has_deferred_comment and each.issue.repository in among

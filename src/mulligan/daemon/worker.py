@@ -240,7 +240,7 @@ class Worker:
         )
 
     def _is_commanded(self, ref: IssueRef) -> bool:
-        """Tell whether a command is pending that this visit may execute."""
+        """Return whether a command is pending that this visit may execute."""
         if self._max_attempts is not None or stopping():
             return False
         try:
@@ -282,7 +282,7 @@ def stand_down_if_withdrawn(ref: IssueRef, context: WriteContext) -> None:
 
 
 def is_queued(status: IssueStatus) -> bool:
-    """Tell whether a requested issue waits for an attempt, or for its first epoch."""
+    """Return whether a requested issue waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
     blocked = not status.epoch and bool(status.reason)
     requested = status.request.by_command or status.request.by_label

@@ -1,4 +1,4 @@
-"""One file for each coding agent that is built in. Pure."""
+"""The built-in coding agents, one file each. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mulligan.config.adapters import Adapter
 
 @dataclass(frozen=True, slots=True)
 class BuiltInAgent:
-    """An agent, the command that installs it on a runner, and the secret that holds its key."""
+    """An agent, the command that installs it on a runner, and the secret with its key."""
 
     adapter: Adapter
     install: str
@@ -39,6 +39,6 @@ BUILT_IN_AGENTS: Mapping[str, BuiltInAgent] = {
         "ANTHROPIC_API_KEY",
     ),
 }
-"""By kind, at the versions that were measured. Every other list of agents derives from this."""
+"""By kind, in the versions that were measured. Every other list of agents derives from this."""
 
 BUILT_IN: Mapping[str, Adapter] = {kind: each.adapter for kind, each in BUILT_IN_AGENTS.items()}

@@ -1,4 +1,4 @@
-"""Aider, as measured with 0.86.2: text only, and exit code 0 whatever happened. Pure."""
+"""Aider, as measured with 0.86.2: plain text, and always exit code 0. Pure."""
 
 from mulligan.agents.adapters.litellm import KEYS, SERVICES, WAITING
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
@@ -15,7 +15,7 @@ AIDER = Adapter(
     prompt="file",
     environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE"),
     services=SERVICES,
-    # A list of prices, of which it has another one.
+    # A price list, of which Aider also has a copy of its own.
     idle_hosts=("raw.githubusercontent.com",),
     variables={"COLUMNS": "1000", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     reads=(

@@ -48,7 +48,7 @@ CLAUDE = Adapter(
             where={"type": "assistant"},
             take={Fact.ACTIVITY: ("message.content.*.text", "message.content.*.input.command")},
         ),
-        # One message comes in several lines, each with the usage of the whole.
+        # Claude Code splits one message over several lines, each with the message's whole usage.
         Rule(
             where={"type": "assistant", "error": None},
             means=Meaning.PROGRESS,

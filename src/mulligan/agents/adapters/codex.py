@@ -15,7 +15,7 @@ CODEX = Adapter(
     ),
     version_arguments=("--version",),
     model_arguments=("-m", "{model}"),
-    # Its sandbox cannot start inside another one; it would refuse every command without a word.
+    # Codex's sandbox cannot start inside another one: it would silently refuse every command.
     contained_arguments=("-c", 'sandbox_mode="danger-full-access"'),
     uncontained_arguments=(
         *("-c", 'sandbox_mode="workspace-write"'),
@@ -26,7 +26,7 @@ CODEX = Adapter(
         "openai": Service(
             url="https://api.openai.com/v1",
             url_variable="OPENAI_BASE_URL",
-            # It reads no variable for that; a provider of one's own also does without WebSockets.
+            # Codex has no variable for the URL. A custom provider also avoids WebSockets.
             url_arguments=("-c", PROVIDER, "-c", 'model_provider="mulligan"'),
             keys={
                 "CODEX_API_KEY": "Authorization: Bearer {key}",
@@ -35,7 +35,7 @@ CODEX = Adapter(
         )
     },
     idle_hosts=("chatgpt.com", "ab.chatgpt.com", "api.github.com", "github.com"),
-    # Nothing in its JSON tells that a command was refused; this line of its log does.
+    # Its JSON does not report a refused command; this line of its log does.
     variables={"RUST_LOG": "error,codex_sandboxing=warn"},
     reads=(
         Rule(where={"type": "thread.started"}, take={Fact.SESSION: ("thread_id",)}),

@@ -1,4 +1,4 @@
-"""How litellm, which Aider and mini-swe-agent call models with, names its errors. Pure."""
+"""The error names of litellm, through which Aider and mini-swe-agent call models. Pure."""
 
 from mulligan.config.adapters import Fact, Meaning, Rule, Service
 
@@ -14,7 +14,7 @@ ERRORS = {
     "APIError": "500",
     "Timeout": "504",
 }
-"""Its exceptions, by the status that each stands for."""
+"""Litellm's exceptions, with the HTTP status of each."""
 
 BEARER = "Authorization: Bearer {key}"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")

@@ -4,7 +4,7 @@ from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 
 OPENCODE = Adapter(
     program="opencode",
-    # It tries again without limit and reports that only in its log.
+    # opencode retries without limit, and reports that only in its log.
     arguments=("run", "--format", "json", "--auto", "--print-logs", "--log-level", "ERROR"),
     version_arguments=("--version",),
     model_arguments=("--model", "{model}"),
