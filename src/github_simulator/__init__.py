@@ -1,5 +1,5 @@
-"""A GitHub on this machine, for `mulligan demo`, `mulligan simulate` and tests.
+"""A simulated GitHub on this machine, for `mulligan demo`, `mulligan simulate` and tests.
 
-`world.py` holds its state and what people do there. `app.py` answers HTTP, and `routes/` each
-kind of resource.
+`world.py` holds its state and people's actions. `app.py` serves HTTP; `routes/` has one module for
+each kind of resource.
 """

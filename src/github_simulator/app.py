@@ -1,4 +1,4 @@
-"""The simulated GitHub as a web application on loopback: who asks, what it costs, what fails."""
+"""Serve the simulated GitHub on loopback: authentication, rate limits, faults."""
 
 import asyncio
 import base64
@@ -58,7 +58,7 @@ REPOSITORY_BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A request as it came in, its body read."""
+    """A request with its body."""
 
     method: str
     path: str
@@ -71,7 +71,7 @@ class IncomingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer ready to be sent, and whether it cost the user a request."""
+    """A complete answer, and whether it counts towards the user's rate limit."""
 
     status: int
     body: bytes
@@ -80,7 +80,7 @@ class Answer:
 
 
 def build_app(world: World) -> Starlette:
-    """Make the application that answers for a world."""
+    """Return the web application that serves a world."""
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="simulator")
 
     @asynccontextmanager
@@ -104,7 +104,7 @@ def unknown_path(_: ApiCall) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class _RepositoriesById:
-    """Lets a repository be named by its id, as in GitHub's Link headers and redirects."""
+    """Accepts a repository's id instead of its name, as GitHub's Link headers and redirects use."""
 
     app: ASGIApp
     world: World
@@ -150,7 +150,7 @@ async def _is_truncated(body: bytes) -> AsyncIterator[bytes]:
 def answer_request(
     world: World, handler: Handler, incoming: IncomingRequest, fault: Fault | None
 ) -> Answer:
-    """Carry a request out, unless a fault says otherwise, and put it on record."""
+    """Answer a request, unless a fault replaces the answer, and record it."""
     with world.lock:
         if fault and fault.replaces and not fault.apply:
             answer = _finished(world, incoming, _user_if_known(world, incoming), Reply(200, {}))
@@ -207,7 +207,7 @@ def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Ans
 
 
 def _token(header: str) -> str:
-    """Read `Bearer`, `token` or basic authentication."""
+    """Return the token of `Bearer`, `token` or basic authentication."""
     kind, _, token = header.partition(" ")
     if kind.lower() == "basic":
         with suppress(ValueError):
@@ -216,9 +216,9 @@ def _token(header: str) -> str:
 
 
 def _user(world: World, token: str, path: str) -> User | None:
-    """Tell whose token it is; 401 where it is not known, or no longer good."""
+    """Return the user of a token; 401 if it is unknown or has expired."""
     if not token or (token.count(".") == 2 and path.endswith(APP_PATHS)):  # noqa: PLR2004
-        return None  # an app's own token is looked at where it is for
+        return None  # an app's own token is checked by its routes
     if grant := world.apps.grants.get(token):
         grant.check(path, world.stamps.clock())
     found = world.tokens.get(token)
@@ -239,7 +239,7 @@ def _rate_limit_window(world: World, incoming: IncomingRequest, user: User | Non
 
 
 def _exhausted(incoming: IncomingRequest, user: User | None) -> Reply:
-    """Say no; GraphQL does so with status 200."""
+    """Refuse a request over the rate limit; GraphQL does so with status 200."""
     whose = f"user ID {user.id}" if user else "127.0.0.1"
     message = f"API rate limit exceeded for {whose}."
     if incoming.path == QUERIES and user:
@@ -248,7 +248,7 @@ def _exhausted(incoming: IncomingRequest, user: User | None) -> Reply:
 
 
 def _finished(world: World, incoming: IncomingRequest, user: User | None, reply: Reply) -> Answer:
-    """Add what every answer has, and count it: all but a 304 to somebody with a token."""
+    """Add the common headers, and count the request, except a 304 for a user with a token."""
     status, raw, headers = reply.status, reply.raw, {**COMMON_HEADERS, **reply.headers}
     if incoming.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
         headers["etag"] = etag(raw, incoming.headers.get("authorization", ""))
@@ -268,10 +268,10 @@ def _finished(world: World, incoming: IncomingRequest, user: User | None, reply:
 
 @contextmanager
 def running(world: World, port: int = 0) -> Generator[str]:
-    """Serve a world in a thread; give its address, without a slash at the end.
+    """Serve a world in a thread; yield its address, without a trailing slash.
 
-    Port 0 is any free port. Stop the thread and close the socket afterwards.
-    SimulatorError where the port is taken.
+    Port 0 selects a free port. Stop the thread and close the socket afterwards. SimulatorError if
+    the port is in use.
     """
     listening = _listen(port)
     config = uvicorn.Config(
@@ -296,12 +296,12 @@ def running(world: World, port: int = 0) -> Generator[str]:
 
 
 def _listen(port: int) -> socket.socket:
-    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    # IPPROTO_TCP is named because asyncio disables delays only on sockets that say they are TCP.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
-        # From here on clients are kept waiting, not refused.
+        # From here on, clients wait instead of being refused.
         listening.listen()
     except OSError as error:
         listening.close()

@@ -1,4 +1,4 @@
-"""What git knows of a simulated repository, read from a bare repository on disk."""
+"""Read a simulated repository's git data from a bare repository on disk."""
 
 import os
 import re
@@ -15,7 +15,7 @@ SHA = re.compile(r"[0-9a-f]{40,64}")
 FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
 
 TIMEOUT = 120
-"""Seconds; on a healthy disk a command takes milliseconds."""
+"""Limit in seconds; on a healthy disk a command takes milliseconds."""
 
 ENVIRONMENT = {
     "HOME": "/nonexistent",
@@ -33,14 +33,14 @@ ENVIRONMENT = {
 }
 
 SETTINGS = {
-    # Nothing that a repository names is started.
+    # Git runs nothing that a repository configures.
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "diff.external": "",
     "commit.gpgSign": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    # Files and their names are what the commit says.
+    # Files and their names are exactly those of the commit.
     "core.attributesFile": os.devnull,
     "core.autocrlf": "false",
     "core.quotePath": "false",
@@ -52,15 +52,15 @@ STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
 
 
 class SimulatorError(Exception):
-    """The machine does not let the simulator work; the message is a sentence that says what to do.
+    """The simulator cannot work on this machine; the message is a sentence that says what to do.
 
-    A refusal that GitHub itself would give is `reply.Refused`, not this.
+    An error answer of GitHub itself is a `reply.ErrorReply` instead.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who made a commit, and when (ISO 8601)."""
+    """The author of a commit, and its time (ISO 8601)."""
 
     name: str
     email: str
@@ -69,7 +69,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit as git has it."""
+    """A commit, as git reports it."""
 
     sha: str
     tree: str
@@ -81,7 +81,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """One file that differs between two commits."""
+    """A file that differs between two commits."""
 
     path: str
     status: str
@@ -101,10 +101,10 @@ class TreeEntry:
 
 
 def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
-    """Run git in a directory and give its output; None where git fails.
+    """Run git in a directory and return its output; None if git fails.
 
-    Git reads no configuration but the repository's. SimulatorError where git is not there, or
-    takes longer than `TIMEOUT`.
+    Git reads only the repository's own configuration. SimulatorError if git is missing, or takes
+    longer than `TIMEOUT`.
     """
     try:
         done = subprocess.run(
@@ -115,7 +115,7 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT,
-            start_new_session=True,  # Ctrl-C is for the simulator, which ends in its own time.
+            start_new_session=True,  # Ctrl-C is for the simulator, which stops git itself
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -131,12 +131,12 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class BareRepository:
-    """A bare repository, asked anew each time: pushes go past the simulator."""
+    """A bare repository; nothing is cached, since pushes bypass the simulator."""
 
     path: Path
 
     def refs(self, prefix: str = HEADS) -> dict[str, tuple[str, str]]:
-        """Map each ref below a prefix to its object's id and type."""
+        """Return each ref below a prefix with its object's id and type."""
         form = "--format=%(objectname) %(objecttype) %(refname)"
         found = dict[str, tuple[str, str]]()
         for line in self._text("for-each-ref", form, prefix).splitlines():
@@ -145,7 +145,7 @@ class BareRepository:
         return found
 
     def branches(self) -> dict[str, str]:
-        """Map each branch to its commit, by the files of git that say so: each request asks."""
+        """Return each branch with its commit, from git's files: every request needs them."""
         found = dict(_loose(self.path / HEADS))
         for line in _lines(self.path / "packed-refs"):
             sha, _, name = line.partition(" ")
@@ -156,25 +156,25 @@ class BareRepository:
         return {name.removeprefix(HEADS): sha for name, (sha, _) in self.refs().items()}
 
     def resolve(self, revision: str) -> str | None:
-        """Give the commit that a branch, tag or (short) id means."""
+        """Return the commit of a branch, tag or (short) id; None if there is none."""
         options = ("--verify", "--quiet", "--end-of-options")
         found = self._ask("rev-parse", *options, f"{revision}^{{commit}}")
         return found.decode().strip() if found else None
 
     def commits(self, *span: str, limit: int = 250) -> list[Commit]:
-        """List commits, newest first; `span` is what `git log` takes."""
+        """List commits, newest first; `span` is a revision range for `git log`."""
         text = self._text("log", f"--max-count={limit}", f"--format={FIELDS}", *span, "--")
         parts = text.split("\0")
         size = FIELDS.count("%x00")
         return [_commit(parts[at : at + size]) for at in range(0, len(parts) - size + 1, size)]
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """Find the commit where two lines of work parted."""
+        """Return the merge base of two commits."""
         found = self._ask("merge-base", one, other)
         return found.decode().split()[0] if found else None
 
     def count_ahead(self, base: str, head: str) -> int:
-        """Count the commits of `head` that `base` does not have."""
+        """Count the commits of `head` that `base` lacks."""
         return int(self._text("rev-list", "--count", f"{base}..{head}") or 0)
 
     def changes(self, base: str, head: str) -> list[ChangedFile]:
@@ -187,7 +187,7 @@ class BareRepository:
         return [_changed(line, facts) for line in told[size:] if line]
 
     def entries(self, sha: str, path: str) -> list[TreeEntry]:
-        """List what is at a path: the file itself, or what a directory holds."""
+        """List the entries at a path: the file itself, or a directory's content."""
         listed = self._text("ls-tree", "-l", "-z", sha, "--", *([path] if path else []))
         found = [_entry(line) for line in listed.split("\0") if line]
         if len(found) == 1 and found[0].path == path and found[0].kind == "tree":
@@ -195,15 +195,15 @@ class BareRepository:
         return found
 
     def read(self, blob: str) -> bytes:
-        """Read a file's content by its id."""
+        """Return a file's content by its id."""
         return self._ask("cat-file", "blob", blob) or b""
 
     def merge(
         self, base: str, head: str, message: str, *, squash: bool = False, into: str = ""
     ) -> str | None:
-        """Merge two commits in a scratch clone; None where they conflict.
+        """Merge two commits in a temporary clone; return the merge, or None on a conflict.
 
-        With `into` the branch of that name, which must still be `base`, is set to the result.
+        With `into`, set the branch of that name to the result; it must still be at `base`.
         """
         with tempfile.TemporaryDirectory(prefix="simulator-") as scratch:
             place, clone = Path(scratch), Path(scratch, "clone")
@@ -224,16 +224,16 @@ class BareRepository:
         return self._ask("update-ref", "-d", ref) is not None
 
     def _text(self, *arguments: str) -> str:
-        """Give git's answer as text, or nothing where it has none."""
+        """Return git's output as text; empty if git fails."""
         return (self._ask(*arguments) or b"").decode(errors="replace")
 
     def _ask(self, *arguments: str) -> bytes | None:
-        """Give git's answer; None where it says no."""
+        """Return git's output; None if git fails."""
         return git(self.path, "--git-dir=.", *arguments)
 
 
 def _loose(directory: Path) -> Iterator[tuple[str, str]]:
-    """Give what the files below a directory of refs say."""
+    """Yield the loose refs in a directory: name and content."""
     for where, _, names in os.walk(directory):
         for name in names:
             file = Path(where, name)
@@ -262,7 +262,7 @@ def _commit(parts: Sequence[str]) -> Commit:
 
 
 def _changed(line: str, facts: dict[str, str]) -> ChangedFile:
-    # Git counts no lines in binary files and writes "-".
+    # For a binary file, git prints "-" instead of a number of lines.
     added, removed, path = line.split("\t", 2)
     _, _, _, blob, status = facts[path].split(" ")
     counts = int(added.strip("-") or 0), int(removed.strip("-") or 0)

@@ -1,4 +1,4 @@
-"""What people do to issues, with the events that GitHub records for it. Pure but for the clock."""
+"""People's actions on issues, with the events that GitHub records. Pure except for the clock."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ State = Literal["open", "closed"]
 
 
 def open_issue(by: Actor, title: str, body: str | None) -> Issue:
-    """Open an issue under the next number of the repository."""
+    """Open an issue with the repository's next number."""
     if not title.strip():
         raise invalid(Resource.ISSUE, "title", "missing_field")
     check_length(Resource.ISSUE, body)
@@ -43,18 +43,18 @@ def check_length(resource: Resource, body: str | None) -> None:
 
 
 def record(by: Actor, issue: Issue, event: Event) -> None:
-    """Put an event on record; it counts as a change of the issue."""
+    """Record an event, which also updates the issue's time."""
     issue.events.append(event)
     issue.updated_at = by.stamps.now()
 
 
 def new_event(by: Actor, kind: str) -> Event:
-    """Make an event of now, by this user."""
+    """Return a new event by this user, at the current time."""
     return Event(by.stamps.id(), kind, by.user, by.stamps.now())
 
 
 def create_label(by: Actor, name: str, color: str, description: str | None) -> Label:
-    """Make a label of the repository; 422 where its name is taken."""
+    """Create a label of the repository; 422 if its name exists."""
     if not name.strip():
         raise invalid(Resource.LABEL, "name", "missing_field")
     if by.repository.label(name):
@@ -65,7 +65,7 @@ def create_label(by: Actor, name: str, color: str, description: str | None) -> L
 
 
 def delete_label(by: Actor, label: Label) -> None:
-    """Delete a label of the repository; no issue carries it any more, and none has an event."""
+    """Delete a label from the repository and from all issues; GitHub records no event for it."""
     by.repository.labels.remove(label)
     for issue in by.repository.issues.values():
         if label in issue.labels:
@@ -73,7 +73,7 @@ def delete_label(by: Actor, label: Label) -> None:
 
 
 def add_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
-    """Put labels on; one that the repository does not have yet is made, as GitHub does."""
+    """Add labels; create those that the repository lacks, as GitHub does."""
     for name in names:
         label = by.repository.label(name) or create_label(by, name, NEW_LABEL_COLOR, None)
         if label in issue.labels:
@@ -83,7 +83,7 @@ def add_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
 
 
 def remove_label(by: Actor, issue: Issue, name: str) -> None:
-    """Take a label off; 404 where the issue does not carry it."""
+    """Remove a label; 404 if the issue does not have it."""
     label = by.repository.label(name)
     if label is None or label not in issue.labels:
         raise ErrorReply(404, "Label does not exist")
@@ -92,7 +92,7 @@ def remove_label(by: Actor, issue: Issue, name: str) -> None:
 
 
 def set_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
-    """Make the labels be these and no others."""
+    """Replace all labels of an issue."""
     wanted = {name.lower() for name in names}
     for name in issue.label_names:
         if name.lower() not in wanted:
@@ -105,7 +105,7 @@ def _label_event(by: Actor, issue: Issue, kind: str, label: Label) -> None:
 
 
 def edit(by: Actor, issue: Issue, title: str | None = None, body: str | None = None) -> None:
-    """Change title or body; a new title is an event, a new body is kept among the edits."""
+    """Change title or body; a new title creates an event, a new body an edit."""
     check_length(Resource.ISSUE, body)
     if title is not None and not title.strip():
         raise invalid(Resource.ISSUE, "title", "missing_field")
@@ -125,7 +125,7 @@ def set_state(
     reason: str | None = None,
     commit_id: str | None = None,
 ) -> None:
-    """Close or reopen; nothing happens where it is so already."""
+    """Close or reopen; do nothing if the state is the same."""
     if state == issue.state:
         return
     closing = state == "closed"
@@ -146,7 +146,7 @@ def set_lock(by: Actor, issue: Issue, *, locked: bool) -> None:
 
 
 def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
-    """Assign people; those who cannot be assigned are left out without a word, as GitHub does."""
+    """Assign people; silently skip those who cannot be assigned, as GitHub does."""
     for user in users:
         if by.repository.is_collaborator(user) and user not in issue.assignees:
             issue.assignees.append(user)
@@ -154,7 +154,7 @@ def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
 
 
 def unassign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
-    """Take people off the issue."""
+    """Unassign people."""
     for user in users:
         if user in issue.assignees:
             issue.assignees.remove(user)
@@ -162,7 +162,6 @@ def unassign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
 
 
 def add_comment(by: Actor, issue: Issue, body: str) -> Comment:
-    """Write a comment."""
     check_comment(body)
     now = by.stamps.now()
     comment = Comment(by.stamps.id(), issue.number, by.user, body, now, now)
@@ -179,14 +178,14 @@ def edit_comment(by: Actor, comment: Comment, body: str) -> None:
 
 
 def check_comment(body: str) -> None:
-    """Refuse a comment without text, or with too much."""
+    """Refuse an empty comment, or one that is too long."""
     if not body.strip():
         raise invalid(Resource.COMMENT, "body", "missing_field")
     check_length(Resource.COMMENT, body)
 
 
 def react(by: Actor, reactions: list[Reaction], content: str) -> tuple[Reaction, bool]:
-    """Add a reaction, and tell whether it is new: each user has one of a kind."""
+    """Add a reaction, and return whether it is new: each user has one of a kind."""
     if content not in REACTIONS:
         raise invalid(Resource.REACTION, "content")
     for reaction in reactions:

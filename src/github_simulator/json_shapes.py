@@ -1,4 +1,4 @@
-"""The JSON that GitHub gives for each resource. Pure."""
+"""The JSON of each resource, as GitHub returns it. Pure."""
 
 import base64
 from collections import Counter
@@ -28,7 +28,7 @@ from github_simulator.records import (
 from github_simulator.reply import Json, Shape
 
 DELETED_USER = User(10137, "ghost")
-"""Stands for every account that is gone."""
+"""Replaces every deleted account."""
 
 USER_URLS = {
     "followers_url": "/followers",
@@ -82,7 +82,7 @@ REPOSITORY_URLS = {
 }
 
 LEGACY = {Permission.MAINTAIN: Permission.WRITE, Permission.TRIAGE: Permission.READ}
-"""What GitHub calls the newer roles in the field `permission`."""
+"""GitHub's older names in `permission` for the newer roles."""
 
 NEEDED_FOR = {
     "admin": Permission.ADMIN,
@@ -95,24 +95,24 @@ NEEDED_FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RepositoryUrls:
-    """A repository as it is reached: `base` is where the server answers, without a slash."""
+    """A repository and the server's address, `base`, without a trailing slash."""
 
     base: str
     repository: Repository
 
     @property
     def api(self) -> str:
-        """Give the repository's address in the API."""
+        """Return the repository's address in the API."""
         return f"{self.base}/repos/{self.repository.full_name}"
 
     @property
     def html(self) -> str:
-        """Give the repository's address for people."""
+        """Return the address of the repository's page."""
         return f"{self.base}/{self.repository.full_name}"
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """Write a time as GitHub does: UTC, whole seconds."""
+    """Format a time as GitHub does: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
@@ -120,7 +120,7 @@ def timestamp(moment: datetime | None) -> str | None:
 
 
 def user(base: str, one: User) -> Shape:
-    """Shape a user as it is embedded everywhere; all that are gone are one ghost."""
+    """Return a user as embedded in other objects; deleted accounts become `ghost`."""
     one = DELETED_USER if one.is_gone else one
     api = f"{base}/users/{one.login}"
     return {
@@ -139,14 +139,14 @@ def user(base: str, one: User) -> Shape:
 
 
 def association(place: RepositoryUrls, author: User) -> str:
-    """Tell what the author is to the repository."""
+    """Return the author's association with the repository."""
     if author.login == place.repository.owner.login:
         return "OWNER"
     return "COLLABORATOR" if place.repository.is_collaborator(author) else "NONE"
 
 
 def permission(base: str, one: User, role: Permission, name: str | None = None) -> Shape:
-    """Shape a permission: the legacy word of four, and the role's own name."""
+    """Return a permission: the legacy name, and the name of the role."""
     return {
         "permission": LEGACY.get(role, role),
         "role_name": name or role,
@@ -155,7 +155,7 @@ def permission(base: str, one: User, role: Permission, name: str | None = None) 
 
 
 def repository(place: RepositoryUrls, role: Permission, *, signed_in: bool) -> Shape:
-    """Shape a repository; `permissions` are the asking user's."""
+    """Return a repository; `permissions` are the requesting user's."""
     one = place.repository
     rights = {name: role.reaches(needed) for name, needed in NEEDED_FOR.items()}
     return {
@@ -168,7 +168,7 @@ def repository(place: RepositoryUrls, role: Permission, *, signed_in: bool) -> S
         "html_url": place.html,
         "url": place.api,
         **{name: place.api + rest for name, rest in REPOSITORY_URLS.items()},
-        # What can be cloned here is the bare repository itself.
+        # The clone URL is the bare repository itself.
         **dict.fromkeys(
             ("clone_url", "git_url", "ssh_url", "svn_url"), one.bare.absolute().as_uri()
         ),
@@ -192,7 +192,7 @@ def _counts(one: Repository) -> Shape:
 
 
 def _never() -> Shape:
-    """What is the same for every repository here."""
+    """Return the fields that are the same for every simulated repository."""
     missing = ("description", "homepage", "language", "license", "mirror_url")
     off = ("fork", "disabled", "has_discussions", "has_downloads", "has_pages", "has_projects")
     return {
@@ -207,7 +207,7 @@ def _never() -> Shape:
 
 
 def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
-    """Shape an issue; a pull request among issues has `pull_request`."""
+    """Return an issue; a pull request among issues has `pull_request`."""
     api = f"{place.api}/issues/{one.number}"
     pull = {"pull_request": _pull_links(place, one), "draft": one.pull.draft} if one.pull else {}
     kind = "pull" if one.pull else "issues"
@@ -237,7 +237,7 @@ def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
 
 
 def common(place: RepositoryUrls, one: Issue) -> Shape:
-    """Shape what an issue and a pull request have in common."""
+    """Return the fields that an issue and a pull request share."""
     people: list[Json] = [user(place.base, person) for person in one.assignees]
     return {
         "labels": [label(place, each) for each in one.labels],
@@ -266,7 +266,7 @@ def _pull_links(place: RepositoryUrls, one: Issue) -> Shape:
 
 
 def label(place: RepositoryUrls, one: Label) -> Shape:
-    """Shape a label."""
+    """Return a label."""
     return {
         "id": one.id,
         "node_id": f"LA_{one.id}",
@@ -279,7 +279,7 @@ def label(place: RepositoryUrls, one: Label) -> Shape:
 
 
 def comment(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
-    """Shape a comment."""
+    """Return a comment."""
     api = f"{place.api}/issues/comments/{one.id}"
     kind = "pull" if on.pull else "issues"
     return {
@@ -306,7 +306,7 @@ def reaction_counts(url: str, reactions: Sequence[Reaction]) -> Shape:
 
 
 def reaction(base: str, one: Reaction) -> Shape:
-    """Shape a reaction."""
+    """Return a reaction."""
     return {
         "id": one.id,
         "node_id": f"REA_{one.id}",
@@ -317,7 +317,7 @@ def reaction(base: str, one: Reaction) -> Shape:
 
 
 def event(place: RepositoryUrls, one: Event) -> Shape:
-    """Shape an event; only what its kind needs is there besides the common part."""
+    """Return an event: the common fields, and those of its kind."""
     shape: Shape = {
         "id": one.id,
         "node_id": f"EV_{one.id}",
@@ -343,7 +343,7 @@ def event(place: RepositoryUrls, one: Event) -> Shape:
 
 
 def commented(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
-    """Shape a comment as an entry of the timeline."""
+    """Return a comment as an entry of the timeline."""
     return {
         **comment(place, on, one),
         "event": "commented",
@@ -356,14 +356,14 @@ def commented(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Mergeability:
-    """How a head and its base differ: commits that would be merged, and whether any are missing."""
+    """The difference between head and base: commits to merge, and whether any are missing."""
 
     commits: int
     behind: bool = False
 
 
 def pull(place: RepositoryUrls, one: Issue, what: Pull) -> Shape:
-    """Shape a pull request as it is in lists."""
+    """Return a pull request as in lists."""
     api, html = f"{place.api}/pulls/{one.number}", f"{place.html}/pull/{one.number}"
     issue_api = f"{place.api}/issues/{one.number}"
     return {
@@ -425,7 +425,7 @@ def _side(place: RepositoryUrls, ref: str, sha: str) -> Shape:
 def pull_details(
     place: RepositoryUrls, one: Issue, what: Pull, news: Mergeability, files: list[ChangedFile]
 ) -> Shape:
-    """Shape a pull request as it is read by itself."""
+    """Return a pull request as read by itself."""
     return {
         **pull(place, one, what),
         "merged": what.merged_at is not None,
@@ -454,7 +454,7 @@ def _merge_state(what: Pull, news: Mergeability) -> str:
 
 
 def review(place: RepositoryUrls, on: Issue, one: Review) -> Shape:
-    """Shape a review."""
+    """Return a review."""
     html = f"{place.html}/pull/{on.number}#pullrequestreview-{one.id}"
     pull_api = f"{place.api}/pulls/{on.number}"
     return {
@@ -473,7 +473,7 @@ def review(place: RepositoryUrls, on: Issue, one: Review) -> Shape:
 
 
 def review_comment(place: RepositoryUrls, on: Issue, one: ReviewComment) -> Shape:
-    """Shape a comment on a line; only an answer has `in_reply_to_id`."""
+    """Return a comment on a line; only a reply has `in_reply_to_id`."""
     html = f"{place.html}/pull/{on.number}#discussion_r{one.id}"
     api = f"{place.api}/pulls/comments/{one.id}"
     pull_api = f"{place.api}/pulls/{on.number}"
@@ -502,11 +502,11 @@ def review_comment(place: RepositoryUrls, on: Issue, one: ReviewComment) -> Shap
     }
 
 
-# What git knows.
+# Git data.
 
 
 def ref(place: RepositoryUrls, name: str, sha: str, kind: str = "commit") -> Shape:
-    """Shape a git reference, named in full."""
+    """Return a git reference with its full name."""
     return {
         "ref": name,
         "node_id": f"REF_{name}",
@@ -516,7 +516,7 @@ def ref(place: RepositoryUrls, name: str, sha: str, kind: str = "commit") -> Sha
 
 
 def branch(place: RepositoryUrls, name: str, sha: str, what: Commit | None = None) -> Shape:
-    """Shape a branch; with its commit, as it is read by itself."""
+    """Return a branch, with its commit if it is read by itself."""
     short: Shape = {"sha": sha, "url": f"{place.api}/commits/{sha}"}
     return {
         "name": name,
@@ -526,7 +526,7 @@ def branch(place: RepositoryUrls, name: str, sha: str, what: Commit | None = Non
 
 
 def commit(place: RepositoryUrls, one: Commit) -> Shape:
-    """Shape a commit as it is in lists."""
+    """Return a commit as in lists."""
     return {
         "sha": one.sha,
         "node_id": f"C_{one.sha}",
@@ -541,7 +541,7 @@ def commit(place: RepositoryUrls, one: Commit) -> Shape:
             "tree": {"sha": one.tree, "url": f"{place.api}/git/trees/{one.tree}"},
             "comment_count": 0,
         },
-        # Git's addresses are not matched to accounts here.
+        # Commit addresses are not matched to accounts here.
         "author": None,
         "committer": None,
         "parents": [
@@ -560,7 +560,7 @@ def _signature(one: Signature) -> Shape:
 
 
 def changed_file(place: RepositoryUrls, sha: str, one: ChangedFile) -> Shape:
-    """Shape a changed file; its patch is left out."""
+    """Return a changed file, without its patch."""
     return {
         "sha": one.blob,
         "filename": one.path,
@@ -573,7 +573,7 @@ def changed_file(place: RepositoryUrls, sha: str, one: ChangedFile) -> Shape:
 
 
 def content(place: RepositoryUrls, one: TreeEntry, at: str, raw: bytes | None = None) -> Shape:
-    """Shape a file, with its content where given, or an entry of a directory."""
+    """Return a file, with its content if given, or an entry of a directory."""
     api = f"{place.api}/contents/{one.path}?ref={at}"
     kind = "dir" if one.kind == "tree" else "file"
     html = f"{place.html}/{'tree' if kind == 'dir' else 'blob'}/{at}/{one.path}"
@@ -599,7 +599,7 @@ def content(place: RepositoryUrls, one: TreeEntry, at: str, raw: bytes | None = 
 
 
 def check_run(place: RepositoryUrls, one: CheckRun) -> Shape:
-    """Shape a check run."""
+    """Return a check run."""
     done, api = one.conclusion is not None, f"{place.api}/check-runs/{one.id}"
     return {
         "id": one.id,
@@ -646,7 +646,7 @@ def _app(place: RepositoryUrls, one: CheckRun) -> Shape:
 
 
 def annotation(one: Annotation) -> Shape:
-    """Shape what a check run says about a line."""
+    """Return an annotation of a check run."""
     return {
         "path": one.path,
         "start_line": one.line,
@@ -662,7 +662,7 @@ def annotation(one: Annotation) -> Shape:
 
 
 def status(place: RepositoryUrls, sha: str, one: Status) -> Shape:
-    """Shape a commit status."""
+    """Return a commit status."""
     return {
         "url": f"{place.api}/statuses/{sha}",
         "id": one.id,
@@ -678,7 +678,7 @@ def status(place: RepositoryUrls, sha: str, one: Status) -> Shape:
 
 
 def combined_status(place: RepositoryUrls, sha: str, found: Sequence[Status], page: Json) -> Shape:
-    """Shape what the statuses of a commit come to; `page` is the part that was asked for."""
+    """Return the combined status of a commit; `page` is the requested part."""
     states = {one.state for one in found}
     whole = "success" if states == {"success"} else "pending"
     return {

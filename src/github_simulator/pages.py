@@ -1,4 +1,4 @@
-"""The pages of the simulated GitHub: issues and pull requests, to read only. Pure."""
+"""Web pages of the simulated GitHub: issues and pull requests, read-only. Pure."""
 
 import html
 import re
@@ -38,9 +38,9 @@ HTML = {"content-type": "text/html; charset=utf-8"}
 
 
 def as_html(markdown: str) -> str:
-    """Render a text as GitHub does a comment: lines end where they do, addresses are links.
+    """Render a text as GitHub renders comments: line breaks stay, addresses become links.
 
-    Links lead to addresses of the web only, and HTML comments are left out.
+    Link only to web addresses, and omit HTML comments.
     """
     reader = _reader()
     tokens = reader.parse(COMMENT.sub("", markdown))
@@ -59,13 +59,13 @@ def _reader() -> MarkdownIt:
 
 
 def _disarm(token: Token) -> None:
-    """Make text of a tag that somebody wrote; only folding, which does no harm, is kept."""
+    """Escape HTML in a comment, except folding, which is harmless."""
     if token.type in AS_HTML:
         token.content = FOLDING.sub(r"<\1>", html.escape(token.content))
 
 
 def _link(tokens: list[Token]) -> None:
-    """Make links of the addresses that stand in text, in place."""
+    """Turn addresses in text into links, in place."""
     depth = 0
     for token in tokens:
         depth += NESTING.get(token.type, 0)
@@ -76,7 +76,7 @@ def _link(tokens: list[Token]) -> None:
 
 
 def issue_page(repository: Repository, issue: Issue) -> str:
-    """Show an issue or a pull request with all its comments."""
+    """Render an issue or a pull request with all its comments."""
     kind = "pull request" if issue.pull else "issue"
     pull = issue.pull
     heads = [f"{kind} #{issue.number}", _state(issue), f"by {issue.author.login}"]
@@ -94,7 +94,7 @@ def issue_page(repository: Repository, issue: Issue) -> str:
 
 
 def repository_page(repository: Repository) -> str:
-    """List the issues and pull requests of a repository, newest first."""
+    """Render a repository's issues and pull requests, newest first."""
     rows = (
         f'<li><a href="/{escape(repository.full_name)}/{_kind(each)}/{each.number}">'
         f"#{each.number} {escape(each.title)}</a> · {_state_badges(each)}{_labels(each)}</li>"
@@ -124,7 +124,7 @@ def _labels(issue: Issue) -> str:
 
 
 def _conversation(issue: Issue) -> list[str]:
-    """Show comments and reviews in the order in which they were written."""
+    """Render comments and reviews in order of time."""
     reviews = issue.pull.reviews if issue.pull else []
     said = [(one.created_at, _comment(one)) for one in issue.comments]
     said += [(one.submitted_at, _review(one)) for one in reviews]

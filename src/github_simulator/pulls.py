@@ -22,7 +22,7 @@ HUNK_LINES = 4
 
 @dataclass(frozen=True, slots=True)
 class PullRequestDraft:
-    """What is asked for when a pull request is opened; `head` may be `owner:branch`."""
+    """A pull request to open; `head` may be `owner:branch`."""
 
     title: str
     head: str
@@ -33,7 +33,7 @@ class PullRequestDraft:
 
 
 def open_pull(by: Actor, asked: PullRequestDraft) -> tuple[Issue, Pull]:
-    """Open a pull request; 422 in GitHub's words where there is nothing to propose."""
+    """Open a pull request; 422 with GitHub's message if there is nothing to merge."""
     bare = BareRepository(by.repository.bare)
     branches = bare.branches()
     head = head_branch(by.repository, asked.head)
@@ -56,7 +56,7 @@ def open_pull(by: Actor, asked: PullRequestDraft) -> tuple[Issue, Pull]:
 
 
 def head_branch(repository: Repository, head: str) -> str:
-    """Read `branch` or `owner:branch`; there are no forks, so another owner means no branch."""
+    """Parse `branch` or `owner:branch`; there are no forks, so another owner has no branch."""
     owner, colon, branch = head.rpartition(":")
     if colon and owner.lower() != repository.owner.login.lower():
         return ""
@@ -64,7 +64,7 @@ def head_branch(repository: Repository, head: str) -> str:
 
 
 def open_for(repository: Repository, head: str, base: str) -> Issue | None:
-    """Find the open pull request of a head and a base: GitHub allows one."""
+    """Return the open pull request of a head and a base: GitHub allows only one."""
     for issue in repository.visible():
         pull = issue.pull
         if pull and issue.state == "open" and (pull.head_ref, pull.base_ref) == (head, base):
@@ -73,7 +73,7 @@ def open_for(repository: Repository, head: str, base: str) -> Issue | None:
 
 
 def apply_pushes(by: Actor) -> None:
-    """Take over what was pushed: heads that moved; a deleted head closes its pull request."""
+    """Apply pushes to pull requests: a moved head updates one, a deleted head closes it."""
     issues = by.repository.visible()
     waiting = [(one, one.pull) for one in issues if one.pull and one.state == "open"]
     branches = BareRepository(by.repository.bare).branches() if waiting else {}
@@ -88,7 +88,7 @@ def apply_pushes(by: Actor) -> None:
 
 
 def compute_mergeable(repository: Repository, pull: Pull) -> None:
-    """Compute `mergeable`: unknown the first time that a head and a base are seen together."""
+    """Compute `mergeable`: null on the first read of a new head or base."""
     pair = (pull.base_sha, pull.head_sha)
     if pull.looked_at != pair:
         pull.looked_at, pull.mergeable = pair, None
@@ -99,20 +99,20 @@ def compute_mergeable(repository: Repository, pull: Pull) -> None:
 
 
 def is_behind(repository: Repository, pull: Pull) -> bool:
-    """Tell whether it lacks commits of a base that takes only what is up to date with it."""
+    """Return whether it lacks commits of a base that requires up-to-date branches."""
     bare = BareRepository(repository.bare)
     return repository.strict and bare.merge_base(pull.base_sha, pull.head_sha) != pull.base_sha
 
 
 def mark_ready(by: Actor, issue: Issue, pull: Pull) -> None:
-    """End a draft."""
+    """Mark a draft as ready for review."""
     if pull.draft:
         pull.draft = False
         record(by, issue, new_event(by, "ready_for_review"))
 
 
 def reopen(by: Actor, issue: Issue, pull: Pull) -> None:
-    """Open a closed pull request again, as far as GitHub lets one."""
+    """Reopen a closed pull request, under GitHub's conditions."""
     if issue.state == "open":
         return
     if pull.merged_at:
@@ -131,7 +131,7 @@ def reopen(by: Actor, issue: Issue, pull: Pull) -> None:
 
 
 def request_reviews(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
-    """Ask people for a review; all of them or, with a 422, none."""
+    """Request reviews: from all people or, with a 422, from none."""
     if issue.author in users:
         raise ErrorReply(422, "Review cannot be requested from pull request author.")
     wanted = [user for user in users if user and by.repository.is_collaborator(user)]
@@ -148,7 +148,7 @@ def request_reviews(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | 
 
 
 def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:
-    """Merge into the base branch, for real; close what the body says it closes."""
+    """Merge into the base branch in git; close the issues that the body closes."""
     if issue.state != "open" or pull.draft:
         raise ErrorReply(405, "Pull Request is not mergeable")
     said = message or _merge_message(by.repository, issue, pull, squash=squash)
@@ -179,7 +179,7 @@ def _merge_message(repository: Repository, issue: Issue, pull: Pull, *, squash: 
 
 @dataclass(frozen=True, slots=True)
 class LineComment:
-    """What is said about one line of a file, as it is in the pull request's head."""
+    """A comment on a line of a file in the pull request's head."""
 
     path: str
     line: int
@@ -190,7 +190,7 @@ class LineComment:
 def submit_review(
     by: Actor, issue: Issue, pull: Pull, said: tuple[str, str], notes: Sequence[LineComment] = ()
 ) -> Review:
-    """Submit a review, `said` its event and its body; nobody may judge their own pull request."""
+    """Submit a review; `said` is its event and body. Authors cannot approve their own work."""
     event, body = said
     if event not in REVIEW_STATES:
         raise invalid(Resource.REVIEW, "event")
@@ -213,7 +213,7 @@ def submit_review(
 
 
 def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
-    """Read a file as it is in the pull request's head; None where it has none of that name."""
+    """Return the lines of a file in the pull request's head; None if it does not exist."""
     bare = BareRepository(repository.bare)
     files = [entry.sha for entry in bare.entries(pull.head_sha, path) if entry.path == path]
     return bare.read(files[0]).decode(errors="replace").splitlines() if files else None
@@ -239,7 +239,7 @@ def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> Review
 
 
 def reply(by: Actor, issue: Issue, pull: Pull, to: int, body: str) -> ReviewComment:
-    """Answer the first comment of a thread; GitHub makes a review of its own for it."""
+    """Reply to the first comment of a thread; GitHub creates a review for the reply."""
     first = next((one for one in pull.notes if one.id == to and not one.in_reply_to), None)
     if first is None:
         raise not_found()

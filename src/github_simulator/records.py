@@ -1,4 +1,4 @@
-"""What the simulated GitHub remembers: plain records, changed under the world's lock. Pure."""
+"""The simulated GitHub's data: plain records, changed under the world's lock. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ class Permission(StrEnum):
     ADMIN = "admin"
 
     def reaches(self, needed: "Permission") -> bool:
-        """Tell whether this permission is at least `needed`."""
+        """Return whether this permission is at least `needed`."""
         order = list(Permission)
         return order.index(self) >= order.index(needed)
 
 
 @dataclass(slots=True)
 class User:
-    """An account; `type` is `User`, `Bot` or `Organization`. Whose `login` changes keeps the id."""
+    """An account; `type` is `User`, `Bot` or `Organization`. A new `login` keeps the id."""
 
     id: int
     login: str
@@ -45,7 +45,7 @@ class User:
 
 @dataclass(slots=True)
 class Label:
-    """A label of a repository; GitHub tells names apart without regard to case."""
+    """A label of a repository; GitHub ignores the case of names."""
 
     id: int
     name: str
@@ -78,7 +78,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that was done to an issue; `label` is (name, colour) as they were then."""
+    """An event of an issue; `label` is (name, colour) at the time."""
 
     id: int
     kind: str
@@ -105,7 +105,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class ReviewComment:
-    """What somebody said about a line, in a review; `hunk` is the code that it points at."""
+    """A comment on a line, in a review; `hunk` is the code around the line."""
 
     id: int
     review: int
@@ -122,7 +122,7 @@ class ReviewComment:
 
 @dataclass(slots=True)
 class Pull:
-    """What makes an issue a pull request; `looked_at` is what `mergeable` was computed for."""
+    """The pull request part of an issue; `looked_at` is the input of the last `mergeable`."""
 
     id: int
     head_ref: str
@@ -143,7 +143,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """A change of the text of an issue."""
+    """An edit of an issue's text."""
 
     editor: User
     at: datetime
@@ -151,7 +151,7 @@ class TextEdit:
 
 @dataclass(slots=True)
 class Issue:
-    """An issue, or a pull request where `pull` is there: both share one series of numbers."""
+    """An issue, or a pull request if `pull` is set: both share one series of numbers."""
 
     id: int
     number: int
@@ -177,12 +177,12 @@ class Issue:
 
     @property
     def label_names(self) -> list[str]:
-        """List the names of its labels."""
+        """Return the names of its labels."""
         return [label.name for label in self.labels]
 
 
 class IssueLike(Protocol):
-    """Whatever names an issue or a pull request: `repository` is `owner/name`."""
+    """Any reference to an issue or a pull request: `repository` is `owner/name`."""
 
     @property
     def repository(self) -> str: ...
@@ -206,9 +206,9 @@ class IssueName:
 class Repository:
     """A repository: its issues here, its commits in the bare repository on disk.
 
-    `role_names` are the roles of an organisation's own making, by login; what they may do is their
-    base, in `collaborators`. `drafts` tells whether its plan has draft pull requests, and `strict`
-    whether its branches take only what is up to date with them.
+    `role_names` are an organisation's custom roles, by login; their base role is in
+    `collaborators`. `drafts` is whether its plan has draft pull requests, and `strict` whether its
+    branches must be up to date before a merge.
     """
 
     id: int
@@ -228,60 +228,60 @@ class Repository:
 
     @property
     def full_name(self) -> str:
-        """Give `owner/name`."""
+        """Return `owner/name`."""
         return f"{self.owner.login}/{self.name}"
 
     def role_of(self, user: User | None) -> Permission:
-        """Tell what a user may do here; anybody may read what is public."""
+        """Return a user's role; anybody may read a public repository."""
         if user and user.login.lower() == self.owner.login.lower():
             return Permission.ADMIN
         public = Permission.NONE if self.private else Permission.READ
         return self.collaborators.get(user.login.lower(), public) if user else public
 
     def is_visible_to(self, user: User | None) -> bool:
-        """Tell whether a user may read here."""
+        """Return whether a user may read the repository."""
         return self.role_of(user) is not Permission.NONE
 
     def is_collaborator(self, user: User) -> bool:
-        """Tell whether a user was given a role here, be it only to read."""
+        """Return whether a user has a role, even if only to read."""
         return user.login.lower() in {self.owner.login.lower(), *self.collaborators}
 
     def label(self, name: str) -> Label | None:
-        """Find a label by its name, whatever its case."""
+        """Return a label by its name, in any case."""
         return next((one for one in self.labels if one.name.lower() == name.lower()), None)
 
     def visible(self) -> list[Issue]:
-        """List the issues and pull requests that are still there."""
+        """Return the issues and pull requests that are not deleted."""
         issues = self.issues.values()
         return [issue for issue in issues if not issue.deleted and not issue.moved_to]
 
 
 @dataclass(frozen=True, slots=True)
 class IdsAndTimes:
-    """Where ids and times come from; GitHub's times have no fractions of a second."""
+    """The source of ids and times; GitHub's times are whole seconds."""
 
     clock: Callable[[], datetime]
     ids: Iterator[int]
 
     def id(self) -> int:
-        """Give an id that was never given before, larger than all others."""
+        """Return a new id, higher than all others."""
         return next(self.ids)
 
     def now(self) -> datetime:
-        """Tell the time."""
+        """Return the current time."""
         return self.clock().replace(microsecond=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A user at work in a repository."""
+    """A user who acts in a repository."""
 
     user: User
     repository: Repository
     stamps: IdsAndTimes
 
     def may(self, needed: Permission) -> bool:
-        """Tell whether the user's role here is at least `needed`."""
+        """Return whether the user's role is at least `needed`."""
         return self.repository.role_of(self.user).reaches(needed)
 
 
@@ -290,9 +290,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """An app, the account that its comments bear, and where it is installed; names in lower case.
+    """An app, its bot account, and where it is installed, in lower case.
 
-    `public_key` is in PEM form, the other half of the key that GitHub gives once.
+    `public_key` is in PEM form; GitHub hands out the private key only once.
     """
 
     id: int
@@ -303,19 +303,19 @@ class App:
 
     @property
     def slug(self) -> str:
-        """Give the name of its page."""
+        """Return the app's slug."""
         return self.user.login.removesuffix("[bot]")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenGrant:
-    """What one token is good for, and until when."""
+    """The repositories and the lifetime of one token."""
 
     until: datetime
     repositories: frozenset[str]
 
     def check(self, path: str, now: datetime) -> None:
-        """Refuse a request that comes too late, or is for another repository."""
+        """Refuse an expired token, or a request for another repository."""
         if self.until <= now:
             raise ErrorReply(401, "Bad credentials")
         root, _, rest = path.lstrip("/").partition("/")
@@ -326,14 +326,14 @@ class TokenGrant:
 
 @dataclass(slots=True)
 class Apps:
-    """All apps by their id, all their tokens, and manifests by the code of each."""
+    """All apps by id, all their tokens, and manifests by code."""
 
     known: dict[str, App] = field(default_factory=dict[str, App])
     grants: dict[str, TokenGrant] = field(default_factory=dict[str, TokenGrant])
     manifests: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, app: App) -> None:
-        """Make an app known."""
+        """Register an app."""
         self.known[str(app.id)] = app
 
 
@@ -342,7 +342,7 @@ class Apps:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What a check run says about a line; `level` is notice, warning or failure."""
+    """An annotation of a check run; `level` is notice, warning or failure."""
 
     path: str
     line: int
@@ -352,7 +352,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutput:
-    """What a check run prints, `log`, and what it says of itself."""
+    """The output of a check run: its `log`, and its own summary."""
 
     log: str | None = None
     title: str | None = None
@@ -387,7 +387,7 @@ class Status:
 
 @dataclass(slots=True)
 class CheckRuns:
-    """All check runs and statuses; a commit is (name of the repository in lower case, SHA)."""
+    """All check runs and statuses; a commit is (repository in lower case, SHA)."""
 
     stamps: IdsAndTimes
     checks: list[CheckRun] = field(default_factory=list[CheckRun])
@@ -404,9 +404,9 @@ class CheckRuns:
         app: str = ACTIONS,
         suite: int = 1,
     ) -> int:
-        """Have a check run on a commit; the same name again is a re-run in its suite. Give its id.
+        """Add a check run to a commit, and return its id; a known name is a re-run in its suite.
 
-        Each workflow has a suite of its own.
+        Each workflow has its own suite.
         """
         now, where = self.stamps.now(), (commit[0].lower(), commit[1])
         said = output or CheckOutput()
@@ -417,13 +417,13 @@ class CheckRuns:
     def status(
         self, commit: tuple[str, str], context: str, state: str, description: str | None = None
     ) -> None:
-        """Set a commit status; of one context the newest counts."""
+        """Set a commit status; the newest of a context counts."""
         where = (commit[0].lower(), commit[1])
         made = Status(self.stamps.id(), context, state, description, self.stamps.now())
         self.statuses.setdefault(where, []).append(made)
 
     def checks_of(self, commit: tuple[str, str], *, every: bool) -> list[CheckRun]:
-        """List the check runs of a commit, newest first; only the latest of each, or `every`."""
+        """List the check runs of a commit, newest first: the latest of each name, or `every`."""
         found = [run for run in self.checks if run.commit == commit]
         newest = {(run.app, run.suite, run.name): run for run in found}
         return list(reversed(found if every else list(newest.values())))
@@ -433,6 +433,6 @@ class CheckRuns:
         return list({one.context: one for one in self.statuses.get(commit, [])}.values())
 
     def find(self, repository: str, number: str) -> CheckRun | None:
-        """Find a check run of a repository by its id."""
+        """Return a check run of a repository by its id."""
         named = (run for run in self.checks if str(run.id) == number)
         return next((run for run in named if run.commit[0] == repository.lower()), None)

@@ -1,4 +1,4 @@
-"""GitHub's answers: JSON, refusals, pages of lists and ETags. Pure."""
+"""GitHub's answers: JSON, errors, pages of lists and ETags. Pure."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ MAX_PER_PAGE = 100
 
 
 @dataclass(eq=False)
-class ErrorReply(Exception):  # noqa: N818 - it is an answer, not an error
+class ErrorReply(Exception):  # noqa: N818 - an answer, not an error
     """An answer other than success; `errors` are the entries of a 422."""
 
     status: int
@@ -36,7 +36,7 @@ class ErrorReply(Exception):  # noqa: N818 - it is an answer, not an error
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer before it is sent; a `body` of None is an empty one, a `page` is for a browser."""
+    """An answer before it is sent; a `body` of None is empty, a `page` is for a browser."""
 
     status: int
     body: Json = None
@@ -45,14 +45,14 @@ class Reply:
 
     @property
     def raw(self) -> bytes:
-        """Give the body as it is sent."""
+        """Return the body in bytes."""
         if self.body is None:
             return self.page.encode()
         return json.dumps(self.body, separators=(",", ":"), ensure_ascii=False).encode()
 
     @classmethod
     def of(cls, refused: ErrorReply) -> Self:
-        """Say no in GitHub's form."""
+        """Return an error in GitHub's format."""
         body: Shape = {"message": refused.message}
         if refused.errors:
             body["errors"] = list(refused.errors)
@@ -63,11 +63,11 @@ class Reply:
         return cls(refused.status, body, refused.headers)
 
 
-# What GitHub says when it refuses.
+# GitHub's errors.
 
 
 class Resource(StrEnum):
-    """What GitHub calls the things that can be invalid."""
+    """GitHub's names of the things that can be invalid."""
 
     COMMENT = "IssueComment"
     ISSUE = "Issue"
@@ -78,24 +78,24 @@ class Resource(StrEnum):
 
 
 def not_found() -> ErrorReply:
-    """Say that it is not there, or not for this user: GitHub does not tell them apart."""
+    """Return the error for an object that does not exist or that the user may not see."""
     return ErrorReply(404, "Not Found")
 
 
 def forbidden() -> ErrorReply:
-    """Say that the user may read but not change this."""
+    """Return the error for a user who may read but not change this."""
     return ErrorReply(403, "Must have admin rights to Repository.")
 
 
 def invalid(resource: Resource, name: str, code: str = "invalid") -> ErrorReply:
-    """Name a field that is missing, invalid or taken."""
+    """Return the error for a field that is missing, invalid or taken."""
     return ErrorReply(
         422, "Validation Failed", [{"resource": resource, "field": name, "code": code}]
     )
 
 
 def unprocessable(resource: Resource, message: str) -> ErrorReply:
-    """Say in words why a request that is well formed cannot be done."""
+    """Return the error for a valid request that cannot be done, with the reason."""
     return ErrorReply(
         422, "Validation Failed", [{"resource": resource, "code": "custom", "message": message}]
     )
@@ -107,7 +107,7 @@ def unprocessable(resource: Resource, message: str) -> ErrorReply:
 def page_of(
     items: Sequence[T], shape: Callable[[T], Json], query: Mapping[str, str], address: str
 ) -> Reply:
-    """Give one page of a list, with a Link header to the others."""
+    """Return one page of a list, with a Link header to the others."""
     per_page = min(_number(query.get("per_page"), PER_PAGE), MAX_PER_PAGE)
     page = _number(query.get("page"), 1)
     last = max(1, -(-len(items) // per_page))
@@ -116,7 +116,7 @@ def page_of(
 
 
 def links(query: Mapping[str, str], address: str, page: int, last: int) -> dict[str, str]:
-    """Make the Link header; a list of one page has none."""
+    """Return the Link header; none for a list of one page."""
     targets = dict[str, int]()
     if page > 1:
         targets["prev"] = min(page - 1, last)
@@ -132,27 +132,27 @@ def links(query: Mapping[str, str], address: str, page: int, last: int) -> dict[
 
 
 def _number(text: str | None, default: int) -> int:
-    """Read a positive number; GitHub takes anything else for the default."""
+    """Parse a positive number; like GitHub, use the default for anything else."""
     return int(text) if text and text.isdecimal() and int(text) > 0 else default
 
 
 def etag(raw: bytes, token: str) -> str:
-    """Name a representation; GitHub's ETags differ from token to token."""
+    """Return the ETag of a body; GitHub's differ from token to token."""
     digest = hashlib.sha256(token.encode() + b"\0" + raw).hexdigest()
     return f'W/"{digest}"'
 
 
 def matches(if_none_match: str, current: str) -> bool:
-    """Compare a request's ETags with the current one, weakly."""
+    """Return whether a request's ETags match the current one, by weak comparison."""
     wanted = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
     return "*" in wanted or current.removeprefix("W/") in wanted
 
 
-# What the simulator keeps of each request.
+# The record of requests.
 
 
 class Request(NamedTuple):
-    """One request that was answered; `counted` is whether it cost the user's rate limit."""
+    """An answered request; `counted` is whether it counted towards the rate limit."""
 
     method: str
     path: str
@@ -161,7 +161,7 @@ class Request(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request with all that was sent, and its answer."""
+    """A request and its answer in full."""
 
     request: Request
     query: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""One request: who asks, for what, whether they may, and the fields of its body."""
+"""One request: its user, repository and permissions, and the fields of its body."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
 def parse(body: bytes) -> JsonValue:
-    """Parse a body of any kind."""
+    """Parse a JSON body of any type."""
     try:
         return _JSON.validate_json(body or b"{}")
     except ValidationError:
@@ -26,7 +26,7 @@ def parse(body: bytes) -> JsonValue:
 
 
 def names(values: Sequence[JsonValue]) -> list[str]:
-    """Read strings, or objects with a `name`."""
+    """Return the names in a list of strings, or of objects with a `name`."""
     found = list[str]()
     for value in values:
         name = value.get("name") if isinstance(value, dict) else value
@@ -38,45 +38,45 @@ def names(values: Sequence[JsonValue]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a body; what is missing or null reads as None."""
+    """The fields of a body; a missing or null field reads as None."""
 
     values: dict[str, JsonValue]
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """Read an object; no body at all is an empty one."""
+        """Parse an object; no body counts as an empty one."""
         value = parse(body)
         if not isinstance(value, dict):
             raise ErrorReply(400, "Body should be a JSON object")
         return cls(value)
 
     def text(self, name: str) -> str | None:
-        """Read a string."""
+        """Return a string."""
         value = self.values.get(name)
         if value is None or isinstance(value, str):
             return value
         raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a string.")
 
     def required(self, name: str) -> str:
-        """Read a string that must be there."""
+        """Return a required string."""
         value = self.text(name)
         if value is None:
             raise ErrorReply(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
         return value
 
     def flag(self, name: str) -> bool:
-        """Read a boolean; missing means false."""
+        """Return a boolean; False if missing."""
         return self.values.get(name) is True
 
     def number(self, name: str) -> int | None:
-        """Read a whole number."""
+        """Return an integer."""
         value = self.values.get(name)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
         raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an integer.")
 
     def parts(self, name: str) -> list["Fields"]:
-        """Read a list of objects; missing means an empty one."""
+        """Return a list of objects; empty if missing."""
         value = self.values.get(name)
         items = [] if value is None else value
         if not isinstance(items, list):
@@ -89,7 +89,7 @@ class Fields:
         return found
 
     def names(self, name: str) -> list[str] | None:
-        """Read a list of strings, or of objects with a `name`, as labels may be given."""
+        """Return a list of strings, or the names of objects, as GitHub accepts for labels."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -100,7 +100,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A request; `base` is the address it came to, `user` is None without a token."""
+    """A request; `base` is the server's address, `user` is None without a token."""
 
     world: World
     method: str
@@ -114,17 +114,17 @@ class ApiCall:
 
     @property
     def fields(self) -> Fields:
-        """Read the body as a JSON object."""
+        """Return the fields of the JSON body."""
         return Fields.read(self.body)
 
     def signed_in_user(self) -> User:
-        """Give the user who asks; 401 without a token."""
+        """Return the authenticated user; 401 without a token."""
         if self.user is None:
             raise ErrorReply(401, "Requires authentication")
         return self.user
 
     def repository(self) -> Repository:
-        """Find the repository; 404 where the user may not see it, a redirect where renamed."""
+        """Return the repository; 404 if the user may not see it, a redirect if it was renamed."""
         full_name = f"{self.params['owner']}/{self.params['repo']}".lower()
         found = self.world.repositories.get(full_name)
         former = self.world.former_names.get(full_name)
@@ -136,26 +136,26 @@ class ApiCall:
         return found
 
     def moved(self, url: str) -> ErrorReply:
-        """Redirect: 301 for reading, 307 for anything else."""
+        """Return a redirect: 301 for reading, 307 for anything else."""
         reading = self.method in {"GET", "HEAD"}
         status, words = (301, "Moved Permanently") if reading else (307, "Temporary Redirect")
         return ErrorReply(status, words, headers={"location": url}, url=url)
 
     @property
     def urls(self) -> RepositoryUrls:
-        """Tell where the repository is reached."""
+        """Return the repository's addresses."""
         return RepositoryUrls(self.base, self.repository())
 
     @property
     def number(self) -> int:
-        """Read the number in the path; 404 where it is none."""
+        """Return the number in the path; 404 if it is invalid."""
         text = self.params["number"]
         if not text.isdecimal():
             raise not_found()
         return int(text)
 
     def issue(self) -> Issue:
-        """Find the issue or pull request; 410 where deleted, a redirect where transferred."""
+        """Return the issue or pull request; 410 if deleted, a redirect if transferred."""
         found = self.repository().issues.get(self.number)
         if found is None:
             raise not_found()
@@ -168,7 +168,7 @@ class ApiCall:
         return found
 
     def pull(self) -> tuple[Issue, Pull]:
-        """Find the pull request, as it stands with what was pushed by now."""
+        """Return the pull request, with all pushes applied."""
         repository = self.repository()
         self.world.follow_branches(repository)
         found = self.issue()
@@ -177,7 +177,7 @@ class ApiCall:
         return found, found.pull
 
     def actor(self, needed: Permission, refusal: Callable[[], ErrorReply] = forbidden) -> Actor:
-        """Let the user change something, given the role for it."""
+        """Return the user as an actor; refuse one whose role is below `needed`."""
         by = Actor(self.signed_in_user(), self.repository(), self.world.stamps)
         if by.repository.archived:
             raise ErrorReply(403, "Repository was archived so is read-only.")
@@ -186,7 +186,7 @@ class ApiCall:
         return by
 
     def since(self) -> datetime | None:
-        """Read `since`; 422 where it is no time."""
+        """Return `since`; 422 if it is no time."""
         text = self.query.get("since")
         if not text:
             return None
@@ -197,10 +197,10 @@ class ApiCall:
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     def page(self, items: Sequence[T], shape: Callable[[T], Json]) -> Reply:
-        """Give the page of a list that was asked for."""
+        """Return the requested page of a list."""
         _, _, rest = self.path.removeprefix("/repos/").partition("/")
         _, _, rest = rest.partition("/")
-        # GitHub names the repository by its id in these addresses.
+        # GitHub's links name the repository by its id.
         address = f"{self.base}/repositories/{self.repository().id}/{rest}"
         return page_of(items, shape, self.query, address)
 

@@ -1,8 +1,8 @@
 """The demo's coding agent: a script that fixes only what its prompt names.
 
-Run as `python3 scripted_agent.py` in a worktree, with the prompt on standard input. It knows the
-issues of the demo by their titles, and never looks at which attempt it is: the second try
-at an issue goes better only because its prompt tells what went wrong with the first.
+Run as `python3 scripted_agent.py` in a worktree, with the prompt on standard input. It recognises
+the demo's issues by their titles, and does not know the number of the attempt. A second attempt
+succeeds only because its prompt says what failed in the first.
 """
 
 import json
@@ -114,7 +114,7 @@ class RemainderTest(unittest.TestCase):
 
 
 def add_power(_: str) -> int:
-    """Do what the first issue asks for."""
+    """Fix the first issue."""
     say("Reading calculator/operations.py and calculator/__main__.py")
     append(OPERATIONS, POWER)
     replace(
@@ -127,7 +127,7 @@ def add_power(_: str) -> int:
 
 
 def mend_average(prompt: str) -> int:
-    """Mend the average, in the wrong place unless the prompt tells what that breaks."""
+    """Fix the average, in the wrong place unless the prompt names the test that this breaks."""
     append(Path("tests/test_average.py"), AVERAGE_TEST)
     if "test_divide_by_zero" in prompt and "CalculatorError not raised" in prompt:
         say("test_divide_by_zero failed last time: divide() has to keep raising its error")
@@ -141,7 +141,7 @@ def mend_average(prompt: str) -> int:
 
 
 def make_sums_exact(_: str) -> int:
-    """Try, see that it cannot be had both ways, and take it back: commits, but no change."""
+    """Commit an attempt and its revert, since the issue contradicts itself: a zero diff."""
     say("Trying to round the result of add()")
     replace(OPERATIONS, "    return left + right\n", "    return round(left + right, 12)\n")
     done = git("commit", "--quiet", "--all", "--message", "Round sums to twelve digits")
@@ -150,7 +150,7 @@ def make_sums_exact(_: str) -> int:
 
 
 def explain_usage(prompt: str) -> int:
-    """Ask first, as agents do, unless the prompt tells that nothing was changed by that."""
+    """Ask a question first, unless the prompt says that the last attempt changed nothing."""
     if "changed nothing" not in prompt:
         say("I would check in main() that there are three words, and print a usage line if not.")
         say("Shall I make that change?")
@@ -163,7 +163,7 @@ def explain_usage(prompt: str) -> int:
 
 
 def add_service(_: str) -> int:
-    """Take some seconds, line by line, so that there is time to change one's mind."""
+    """Work for some seconds, line by line, so that there is time to stop it."""
     say("This is a larger piece of work")
     service = Path("calculator/service.py")
     service.touch()
@@ -175,7 +175,7 @@ def add_service(_: str) -> int:
 
 
 def add_remainder(_: str) -> int:
-    """Do what the last issue asks for."""
+    """Fix the last issue."""
     append(OPERATIONS, REMAINDER)
     replace(
         COMMAND_LINE, "operations.divide,\n", 'operations.divide,\n    "%": operations.remainder,\n'
@@ -197,30 +197,30 @@ TASKS: dict[str, Callable[[str], int]] = {
 
 
 def say(line: str, pause: float = PACE) -> None:
-    """Tell what is going on, at a pace that can be followed."""
+    """Print what happens, slowly enough to follow."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     time.sleep(pause)
 
 
 def append(path: Path, text: str) -> None:
-    """Add to the end of a file."""
+    """Append to a file."""
     path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 def replace(path: Path, old: str, new: str) -> None:
-    """Replace a piece of a file."""
+    """Replace text in a file."""
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
 def git(*arguments: str) -> int:
-    """Run git in the worktree; give its exit code."""
+    """Run git in the worktree; return its exit code."""
     pid = os.posix_spawnp("git", ["git", *IDENTITY, *arguments], os.environ)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def give_up() -> int:
-    """Report that the prompt asks for nothing that this script knows."""
+    """Report that the prompt names no known issue."""
     say("I do not know this task")
     report = os.environ.get("MULLIGAN_REPORT")
     if report:

@@ -14,10 +14,10 @@ BOT = "mulligan-bot"
 MAINTAINER = "maya"
 
 READY = "mulligan"
-"""The label that asks for work, unless a policy calls it otherwise."""
+"""The label that requests work, unless a policy has another name."""
 
 SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
-"""The demo's agent: to be run with `python3`, it needs nothing else."""
+"""The demo's agent: `python3` runs it, without dependencies."""
 
 README = """# calculator
 
@@ -214,7 +214,7 @@ HISTORY = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An issue as a person wrote it."""
+    """An issue and its author."""
 
     author: str
     title: str
@@ -283,10 +283,11 @@ It should print a line that says how it is used, and exit with 2.
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What was made.
+    """The result of `seed`.
 
-    The issues succeed at once, at the second try, and never; the fourth succeeds once its prompt
-    says that nothing was changed, the fifth takes long, the sixth succeeds at once.
+    The first issue succeeds at once, the second in its second attempt, the third never. The fourth
+    succeeds once its prompt says that nothing was changed. The fifth takes long, and the sixth
+    succeeds at once.
     """
 
     repository: str
@@ -295,7 +296,7 @@ class Seeded:
 
 
 def seed(world: World, directory: Path, token: str, ready_label: str | None = READY) -> Seeded:
-    """Make the repository below a directory, and the world around it.
+    """Create the repository in a directory, and the world around it.
 
     `token` becomes the bot's. The maintainer labels the issues, unless `ready_label` is None.
     """
@@ -314,7 +315,7 @@ def seed(world: World, directory: Path, token: str, ready_label: str | None = RE
 
 
 def make_repository(directory: Path) -> Path:
-    """Make the bare repository with its history; its commits are the same on every machine."""
+    """Create the bare repository with its history; its commits are the same on every machine."""
     bare = directory / f"{REPOSITORY}.git"
     bare.mkdir(parents=True, exist_ok=True)
     stream = b"".join(_commit(step) for step in HISTORY)
@@ -330,7 +331,7 @@ def make_repository(directory: Path) -> Path:
 
 
 def _commit(step: Step) -> bytes:
-    """Write a commit for `git fast-import`; it builds on the one before."""
+    """Return a commit for `git fast-import`, on top of the one before."""
     head = f"commit refs/heads/main\ncommitter {step.author} {step.at} +0000\n"
     files = (
         f"M 100644 inline {path}\n".encode() + _sized(text) for path, text in step.files.items()

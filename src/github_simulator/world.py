@@ -1,4 +1,4 @@
-"""The simulated GitHub's state, how people change it, its rate limits and its faults."""
+"""The simulated GitHub's state, people's actions on it, its rate limits and its faults."""
 
 import copy
 import itertools
@@ -29,7 +29,7 @@ from github_simulator.reply import ErrorReply, Exchange, Request
 FIRST_ID = 1001
 
 CORE, GRAPHQL = "core", "graphql"
-"""What is counted apart."""
+"""The rate limits that are counted separately."""
 
 WINDOW = timedelta(hours=1)
 
@@ -38,19 +38,19 @@ ANONYMOUS_LIMIT = 60
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault, for one request.
+    """A fault for one request.
 
-    `World.faults` is asked for every request, with its method and its path (no query, and the
-    path as `/repos/OWNER/NAME/…` whatever way the repository was named); None means no fault.
+    `World.faults` is called for every request with its method and path; None means no fault. The
+    path has no query, and is `/repos/OWNER/NAME/…` even if the request used the id.
 
-    - `Fault(502)`: that status, nothing is done; the body is GitHub's `{"message": …}`.
+    - `Fault(502)`: that status, without doing anything; the body is GitHub's `{"message": …}`.
     - `Fault(502, apply=True)`: the request is carried out first, then answered with that status.
-    - `Fault(403, headers={"retry-after": "60"})`: headers are added to the usual ones, and win.
-    - `Fault(429, body='{"message": "…"}')`: the body as it stands.
+    - `Fault(403, headers={"retry-after": "60"})`: these headers override the usual ones.
+    - `Fault(429, body='{"message": "…"}')`: exactly this body.
     - `Fault(200, body="<html>…", content_type="text/html")`: a page where JSON is expected.
-    - `Fault(200, body='[{"id": 1')`: JSON that breaks off.
+    - `Fault(200, body='[{"id": 1')`: truncated JSON.
     - `Fault(307, headers={"location": "…"})`: a redirect.
-    - `Fault(delay=3.0)`: the true answer, after so many seconds; goes with all of the above.
+    - `Fault(delay=3.0)`: the true answer after this many seconds; combines with all of the above.
     - `Fault(cut=True)`: the connection ends in the middle of the answer; with `apply=True` after
       the request was carried out.
     """
@@ -65,17 +65,17 @@ class Fault:
 
     @property
     def replaces(self) -> bool:
-        """Tell whether the true answer is not given."""
+        """Return whether the fault replaces the true answer."""
         return self.cut or self.status is not None
 
 
 Faults = Callable[[str, str], Fault | None]
-"""Asked with the method and the path of each request."""
+"""Called with the method and the path of each request."""
 
 
 @dataclass(slots=True)
 class Window:
-    """What one user has used since the window opened."""
+    """One user's requests since the rate limit was reset."""
 
     limit: int
     resets_at: datetime
@@ -84,12 +84,12 @@ class Window:
 
     @property
     def remaining(self) -> int:
-        """Tell how many requests are left."""
+        """Return the number of requests left."""
         return max(0, self.limit - self.used)
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Give the numbers as GitHub reports them; `reset` is in Unix seconds."""
+        """Return the numbers as GitHub reports them; `reset` is in Unix seconds."""
         return {
             "limit": self.limit,
             "used": self.used,
@@ -99,7 +99,7 @@ class Window:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Give the same as headers of an answer."""
+        """Return the same as headers of an answer."""
         numbers = {f"x-ratelimit-{name}": str(value) for name, value in self.numbers.items()}
         return {**numbers, "x-ratelimit-resource": self.resource}
 
@@ -113,7 +113,7 @@ class Meter:
     windows: dict[tuple[str, str], Window] = field(default_factory=dict[tuple[str, str], Window])
 
     def window(self, login: str, resource: str = CORE) -> Window:
-        """Give the user's window of now; an empty login is everybody without a token."""
+        """Return the user's current window; an empty login is everybody without a token."""
         key, now = (login, resource), self.clock()
         window = self.windows.get(key)
         if window is None or window.resets_at <= now:
@@ -127,12 +127,12 @@ def _now() -> datetime:
 
 
 class World:
-    """All of it, in memory and safe for threads.
+    """The whole state, in memory; thread-safe.
 
-    `requests` lists what was answered over HTTP, in order; where `exchanges` is a list, it gets
-    all that was sent and answered besides. `faults` may be set (see Fault);
-    `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
-    What the read methods give are copies.
+    `requests` lists the answered HTTP requests, in order; if `exchanges` is a list, it receives
+    each request and answer in full. `faults` may be set (see Fault); `meter.limit` is the rate
+    limit of each user. Without `graphql`, the server has no GraphQL. The read methods return
+    copies.
     """
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
@@ -153,7 +153,7 @@ class World:
     # Accounts and repositories.
 
     def add_user(self, login: str, type: str = "User", token: str | None = None) -> User:  # noqa: A002
-        """Make an account; with a token, requests that carry it are this user's."""
+        """Add an account; a token authenticates requests as this user."""
         with self.lock:
             user = self.users.setdefault(login.lower(), User(self.stamps.id(), login, type))
             if token:
@@ -169,7 +169,7 @@ class World:
         *,
         private: bool = False,
     ) -> Repository:
-        """Show a bare repository under a name; `collaborators` maps logins to roles."""
+        """Add a bare repository under a name; `collaborators` maps logins to roles."""
         owner, _, name = full_name.partition("/")
         with self.lock:
             repository = Repository(
@@ -188,12 +188,12 @@ class World:
             return repository
 
     def delete_user(self, login: str) -> None:
-        """Delete an account; what it did stays, without a name."""
+        """Delete an account; its actions stay, without a name."""
         with self.lock:
             self.users.pop(login.lower()).is_gone = True
 
     def rename_user(self, login: str, new: str) -> None:
-        """Give an account another login; anybody may take the old one then."""
+        """Rename an account; the old login becomes available."""
         with self.lock:
             user = self.users.pop(login.lower())
             user.login = new
@@ -203,7 +203,7 @@ class World:
                     repository.collaborators[new.lower()] = role
 
     def set_role(self, full_name: str, login: str, role: str, name: str | None = None) -> None:
-        """Give a user a role, or with `none` take it away; with a name, one made from `role`."""
+        """Set a user's role; `none` removes it, and a name makes a custom role based on `role`."""
         with self.lock:
             repository = self.repository(full_name)
             repository.collaborators.pop(login.lower(), None)
@@ -219,14 +219,14 @@ class World:
             self.repository(full_name).archived = True
 
     def rename_repository(self, full_name: str, name: str) -> None:
-        """Give a repository another name; requests for the old one are redirected."""
+        """Rename a repository; requests for the old name are redirected."""
         with self.lock:
             repository = self.repositories.pop(full_name.lower())
             self.former_names[full_name.lower()] = repository
             repository.name = name
             self.repositories[repository.full_name.lower()] = repository
 
-    # What people do to issues and pull requests.
+    # People's actions on issues and pull requests.
 
     def open_issue(
         self,
@@ -236,7 +236,7 @@ class World:
         author: str,
         labels: Sequence[str] = (),
     ) -> IssueName:
-        """Open an issue. `labels` are put on in the author's name, as an issue form does."""
+        """Open an issue. `labels` are added in the author's name, as an issue form does."""
         with self.lock:
             by = self.doer(full_name, author)
             issue = issues.open_issue(by, title, body)
@@ -244,17 +244,15 @@ class World:
             return IssueName(by.repository.full_name, issue.number)
 
     def label(self, ref: IssueLike, name: str, actor: str) -> None:
-        """Put a label on."""
         with self.lock:
             issues.add_labels(self.doer(ref.repository, actor), self.issue(ref), [name])
 
     def unlabel(self, ref: IssueLike, name: str, actor: str) -> None:
-        """Take a label off."""
         with self.lock:
             issues.remove_label(self.doer(ref.repository, actor), self.issue(ref), name)
 
     def comment(self, ref: IssueLike, body: str, author: str) -> int:
-        """Write a comment; give its id."""
+        """Add a comment; return its id."""
         with self.lock:
             by = self.doer(ref.repository, author)
             return issues.add_comment(by, self.issue(ref), body).id
@@ -272,7 +270,7 @@ class World:
             issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "closed")
 
     def reopen(self, ref: IssueLike, actor: str) -> None:
-        """Open an issue again."""
+        """Reopen an issue."""
         with self.lock:
             issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "open")
 
@@ -282,12 +280,12 @@ class World:
             issues.set_lock(self.doer(ref.repository, actor), self.issue(ref), locked=locked)
 
     def delete(self, ref: IssueLike) -> None:
-        """Delete an issue; reading it gives 410 from now on."""
+        """Delete an issue; reading it then returns 410."""
         with self.lock:
             self.issue(ref).deleted = True
 
     def transfer(self, ref: IssueLike, full_name: str, actor: str) -> IssueName:
-        """Move an issue to another repository; reading it is redirected from now on."""
+        """Transfer an issue to another repository; reading it is redirected."""
         with self.lock:
             issue = self.issue(ref)
             there = self.open_issue(full_name, issue.title, issue.body, issue.author.login)
@@ -297,7 +295,7 @@ class World:
             return there
 
     def convert(self, ref: IssueLike, actor: str) -> None:
-        """Convert an issue to a discussion; what is left of it is closed and locked."""
+        """Convert an issue to a discussion; the issue itself is closed and locked."""
         with self.lock:
             by, issue = self.doer(ref.repository, actor), self.issue(ref)
             issues.record(by, issue, issues.new_event(by, "converted_to_discussion"))
@@ -319,7 +317,7 @@ class World:
         body: str = "",
         notes: Sequence[pulls.LineComment] = (),
     ) -> int:
-        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT; give its id."""
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT; return its id."""
         with self.lock:
             by, pull = self.doer(ref.repository, author), self._pull(ref)
             self.follow_branches(by.repository)
@@ -327,21 +325,21 @@ class World:
             return pulls.submit_review(by, self.issue(ref), pull, said, notes).id
 
     def merge(self, ref: IssueLike, actor: str) -> str:
-        """Merge a pull request in the bare repository; give the merge commit."""
+        """Merge a pull request in the bare repository; return the merge commit."""
         with self.lock:
             by = self.doer(ref.repository, actor)
             self.follow_branches(by.repository)
             return pulls.merge(by, self.issue(ref), self._pull(ref))
 
     def mark_ready(self, ref: IssueLike, actor: str) -> None:
-        """End a draft."""
+        """Mark a draft as ready for review."""
         with self.lock:
             pulls.mark_ready(self.doer(ref.repository, actor), self.issue(ref), self._pull(ref))
 
-    # What can be read.
+    # Reading.
 
     def labels_of(self, ref: IssueLike) -> list[str]:
-        """List the names of the labels, in the order they were put on."""
+        """List the names of the labels, in the order they were added."""
         with self.lock:
             return self.issue(ref).label_names
 
@@ -356,39 +354,39 @@ class World:
             return list(self.issue(ref).events)
 
     def issue_of(self, ref: IssueLike) -> Issue:
-        """Read an issue or a pull request as a whole."""
+        """Return an issue or a pull request."""
         with self.lock:
             return copy.deepcopy(self.issue(ref))
 
     def pulls_of(self, full_name: str) -> list[Issue]:
-        """List the pull requests, oldest first; what makes them one is in `pull`."""
+        """List the pull requests, oldest first; `pull` has their own fields."""
         with self.lock:
             repository = self.repository(full_name)
             self.follow_branches(repository)
             return copy.deepcopy([issue for issue in repository.visible() if issue.pull])
 
-    # What the routes need as well; to be called with the lock held.
+    # For the routes too; call these with the lock held.
 
     def repository(self, full_name: str) -> Repository:
-        """Find a repository by its name, whatever its case."""
+        """Return a repository by its name, in any case."""
         found = self.repositories.get(full_name.lower())
         if found is None:
             raise ErrorReply(404, f"There is no repository {full_name}.")
         return found
 
     def issue(self, ref: IssueLike) -> Issue:
-        """Find an issue or a pull request."""
+        """Return an issue or a pull request."""
         found = self.repository(ref.repository).issues.get(ref.number)
         if found is None:
             raise ErrorReply(404, f"There is no issue {ref.repository}#{ref.number}.")
         return found
 
     def doer(self, full_name: str, login: str) -> Actor:
-        """Let a user act; whoever is not known yet gets an account."""
+        """Return a user as an actor; create an unknown account."""
         return Actor(self.add_user(login), self.repository(full_name), self.stamps)
 
     def follow_branches(self, repository: Repository) -> None:
-        """Take over what was pushed to the bare repository."""
+        """Apply pushes to the bare repository."""
         pulls.apply_pushes(Actor(repository.owner, repository, self.stamps))
 
     def _pull(self, ref: IssueLike) -> Pull:

@@ -1,4 +1,4 @@
-"""The routes of the simulated GitHub, one module for each kind of resource."""
+"""Routes of the simulated GitHub, one module for each kind of resource."""
 
 from github_simulator import pages
 from github_simulator.request import Handler
@@ -12,4 +12,4 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *graphql.ROUTES,
     *pages.ROUTES,
 )
-"""Method, path and handler; of two that match, the first is taken."""
+"""Method, path and handler; the first match counts."""

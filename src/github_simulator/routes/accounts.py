@@ -18,7 +18,7 @@ from github_simulator.request import ApiCall, Fields
 REPO = "/repos/{owner}/{repo}"
 
 SINCE = "2020-01-01T00:00:00Z"
-"""When everybody joined."""
+"""The creation date of every account."""
 
 MUST_PUSH = "Must have push access to view"
 
@@ -41,7 +41,7 @@ LONGEST_APP_NAME = 34
 
 
 def me(call: ApiCall) -> Reply:
-    """Tell whose token it is; that of an app may not ask."""
+    """Show the token's user; 403 for an app's token."""
     if call.signed_in_user().login.endswith("[bot]"):
         raise ErrorReply(403, "Resource not accessible by integration")
     return Reply(200, _profile(call, call.signed_in_user()))
@@ -60,7 +60,7 @@ def repository(call: ApiCall) -> Reply:
 
 
 def permission(call: ApiCall) -> Reply:
-    """Tell a user's role; on a public repository anybody may at least read."""
+    """Show a user's role; anybody may read a public repository."""
     _push_access(call, "collaborator permission")
     login = call.params["login"]
     user = call.world.users.get(login.lower())
@@ -72,7 +72,7 @@ def permission(call: ApiCall) -> Reply:
 
 
 def collaborators(call: ApiCall) -> Reply:
-    """List who was given a role."""
+    """List the users with a role."""
     _push_access(call, "repository collaborators")
     repository = call.repository()
     users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
@@ -80,26 +80,26 @@ def collaborators(call: ApiCall) -> Reply:
 
 
 def collaborator(call: ApiCall) -> Reply:
-    """Tell by the status alone whether a user was given a role."""
+    """Return 204 if a user has a role, else 404."""
     _push_access(call, "repository collaborators")
     return _membership_status(call)
 
 
 def assignees(call: ApiCall) -> Reply:
-    """List who can be assigned."""
+    """List the users that can be assigned."""
     repository = call.repository()
     users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
     return call.page(users, lambda user: json_shapes.user(call.base, user))
 
 
 def assignee(call: ApiCall) -> Reply:
-    """Tell by the status alone whether a user can be assigned."""
+    """Return 204 if a user can be assigned, else 404."""
     call.repository()
     return _membership_status(call)
 
 
 def rate_limit(call: ApiCall) -> Reply:
-    """Tell what is left; asking costs nothing."""
+    """Show the remaining requests; this request does not count."""
     window = call.world.meter.window(call.user.login if call.user else "")
     rate: Shape = {**window.numbers, "resource": "core"}
     return Reply(200, {"resources": {"core": rate}, "rate": rate})
@@ -142,13 +142,13 @@ def _membership_status(call: ApiCall) -> Reply:
 
 
 def app(call: ApiCall) -> Reply:
-    """Show the app that asks."""
+    """Show the authenticated app."""
     found = _app(call)
     return Reply(200, {"id": found.id, "slug": found.slug, "name": found.slug})
 
 
 def installation(call: ApiCall) -> Reply:
-    """Tell under which number the app is installed on a repository."""
+    """Show the app's installation on a repository."""
     found = _app(call)
     if f"{call.params['owner']}/{call.params['repo']}".lower() not in found.repositories:
         raise not_found()
@@ -156,7 +156,7 @@ def installation(call: ApiCall) -> Reply:
 
 
 def access_token(call: ApiCall) -> Reply:
-    """Make a token for some of the installation's repositories."""
+    """Create a token for some of the installation's repositories."""
     found = _app(call)
     if call.params["number"] != str(found.installation):
         raise not_found()
@@ -174,7 +174,7 @@ def access_token(call: ApiCall) -> Reply:
 
 
 def _app(call: ApiCall) -> App:
-    """Find the app whose key signed the token; what is wrong with it is said as GitHub does."""
+    """Return the app whose key signed the token; refuse an invalid token with GitHub's error."""
     now = call.world.stamps.clock().timestamp()
     try:
         claims = jwt.decode(call.token, options={"verify_signature": False})
@@ -200,7 +200,7 @@ def _app(call: ApiCall) -> App:
 
 
 def manifest_form(call: ApiCall) -> Reply:
-    """Take a manifest as GitHub's page does, as if a person agreed, and send the browser back."""
+    """Accept a manifest as if a person confirmed it on GitHub's page, and redirect the browser."""
     text = parse_qs(call.body.decode()).get("manifest", [""])[0]
     wanted = Fields.read(text.encode())
     name, back = wanted.required("name"), wanted.required("redirect_url")
@@ -214,7 +214,7 @@ def manifest_form(call: ApiCall) -> Reply:
 
 
 def manifest_conversion(call: ApiCall) -> Reply:
-    """Make the app that a code stands for, once."""
+    """Create the app of a code; each code works once."""
     kept = call.world.apps.manifests.pop(call.params["code"], None)
     if kept is None:
         raise not_found()
@@ -255,7 +255,7 @@ def manifest_conversion(call: ApiCall) -> Reply:
 
 
 def _has_url(hook: JsonValue) -> bool:
-    """Tell whether a webhook has its address, which GitHub wants even of one that is off."""
+    """Return whether a webhook has a URL, which GitHub requires even if it is inactive."""
     return hook is None or (isinstance(hook, dict) and bool(hook.get("url")))
 
 

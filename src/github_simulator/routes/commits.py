@@ -1,4 +1,4 @@
-"""Branches, commits, comparisons and files of the bare repository, and what runs on commits."""
+"""Branches, commits, comparisons and files of the bare repository, and checks on commits."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ REPO = "/repos/{owner}/{repo}"
 SIGNATURE = "c0ffee"
 
 
-# What git knows.
+# Git data.
 
 
 def branches(call: ApiCall) -> Reply:
@@ -34,7 +34,7 @@ def branch(call: ApiCall) -> Reply:
 
 
 def ref(call: ApiCall) -> Reply:
-    """Show the one reference of this name."""
+    """Show the reference with this exact name."""
     name = f"refs/{call.params['name']}"
     found = _bare(call).refs(name).get(name)
     if found is None:
@@ -43,7 +43,7 @@ def ref(call: ApiCall) -> Reply:
 
 
 def matching_refs(call: ApiCall) -> Reply:
-    """List the references whose name starts so."""
+    """List the references whose name begins with this."""
     place, start = call.urls, f"refs/{call.params['name']}"
     refs = _bare(call).refs("refs/").items()
     found = [(name, *facts) for name, facts in refs if name.startswith(start)]
@@ -69,7 +69,7 @@ def commits(call: ApiCall) -> Reply:
 
 
 def commit(call: ApiCall) -> Reply:
-    """Show a commit, named by branch, tag or id, with its files."""
+    """Show a commit, by branch, tag or id, with its files."""
     sha, place, bare = _resolve(call, call.params["name"]), call.urls, _bare(call)
     found = bare.commits(sha, limit=1)[0]
     changes = bare.changes(found.parents[0], sha) if found.parents else []
@@ -150,13 +150,13 @@ def check(call: ApiCall) -> Reply:
 
 
 def annotations(call: ApiCall) -> Reply:
-    """List what a check run says about lines."""
+    """List the annotations of a check run."""
     run = _run(call)
     return call.page(run.output.annotations, json_shapes.annotation)
 
 
 def status(call: ApiCall) -> Reply:
-    """Show what the statuses of a commit come to; without any, GitHub calls it pending."""
+    """Show the combined status of a commit; GitHub calls it pending if there is none."""
     place, commit = call.urls, _commit(call)
     found = call.world.runs.statuses_of(commit)
     page = call.page(found, lambda one: json_shapes.status(place, commit[1], one))
@@ -164,7 +164,7 @@ def status(call: ApiCall) -> Reply:
 
 
 def log(call: ApiCall) -> Reply:
-    """Send the reader of a log to where it is kept: a signed address for a short time."""
+    """Redirect to the log's storage: a signed address that expires."""
     run = _run(call)
     if call.user is None:
         raise ErrorReply(403, "Must have admin rights to Repository.")
@@ -175,7 +175,7 @@ def log(call: ApiCall) -> Reply:
 
 
 def kept_log(call: ApiCall) -> Reply:
-    """Give a log to whoever has its address; who shows a token as well is refused."""
+    """Return a log to anybody with its address; refuse a request that also sends a token."""
     if call.token:
         raise ErrorReply(400, "InvalidAuthenticationInfo")
     found = next((run for run in call.world.runs.checks if str(run.id) == call.params["run"]), None)

@@ -1,4 +1,4 @@
-"""GraphQL, as far as it is asked: an issue's changes, whose token it is, the end of a draft."""
+"""The GraphQL queries that Mulligan uses: edits of an issue, the viewer, the end of a draft."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -41,7 +41,7 @@ PAGE = 100
 
 
 def ask(call: ApiCall) -> Reply:
-    """Answer a query that is known here; what is wrong is said with status 200, as GitHub does."""
+    """Answer a known query; like GitHub, report errors with status 200."""
     if not call.world.graphql:
         raise not_found()
     if call.user is None:
@@ -62,7 +62,7 @@ def _given(call: ApiCall) -> dict[str, JsonValue]:
 
 
 def _ready(call: ApiCall) -> Reply:
-    """End a draft; who wrote it may, and who may write to the repository."""
+    """Mark a draft as ready; its author may, and anybody with write permission."""
     name = _given(call).get("pull")
     found = next((one for one in _pulls(call) if name == f"PR_{one[2].id}"), None)
     if found is None:
@@ -109,7 +109,7 @@ def _start(cursor: JsonValue) -> int:
 
 
 def _history(issue: Issue, start: int) -> Shape:
-    """Shape the changes of a text, newest first; the first one brings the creation with it."""
+    """Return the edits of a text, newest first; the first edit also adds the creation."""
     edits = [(edit.at, edit.editor) for edit in reversed(issue.edits)]
     creation = [(issue.created_at, issue.author)] if edits else []
     listed = [*edits, *creation]
@@ -130,7 +130,7 @@ def _history(issue: Issue, start: int) -> Shape:
 
 
 def _actor(user: User | None) -> Shape | None:
-    """Shape an account; GraphQL leaves the `[bot]` of an app's login away."""
+    """Return an account; GraphQL omits the `[bot]` of an app's login."""
     if user is None or user.is_gone:
         return None
     if user.type == "Bot":

@@ -43,7 +43,7 @@ COLOR = re.compile(r"[0-9a-fA-F]{6}")
 
 
 def listing(call: ApiCall) -> Reply:
-    """List issues and pull requests, newest first unless asked otherwise."""
+    """List issues and pull requests, newest first by default."""
     call.world.follow_branches(call.repository())
     query, since = call.query, call.since()
     found = [one for one in call.repository().visible() if _wanted(query, since, one)]
@@ -78,7 +78,7 @@ def _assigned(asked: str, issue: Issue) -> bool:
 
 
 def create(call: ApiCall) -> Reply:
-    """Open an issue; labels and assignees of one who may not set them are dropped silently."""
+    """Open an issue; silently drop labels and assignees from users who may not set them."""
     by, fields = call.actor(Permission.READ), call.fields
     labels, people = fields.names("labels"), fields.names("assignees")
     issue = open_issue(by, fields.required("title"), fields.text("body"))
@@ -131,7 +131,7 @@ def add_assignees(call: ApiCall) -> Reply:
 
 
 def remove_assignees(call: ApiCall) -> Reply:
-    """Take people off."""
+    """Unassign people."""
     by, issue = call.actor(Permission.TRIAGE), call.issue()
     unassign(by, issue, _users(call, call.fields.names("assignees")))
     return Reply(200, json_shapes.issue(call.urls, issue, whole=True))
@@ -164,7 +164,7 @@ def repository_labels(call: ApiCall) -> Reply:
 
 
 def create_repository_label(call: ApiCall) -> Reply:
-    """Make a label; one who may not write is told that it is not there."""
+    """Create a label; 404 for a user without write permission."""
     by, fields = call.actor(Permission.WRITE, not_found), call.fields
     color = fields.text("color") or NEW_LABEL_COLOR
     if not COLOR.fullmatch(color):
@@ -195,7 +195,7 @@ def change_repository_label(call: ApiCall) -> Reply:
 
 
 def delete_repository_label(call: ApiCall) -> Reply:
-    """Delete a label; no issue carries it any more."""
+    """Delete a label from the repository and all issues."""
     by, label = call.actor(Permission.WRITE, not_found), _label(call)
     delete_label(by, label)
     return Reply(204)
@@ -208,34 +208,34 @@ def issue_labels(call: ApiCall) -> Reply:
 
 
 def add_issue_labels(call: ApiCall) -> Reply:
-    """Put labels on an issue."""
+    """Add labels to an issue."""
     issue = call.issue()
     add_labels(call.actor(Permission.TRIAGE), issue, _asked(call))
     return _labels_of(call, issue)
 
 
 def replace_issue_labels(call: ApiCall) -> Reply:
-    """Make the labels of an issue be these."""
+    """Replace the labels of an issue."""
     issue = call.issue()
     set_labels(call.actor(Permission.TRIAGE), issue, _asked(call))
     return _labels_of(call, issue)
 
 
 def remove_issue_label(call: ApiCall) -> Reply:
-    """Take one label off an issue."""
+    """Remove a label from an issue."""
     issue = call.issue()
     remove_label(call.actor(Permission.TRIAGE), issue, call.params["name"])
     return _labels_of(call, issue)
 
 
 def clear_issue_labels(call: ApiCall) -> Reply:
-    """Take all labels off an issue."""
+    """Remove all labels from an issue."""
     set_labels(call.actor(Permission.TRIAGE), call.issue(), [])
     return Reply(204)
 
 
 def _asked(call: ApiCall) -> list[str]:
-    """Read labels, given as an object or, as GitHub still takes them, as a bare list."""
+    """Return the requested labels, from an object or, as GitHub still accepts, a bare list."""
     value = parse(call.body)
     if isinstance(value, list):
         return names(value)
@@ -267,7 +267,7 @@ def issue_comments(call: ApiCall) -> Reply:
 
 
 def repository_comments(call: ApiCall) -> Reply:
-    """List the comments of all issues; `direction` means nothing without `sort`."""
+    """List the comments of all issues; GitHub ignores `direction` without `sort`."""
     place, since = call.urls, call.since()
     found = [
         (issue, comment)
@@ -284,7 +284,7 @@ def repository_comments(call: ApiCall) -> Reply:
 
 
 def create_comment(call: ApiCall) -> Reply:
-    """Write a comment; a locked conversation takes them from writers only."""
+    """Create a comment; only users with write permission can comment on a locked conversation."""
     by, issue = call.actor(Permission.READ), call.issue()
     if issue.locked and not by.may(Permission.WRITE):
         raise ErrorReply(403, "Unable to create comment because issue is locked.")
@@ -299,7 +299,7 @@ def read_comment(call: ApiCall) -> Reply:
 
 
 def change_comment(call: ApiCall) -> Reply:
-    """Change a comment, one's own or as a writer anybody's."""
+    """Change a comment: one's own, or anybody's with write permission."""
     issue, comment = _comment(call)
     edit_comment(_may_change(call, comment), comment, call.fields.text("body") or "")
     return Reply(200, json_shapes.comment(call.urls, issue, comment))
@@ -336,14 +336,14 @@ def comment_reactions(call: ApiCall) -> Reply:
 
 
 def add_reaction(call: ApiCall) -> Reply:
-    """React; 200 instead of 201 where the user did so before."""
+    """Add a reaction; 200 instead of 201 if the user already has one."""
     by, found = call.actor(Permission.READ), _reactions(call)
     reaction, new = react(by, found, call.fields.required("content"))
     return Reply(201 if new else 200, json_shapes.reaction(call.base, reaction))
 
 
 def remove_reaction(call: ApiCall) -> Reply:
-    """Take one's own reaction back."""
+    """Remove one's own reaction."""
     by, found = call.actor(Permission.READ), _reactions(call)
     for reaction in found:
         if str(reaction.id) == call.params["reaction"] and reaction.user == by.user:
@@ -368,7 +368,7 @@ def issue_events(call: ApiCall) -> Reply:
 
 
 def repository_events(call: ApiCall) -> Reply:
-    """List the events of all issues, newest first; each says of which issue it is."""
+    """List the events of all issues, newest first, each with its issue."""
     return call.page(_all_events(call), lambda pair: _with_issue(call, *pair))
 
 
@@ -385,7 +385,7 @@ def timeline(call: ApiCall) -> Reply:
     place, issue = call.urls, call.issue()
     entries = [(event.id, json_shapes.event(place, event)) for event in issue.events]
     entries += [(one.id, json_shapes.commented(place, issue, one)) for one in issue.comments]
-    # Ids are given in the order of time.
+    # Ids are assigned in order of time.
     entries.sort(key=lambda entry: entry[0])
     return call.page(entries, lambda entry: entry[1])
 

@@ -1,4 +1,4 @@
-"""Pull requests and their reviews: list, open, change, merge, review, answer."""
+"""Pull requests and their reviews: list, open, change, merge, review, reply."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -40,7 +40,7 @@ NO_ACCESS = "Resource not accessible by personal access token"
 
 
 def pull_requests(call: ApiCall) -> Reply:
-    """List pull requests; `head` is a filter only when written `owner:branch`, as on GitHub."""
+    """List pull requests; like GitHub, filter by `head` only in the form `owner:branch`."""
     place, query = call.urls, call.query
     call.world.follow_branches(place.repository)
     head, base, state = query.get("head", ""), query.get("base"), query.get("state", "open")
@@ -61,7 +61,7 @@ def pull_requests(call: ApiCall) -> Reply:
 
 
 def create(call: ApiCall) -> Reply:
-    """Open a pull request; its head is in the same repository, so that takes write access."""
+    """Open a pull request; its head is in the same repository, which needs write permission."""
     by, fields = call.actor(Permission.WRITE, forbidden), call.fields
     asked = PullRequestDraft(
         fields.required("title"),
@@ -101,14 +101,14 @@ def change(call: ApiCall) -> Reply:
 
 
 def is_merged(call: ApiCall) -> Reply:
-    """Tell by the status alone whether it was merged."""
+    """Return 204 if it was merged, else 404."""
     if call.pull()[1].merged_at is None:
         raise not_found()
     return Reply(204)
 
 
 def merge_it(call: ApiCall) -> Reply:
-    """Merge; 409 where the head is not what the caller believes, 405 where it cannot be done."""
+    """Merge; 409 if the head is not the expected one, 405 if it cannot be merged."""
     by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
     method = fields.text("merge_method") or "merge"
     if method == "rebase":
@@ -123,7 +123,7 @@ def merge_it(call: ApiCall) -> Reply:
 
 
 def reviewers(call: ApiCall) -> Reply:
-    """List who was asked for a review and has not given one."""
+    """List the people whose review was requested and is missing."""
     _, pull = call.pull()
     return Reply(
         200, {"users": [json_shapes.user(call.base, one) for one in pull.reviewers], "teams": []}
@@ -131,7 +131,7 @@ def reviewers(call: ApiCall) -> Reply:
 
 
 def request_reviewers(call: ApiCall) -> Reply:
-    """Ask people for a review; teams are not known here."""
+    """Request reviews; teams are not supported."""
     by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
     logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
     request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
@@ -139,7 +139,7 @@ def request_reviewers(call: ApiCall) -> Reply:
 
 
 def remove_reviewers(call: ApiCall) -> Reply:
-    """Take back requests for a review."""
+    """Withdraw requests for a review."""
     call.actor(Permission.WRITE, forbidden)
     issue, pull = call.pull()
     gone = {login.lower() for login in call.fields.names("reviewers") or []}
@@ -148,14 +148,14 @@ def remove_reviewers(call: ApiCall) -> Reply:
 
 
 def commits(call: ApiCall) -> Reply:
-    """List the commits that would be merged, oldest first."""
+    """List the commits to merge, oldest first."""
     place, (_, pull) = call.urls, call.pull()
     found = BareRepository(place.repository.bare).commits(f"{pull.base_sha}..{pull.head_sha}")
     return call.page(found[::-1], lambda commit: json_shapes.commit(place, commit))
 
 
 def files(call: ApiCall) -> Reply:
-    """List the files that would change."""
+    """List the changed files."""
     place, (_, pull) = call.urls, call.pull()
     bare = BareRepository(place.repository.bare)
     start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
@@ -164,7 +164,7 @@ def files(call: ApiCall) -> Reply:
 
 
 def forbidden() -> ErrorReply:
-    """Say that the token may not do this."""
+    """Return the error for a token that may not do this."""
     return ErrorReply(403, NO_ACCESS)
 
 
@@ -196,7 +196,7 @@ def reviews(call: ApiCall) -> Reply:
 
 
 def submit(call: ApiCall) -> Reply:
-    """Submit a review, with its comments on lines; all of it or, with a 422, nothing."""
+    """Submit a review with its line comments; with a 422, nothing is submitted."""
     by, (issue, pull), fields = call.actor(Permission.READ), call.pull(), call.fields
     said = (fields.text("event") or "", fields.text("body") or "")
     written = [_note(by.repository, pull, part) for part in fields.parts("comments")]
@@ -205,7 +205,7 @@ def submit(call: ApiCall) -> Reply:
 
 
 def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
-    """Read a comment on a line that the head has; of `position`, the old way, nothing is known."""
+    """Return a comment on a line of the head; the older `position` is not supported."""
     path, words = part.required("path"), part.required("body")
     line, side = part.number("line") or 0, part.text("side") or "RIGHT"
     lines = lines_of(repository, pull, path)
@@ -217,13 +217,13 @@ def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
 
 
 def notes(call: ApiCall) -> Reply:
-    """List the comments on lines, of all reviews, oldest first."""
+    """List the line comments of all reviews, oldest first."""
     place, (issue, pull) = call.urls, call.pull()
     return call.page(pull.notes, lambda note: json_shapes.review_comment(place, issue, note))
 
 
 def answer(call: ApiCall) -> Reply:
-    """Answer a comment on a line."""
+    """Reply to a comment on a line."""
     by, (issue, pull), fields = call.actor(Permission.READ), call.pull(), call.fields
     to = call.params["comment"]
     done = reply(by, issue, pull, int(to) if to.isdecimal() else 0, fields.required("body"))
