@@ -12,13 +12,12 @@ from mulligan.domain.status import IssueStatus
 
 @dataclass(frozen=True, slots=True)
 class IssueContext:
-    """An issue, where it stands, and its completed attempts of all epochs, oldest first.
+    """An issue, its status, and its completed attempts of all epochs, oldest first.
 
-    `verifies` tells whether the repository has any check; `counted` is how many attempts of the
-    epoch cost one, out of `max_attempts`. `ready_label` is what a person puts on to ask for work.
-    `no_draft` says why the last attempt's work could not be shown as a draft, where it should.
-    `learnings` are the facts that other issues of the repository taught; None if the policy lets
-    no issue teach another.
+    `verifies` is whether the repository has any check. `counted` is how many attempts of the epoch
+    cost one, out of `max_attempts`. `ready_label` is the label that requests work. `no_draft` is
+    why the last attempt's work could not be shown as a draft, if it should have been. `learnings`
+    are facts learned from other issues of the repository; None if the policy does not share them.
     """
 
     issue: Issue
