@@ -1,1 +1,1 @@
-"""The command line, the Action and the dashboard; `bootstrap/` builds everything for them."""
+"""The command line, the Action and the dashboard; `bootstrap/` builds the objects they need."""

@@ -10,7 +10,7 @@ Row = dict[str, object]
 
 
 def status_row(found: IssueStatus) -> Row:
-    """Say where one issue stands, as `mulligan status --json` does."""
+    """Return the status of one issue, as in `mulligan status --json`."""
     return {
         "issue": str(found.issue),
         "stage": found.stage,
@@ -26,7 +26,7 @@ def status_row(found: IssueStatus) -> Row:
 def inspection(
     found: IssueStatus, history: Sequence[WorkerResultMeta], decisions: Sequence[Row]
 ) -> Row:
-    """Tell what happened to one issue, as `mulligan inspect --json` does."""
+    """Return the history of one issue, as in `mulligan inspect --json`."""
     return {
         **status_row(found),
         "title": found.text.title,
@@ -36,7 +36,7 @@ def inspection(
 
 
 def decisions_of(events: Sequence[RecordedEvent]) -> list[Row]:
-    """List what was decided, with the attempt it followed; `number` counts over all epochs."""
+    """List the decisions with their attempts; `number` counts over all epochs."""
     rows, number = list[Row](), 0
     for recorded in events:
         event = recorded.event
@@ -56,7 +56,7 @@ def decisions_of(events: Sequence[RecordedEvent]) -> list[Row]:
 
 
 def event_row(recorded: RecordedEvent) -> Row:
-    """Write one event of the ledger; `payload` is what there is to say of it, by its name."""
+    """Return one event of the ledger; `payload` has its fields by name."""
     return {
         "seq": recorded.seq,
         "time": recorded.at.isoformat(timespec="microseconds"),

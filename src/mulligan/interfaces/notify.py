@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 
 def message_of(status: IssueStatus, event: Event) -> Message | None:
-    """Give the message of an event, or None. Slack shows the field `text`."""
+    """Return the message of an event, or None. Slack shows the field `text`."""
     ref = str(status.issue)
     match event:
         case Escalated(reason=reason, comment=url):
@@ -69,7 +69,7 @@ def _message(occasion: Occasion, ref: str, reason: str, url: str, text: str) -> 
 
 
 class WebhookNotifier:
-    """Queue messages and send them one after the other."""
+    """Queues messages, and sends them one after the other."""
 
     def __init__(self, settings: Notify, waits: tuple[float, ...] = RETRY_WAITS) -> None:
         self._url = settings.url.get_secret_value() if settings.url else ""
@@ -133,7 +133,7 @@ class WebhookNotifier:
 
 @contextmanager
 def open_notifier(settings: Notify) -> Generator[WebhookNotifier | None]:
-    """Give the notifier during the block, or None without a configured address."""
+    """Yield the notifier, or None without a configured address."""
     if settings.url is None:
         yield None
         return

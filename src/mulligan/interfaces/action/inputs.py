@@ -1,4 +1,4 @@
-"""Read what the Action is given: its inputs, and where the runner is. Pure."""
+"""Parse the Action's inputs, and the facts about its runner. Pure."""
 
 import re
 import shlex
@@ -21,14 +21,14 @@ NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 DIGITS = re.compile(r"[0-9]{1,20}")
 SERVER = "https://github.com"
 KEPT_GITHUB_KEYS = (("github", "app"), ("github", "ca_file"))
-"""Keys of `github` that are taken from the file, not from the run."""
+"""Keys of `github` that come from the file, not from the run."""
 MIN_LEASE = timedelta(minutes=1)
-"""A lease that a slow answer of GitHub does not outlast."""
+"""The minimum lease, longer than any slow answer from GitHub."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Where a run is; `worker` names it on the ref, and has nothing of the machine in it."""
+    """The runner of a run; `worker` is its name on the state ref, without the machine's name."""
 
     repository: str
     event: str
@@ -41,7 +41,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the workflow asks for; `given` are the operator's keys that come of it."""
+    """The workflow's inputs; `given` are the operator's keys that follow from them."""
 
     given: Mapping[str, JsonValue] = field(repr=False)
     agent: Mapping[str, JsonValue]
@@ -53,7 +53,7 @@ class Inputs:
 
 
 def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
-    """Read the runner's own variables; UsageError where this is no run of a workflow."""
+    """Read the runner's variables; UsageError outside a workflow run."""
     repository, temp = variables.get("GITHUB_REPOSITORY", ""), variables.get("RUNNER_TEMP", "")
     if not REPOSITORY.fullmatch(repository) or not temp:
         message = (
@@ -74,7 +74,7 @@ def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
 
 
 def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
-    """Read INPUT_*; what is empty was not given."""
+    """Read the INPUT_* variables; an empty one counts as not given."""
     said = {
         name.removeprefix("INPUT_"): value.strip()
         for name, value in variables.items()
@@ -103,7 +103,7 @@ def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
 def operator_of(
     inputs: Inputs, runner: Runner, variables: Mapping[str, str], text: bytes | None
 ) -> Operator:
-    """Put the file of the base branch, where one was named, and the inputs together."""
+    """Merge the inputs with the operator's file from the base branch, if one is named."""
     where = inputs.config or WHERE
     written = read_content(text or b"", where)
     given: dict[str, JsonValue] = {
@@ -121,7 +121,7 @@ def operator_of(
 
 
 def bootstrap_operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
-    """Give what is needed to read the base branch, before it is known which agent works."""
+    """Return a configuration that suffices to read the base branch, before the agent is known."""
     given: dict[str, JsonValue] = {
         **inputs.given,
         "repositories": [{"name": runner.repository}],
@@ -131,7 +131,7 @@ def bootstrap_operator(inputs: Inputs, runner: Runner, variables: Mapping[str, s
 
 
 def _github(run: Mapping[str, JsonValue], own: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Take the address from the run, and its token too unless the file names an app."""
+    """Return the address and, unless the file names an app, the token of the run."""
     return {key: value for key, value in run.items() if key != "token" or not own.get("app")}
 
 
@@ -161,7 +161,7 @@ def _words(command: str) -> list[str]:
 
 
 def _repository(name: str, listed: JsonValue) -> dict[str, JsonValue]:
-    """Give the file's settings of this repository; the Action serves no other."""
+    """Return the file's settings for this repository; the Action works on no other."""
     entries = listed if isinstance(listed, list) else []
     for entry in entries:
         if isinstance(entry, dict) and str(entry.get("name")).lower() == name.lower():

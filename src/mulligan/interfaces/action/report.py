@@ -1,4 +1,4 @@
-"""Write the Action's annotations, outputs and job summary. Pure."""
+"""Build the Action's annotations, outputs and job summary. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,14 @@ from mulligan.interfaces.action.inputs import Runner
 from mulligan.text.escape import defuse, one_line, table_cell
 
 MAX_ANNOTATIONS = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""GitHub shows at most ten annotations of one kind for a step."""
 
 MAX_CELL_CHARS = 500
 
 HEAD = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
 
 MAX_SUMMARY_CHARS = 900_000
-"""GitHub takes 1 MiB of a step."""
+"""GitHub accepts 1 MiB per step."""
 
 CUT_MARK = "\n\n[… cut: GitHub does not accept a longer summary]\n"
 
@@ -38,18 +38,18 @@ class IssueReport:
 
     @property
     def cost(self) -> str:
-        """Give the agents' cost in USD; empty if they reported none."""
+        """Return the agents' cost in USD; empty if they reported none."""
         usd = spent_by(self.history).usd
         return f"{usd:.2f}" if usd else ""
 
 
 def with_commands_stopped(token: str) -> tuple[str, str]:
-    """Give the lines before and after a text in which the runner then ignores commands."""
+    """Return the lines before and after a text between which the runner ignores commands."""
     return f"::stop-commands::{token}", f"::{token}::"
 
 
 def annotations(reports: Sequence[IssueReport], problems: Sequence[str]) -> Iterator[str]:
-    """Give workflow commands for failures with their places, and for the stage of each issue."""
+    """Yield workflow commands: errors with their locations, and the stage of each issue."""
     yield from [_command("error", problem, title="Mulligan") for problem in problems][
         :MAX_ANNOTATIONS
     ]
@@ -80,7 +80,7 @@ def _where(found: Finding) -> Mapping[str, str]:
 
 
 def _command(name: str, message: str, **properties: str) -> str:
-    """Write a workflow command; its message cannot contain another command."""
+    """Return a workflow command; its message cannot contain another command."""
     named = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{name} {named}::{_escaped(one_line(message, MAX_CELL_CHARS))}"
 
@@ -94,7 +94,7 @@ def _property(text: str) -> str:
 
 
 def outputs(reports: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
-    """Write the outputs for the runner's file; single values are those of the last issue."""
+    """Return the outputs in the format of the runner's file; single values are the last issue's."""
     last = reports[-1] if reports else None
     values = {**_values(last), "results": _results(reports), "artifacts": artifacts}
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
@@ -121,7 +121,7 @@ def _values(report: IssueReport | None) -> Mapping[str, str]:
 
 
 def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> str:
-    """Write the job summary: each issue with the attempts of its epoch, and what failed."""
+    """Return the job summary: each issue with the attempts of its epoch, and the failures."""
     worked = {each.status.issue for each in reports}
     skipped = [each for each in done.visits if each.skipped and each.issue not in worked]
     parts = [

@@ -1,4 +1,4 @@
-"""Write the workflow with which a repository calls Mulligan. Pure, but for reading its template."""
+"""Build the workflow with which a repository calls Mulligan. Pure, except for its template file."""
 
 import json
 import re
@@ -11,15 +11,16 @@ from mulligan.domain.issue import COMMIT_SHA, REPOSITORY
 
 TEMPLATE = Path(__file__).with_name("caller.yml")
 WORKFLOW_FILE = ".github/workflows/mulligan.yml"
-"""Where it belongs in a repository."""
+"""Its path in a repository."""
 VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowSettings:
-    """What the workflow depends on: where Mulligan is, at which commit, and the agent.
+    """The variable parts of the workflow: Mulligan's repository and commit, and the agent.
 
-    `install` gets the agent onto the runner, and the repository's `secret` holds its key.
+    `install` is the command that installs the agent on the runner; the repository's `secret` holds
+    its key.
     """
 
     source: str
@@ -34,12 +35,12 @@ class WorkflowSettings:
 
 
 def minute_of(repository: str) -> int:
-    """Give a minute from 1 to 29 that is a repository's own, so that not all wake at once."""
+    """Return a minute from 1 to 29 that depends on the repository, to spread the schedules."""
     return 1 + zlib.crc32(repository.lower().encode()) % 29
 
 
 def workflow_text(caller: WorkflowSettings) -> str:
-    """Write the file; UsageError where it would not be pinned to a commit."""
+    """Return the file; UsageError if it would not be pinned to a commit."""
     if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
         message = (
             "Write Mulligan's repository as OWNER/NAME, and the commit as 40 hexadecimal digits."
@@ -66,7 +67,7 @@ def workflow_text(caller: WorkflowSettings) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Write a value as YAML: plain where it is a word, else in quotes, and never an expression."""
+    """Quote a value for YAML, unless it is a plain word; it never becomes an expression."""
     if re.fullmatch(r"[a-z][a-z-]*", value):
         return value
     return json.dumps(value.replace("${{", "$ {{"), ensure_ascii=False)

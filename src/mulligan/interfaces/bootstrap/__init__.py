@@ -1,1 +1,1 @@
-"""Builds everything from the configuration; the only code that imports every adapter."""
+"""Builds all objects from the configuration; the only code that imports every adapter."""

@@ -1,4 +1,4 @@
-"""Build for runs of the GitHub Action, which keep their state on a ref of the repository."""
+"""Build the objects for a run of the GitHub Action, with its state on a ref of the repository."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -49,7 +49,7 @@ def build_shared(
     worker: str,
     lease: timedelta | None,
 ) -> Generator[Container]:
-    """Build for one run on one repository; a `lease` of None is the usual one."""
+    """Build for one run on one repository; a `lease` of None means the default."""
     sandbox = confine(operator, environment)
     redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
     with ExitStack() as opened:
@@ -74,7 +74,7 @@ def build_shared(
         git = Git.of(storing, policies)
         container = assemble(operator, environment, sandbox, github, git, stores)
         yield replace(container, context=replace(container.context, worker=worker))
-        with suppress(WorldError):  # a commit that stays does no harm
+        with suppress(WorldError):  # a ref that stays is harmless
             storing.delete_old_verified(
                 name, lambda number: session.needs_commit(IssueRef(name, number))
             )
@@ -90,12 +90,12 @@ def read_base_file(operator: Operator, environment: Environment, path: str) -> b
 
 
 def pull_state(operator: Operator, environment: Environment) -> list[str]:
-    """Import into this ledger what the state refs of all repositories have more; return a list."""
+    """Import newer records from the state refs of all repositories; return a report."""
     return _move(operator, environment, import_from_ref)
 
 
 def push_state(operator: Operator, environment: Environment) -> list[str]:
-    """Export to the state refs of all repositories what this ledger has more."""
+    """Export newer records to the state refs of all repositories; return a report."""
     return _move(operator, environment, export_to_ref)
 
 
@@ -118,7 +118,7 @@ def _move(
 
 
 def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
-    """Return a function that gives the URL of a repository and a current token."""
+    """Return a function that returns the URL of a repository and a current token."""
     settings = next(each for each in operator.repositories if each.name == name)
 
     @cache

@@ -10,7 +10,7 @@ MAX_STEPS = 10
 
 
 class SystemClock:
-    """The port Clock on this machine's time; the only source of random waits on the route."""
+    """Implements the port Clock with this machine's time; all random waits come from here."""
 
     def now(self) -> datetime:
         """Return the current time, in UTC."""

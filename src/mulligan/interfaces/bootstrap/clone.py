@@ -1,4 +1,4 @@
-"""Read what `mulligan init` needs: a clone, its labels, the installed agent, this installation."""
+"""Read facts for `mulligan init`: a clone, its labels, installed agents, this installation."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ def agent_here(environment: Mapping[str, str]) -> str:
 
 
 def token_of_gh(environment: Mapping[str, str]) -> str | None:
-    """Ask GitHub's own command line, `gh`, for its token; None where it has none."""
+    """Return the token of GitHub's command line, `gh`; None if it has none."""
     program = shutil.which("gh", path=environment.get("PATH", os.defpath))
     if program is None:
         return None
@@ -155,7 +155,7 @@ def create_labels(
 
 
 def _paths(directory: Path, depth: int) -> Iterator[Path]:
-    """List the files of a directory and of those below it; links are not followed."""
+    """List the files of a directory and its subdirectories, without following links."""
     for entry in sorted(os.scandir(directory), key=lambda each: each.name):
         if entry.is_file(follow_symlinks=False):
             yield Path(entry.path)
@@ -189,7 +189,7 @@ class Registration:
     ca_file: Path | None = None
 
     def page(self, state: str, back: str) -> str:
-        """Write the page for the browser; GitHub redirects to `back` with a code and the state."""
+        """Return the page for the browser; GitHub redirects to `back` with a code and the state."""
         web = web_url(self.api_url)
         return page(web, self.organization, state, manifest(self.name, web, back))
 

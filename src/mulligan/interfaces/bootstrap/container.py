@@ -1,4 +1,4 @@
-"""Build everything from the configuration: for real work, for reading, or for a dry run."""
+"""Build all objects from the configuration: for real work, for reading, or for a dry run."""
 
 import os
 import socket
@@ -57,7 +57,7 @@ QUICK_RETRIES = RetrySettings(attempts=2, longest_wait=5, timeout=10)
 """For a command whose user waits for the answer."""
 
 BACKOFFS = Backoffs()
-"""One for the process: it outlives a reload, since GitHub limits each token."""
+"""Shared by the process: it outlives a reload, since GitHub limits each token."""
 
 Gauges = RateLimitMetrics
 """The type of GAUGES, for the dashboard, which does not import `github`."""
@@ -68,7 +68,7 @@ GAUGES = RateLimitMetrics()
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The repositories to work on, and the context that the work needs."""
+    """The repositories to work on, and the context for the work."""
 
     repositories: tuple[str, ...]
     context: BotContext
@@ -79,7 +79,7 @@ class Container:
 
 
 class IssueSource(Protocol):
-    """What reads and writes the issues, and the credentials for their repositories."""
+    """Reads and writes the issues; has the credentials for their repositories."""
 
     @property
     def tracker(self) -> Tracker: ...
@@ -91,7 +91,7 @@ class IssueSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An IssueSource of any parts."""
+    """An IssueSource from separate parts."""
 
     tracker: Tracker
     writer: TrackerWriter
@@ -100,7 +100,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """What reads and writes git, and the policies that are read from base branches."""
+    """The readers and writers of git, and the policies of base branches."""
 
     worktrees: Worktrees
     writer: GitWriter
@@ -216,7 +216,7 @@ def assemble(
     git: Git,
     stores: Stores,
 ) -> Container:
-    """Build the agents and the verifier, and combine everything in one context."""
+    """Build the agents and the verifier, and combine all objects in one context."""
     agents = _agents(operator, environment, sandbox, stores.redactor)
     context = BotContext(
         tracker=github.tracker,
@@ -268,7 +268,7 @@ def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> Ag
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """What reads and writes GitHub, and the credentials that Mulligan uses there."""
+    """The readers and writers of GitHub, and Mulligan's credentials there."""
 
     tracker: GitHubTracker
     writer: GitHubWriter

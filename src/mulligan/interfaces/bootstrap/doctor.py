@@ -42,13 +42,13 @@ from mulligan.storage.usage import SqlUsageStore
 GIT_TIMEOUT = timedelta(minutes=1)
 
 DOCTOR_ISSUE = IssueRef("mulligan/doctor", 0)
-"""The issue under which the doctor's own runs are recorded; no issue has the number 0."""
+"""The issue number of the doctor's own runs; no real issue has the number 0."""
 
 GIT_IDENTITY = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost")
 
 
 def try_agents(operator: Operator, environment: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Try every configured agent, one after the other; record what they use."""
+    """Try every configured agent in turn, and record its usage."""
     for name, settings in {"": operator.agent, **operator.agents}.items():
         with _agent_trial(name, settings, operator, environment) as trial:
             yield from try_agent(trial)
@@ -100,7 +100,7 @@ def _repository(place: Path, environment: Mapping[str, str]) -> Path:
 
 
 def _meter(run: Run, usage_store: SqlUsageStore, operator: Operator) -> Meter:
-    """Record what a run of the doctor uses, and hold it to the budget of an attempt."""
+    """Record the usage of the doctor's run, and limit it to the budget of an attempt."""
 
     def note(usage: AgentFacts) -> bool:
         usage_store.record(run, usage)

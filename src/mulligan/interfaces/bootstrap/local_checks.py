@@ -21,7 +21,7 @@ __all__ = ["MAX_CHARS", "Digest", "LocalChecks", "digest", "open_local_checks", 
 
 @dataclass(frozen=True, slots=True)
 class LocalChecks:
-    """A directory whose checks run as it is; their logs are deleted afterwards."""
+    """A directory in which checks run as it is; their logs are deleted afterwards."""
 
     path: Path
     private: Path
@@ -37,13 +37,13 @@ class LocalChecks:
         return replace(self, set_up_files=kept)
 
     def run(self, check: Check) -> CheckResult:
-        """Run one check, once; MisconfiguredError where its program is missing."""
+        """Run one check, once; MisconfiguredError if its program is missing."""
         return self.verifier.check(check, self, self.private / "check.log")
 
 
 @contextmanager
 def open_local_checks(directory: Path, environment: Environment) -> Generator[LocalChecks]:
-    """Open a directory to run checks in, with the environment that checks of an attempt get."""
+    """Open a directory for checks, with the environment of checks in an attempt."""
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
         yield LocalChecks(directory, Path(private), CommandVerifier(environment))
 

@@ -59,7 +59,7 @@ def build_rehearsal(
     scene: RehearsalSetup,
     ask: Callable[[str], None],
 ) -> Generator[Container]:
-    """Build for real attempts whose change stays local; `ask` receives questions to a person."""
+    """Build for real attempts whose change stays local; `ask` receives the escalation comment."""
     facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
     tracker = LocalTracker(scene.issue, facts)
     writer = RehearsalWriter(tracker, ask)
@@ -87,4 +87,4 @@ def _branch_of(clone: Path) -> str:
 
 
 def _nothing(_: str) -> None:
-    """Drop the message about a push; the command prints where the commits are."""
+    """Ignore the message about a push; the command itself prints where the commits are."""

@@ -67,7 +67,7 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
 
 
 def without_walls(operator: Operator, environment: Mapping[str, str]) -> str:
-    """Say why no sandbox works here; empty where one does. For what runs the bundled agent only."""
+    """Return why no sandbox works here, or an empty string. Only for the bundled demo agent."""
     return str(try_sandbox(operator, environment).problem or "")
 
 

@@ -99,7 +99,7 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
 def _copy_files(
     ref: IssueRef, old: tuple[Operator, Database], new: tuple[Operator, Database]
 ) -> None:
-    """Copy the files that the next attempt needs to where the new workers read them."""
+    """Copy the files that the next attempt needs to the new workers' directory."""
     here = old[0]
     if old[1].is_shared:
         here = new[0]
@@ -122,7 +122,7 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
 
 
 def read_ledger(operator: Operator) -> LedgerHistory:
-    """Read what the ledger holds, as far as it is counted."""
+    """Read the ledger's history for the statistics."""
     with open_database(operator.state.url) as database:
         return read_ledger_history(database)
 
@@ -170,7 +170,7 @@ def state_directory_of(operator: Operator) -> Path:
 
 
 def at_work(operator: Operator) -> str | None:
-    """Name the worker that runs here, or the workers of the fleet; None if there is none."""
+    """Return the worker that runs here, or the fleet's workers; None if there is none."""
     here, url = holder(_locked_directory(operator)), operator.state.url
     if here or state_directory(url):
         return here

@@ -1,4 +1,4 @@
-"""`mulligan action`: one pass within a workflow of GitHub, reported to the runner."""
+"""`mulligan action`: one pass in a GitHub workflow, reported to the runner."""
 
 import secrets
 import sys
@@ -42,7 +42,7 @@ from mulligan.sandbox.cancellation import stopping
 
 
 def action() -> Exit:
-    """Make one pass; an event only wakes it, and everything is read from GitHub."""
+    """Make one pass. The event only starts it; all facts are read from GitHub."""
     variables = {name: value for name, value in environment().items() if value}
     runner = runner_of(variables, secrets.token_hex(4))
     inputs = inputs_of(variables, runner)
@@ -63,7 +63,7 @@ def action() -> Exit:
 
 @contextmanager
 def _commands_stopped() -> Generator[None]:
-    """Stop the runner from executing commands in printed foreign text (SECURITY-4)."""
+    """Keep the runner from executing commands in printed untrusted text (SECURITY-4)."""
     before, after = with_commands_stopped(secrets.token_hex(16))
     _say(before)
     try:

@@ -1,4 +1,4 @@
-"""Every command of `mulligan` with its options; each loads only what it needs."""
+"""Every command of `mulligan` with its options; each imports only what it needs."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -74,7 +74,7 @@ app.add_typer(learnings_app)
 
 
 def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
-    """Turn a command's errors into one sentence on standard error, and its end into a code."""
+    """Report a command's error as one sentence on standard error; exit with the command's code."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -494,7 +494,7 @@ def check(
     repository: Repository = None,
     json: Json = False,
 ) -> Exit:
-    """Say that the configuration holds, or name every mistake with its line."""
+    """Validate the configuration, and report every mistake with its line."""
     from mulligan.interfaces.cli import config as module
 
     return module.check(config, policy, repository, json=json)
@@ -508,7 +508,7 @@ def show(
     repository: Repository = None,
     json: Json = False,
 ) -> Exit:
-    """Print what is in force, with every default; what comes from the environment is hidden."""
+    """Print the settings in force, including defaults; hide values from the environment."""
     from mulligan.interfaces.cli import config as module
 
     return module.show(config, policy, repository, json=json)
@@ -529,7 +529,7 @@ def schema(
 
 @in_one_sentence
 def pull(*, config: Config = None) -> Exit:
-    """Take over from the GitHub Action: its counts and history go into this ledger."""
+    """Import the counts and history of the GitHub Action into this ledger."""
     from mulligan.interfaces.cli import state
 
     return state.pull(config)
@@ -537,7 +537,7 @@ def pull(*, config: Config = None) -> Exit:
 
 @in_one_sentence
 def push(*, config: Config = None) -> Exit:
-    """Hand over to the GitHub Action: this ledger's counts and history go to the repositories."""
+    """Export this ledger's counts and history to the repositories, for the GitHub Action."""
     from mulligan.interfaces.cli import state
 
     return state.push(config)
@@ -551,7 +551,7 @@ def copy(
     ],
     config: Config = None,
 ) -> Exit:
-    """Take over another ledger, such as a single worker's into a fleet's, or back."""
+    """Import another ledger, such as a single worker's into a fleet's, or back."""
     from mulligan.interfaces.cli import state
 
     return state.copy(config, source)

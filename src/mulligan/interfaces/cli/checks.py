@@ -1,4 +1,4 @@
-"""`mulligan digest` and `mulligan check`: the results of checks as an agent gets them."""
+"""`mulligan digest` and `mulligan check`: show the results of checks as an agent gets them."""
 
 import sys
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ NOT_SET_UP = "The setup commands did not run. To run them here first: `mulligan 
 
 
 def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
-    """Run every check of a policy in the current directory, after its setup commands if wanted."""
+    """Run every check of a policy in the current directory, optionally after its setup commands."""
     start_logs()
     here, console = Path.cwd(), None if json else make_console()
     chosen = read_policy(policy, here)

@@ -1,4 +1,4 @@
-"""`mulligan config`: check both files, show what is in force, and print their JSON Schemas."""
+"""`mulligan config`: validate both files, print the settings in force, and their JSON Schemas."""
 
 import sys
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
 def check(config: Path | None, policy: Path | None, repository: str | None, *, json: bool) -> Exit:
-    """Read the files as the work would; say that they hold, or every mistake in the first."""
+    """Validate the files as a run would; report every mistake in the first invalid one."""
     try:
         said = _checked(config, policy, repository)
     except ConfigError as error:
@@ -38,7 +38,7 @@ def check(config: Path | None, policy: Path | None, repository: str | None, *, j
 
 
 def show(config: Path | None, policy: Path | None, repository: str | None, *, json: bool) -> Exit:
-    """Print what is in force, every default included; nothing from the environment is shown."""
+    """Print the settings in force, including defaults; hide values from the environment."""
     if policy:
         operator = _operator(config, policy, repository)
         values = _written(_policy(policy, operator, repository))
@@ -81,7 +81,7 @@ def _operator(config: Path | None, policy: Path | None, repository: str | None) 
 
 
 def _policy(path: Path, operator: Operator | None, repository: str | None) -> Policy:
-    """Read a policy file, with the keys that the operator decides for its repository over it."""
+    """Read a policy file, with the operator's overrides for its repository."""
     overrides: Mapping[str, JsonValue] = {}
     if operator and repository:
         if not REPOSITORY.fullmatch(repository):
@@ -117,7 +117,7 @@ def _written(settings: Operator | Policy) -> JsonValue:
 
 
 def _masked(value: JsonValue, hidden: Mapping[KeyPath, str], place: KeyPath = ()) -> JsonValue:
-    """Put the source of a value in its place, where it came from the environment."""
+    """Replace a value from the environment with the name of its variable."""
     if place in hidden:
         return f"*** (from ${hidden[place]})"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""`mulligan demo` and `mulligan simulate`: a GitHub on this machine, and six issues on it."""
+"""`mulligan demo` and `mulligan simulate`: a simulated GitHub with six issues."""
 
 import signal
 import sys
@@ -49,14 +49,14 @@ from mulligan.sandbox.cancellation import stopping
 # `mulligan demo`
 
 PASSES = 6
-"""Enough for every issue to reach its final stage, also on a slow machine."""
+"""Enough for every issue to reach its final stage, even on a slow machine."""
 
 WATCH_INTERVAL = timedelta(seconds=1)
 
 
 @contextmanager
 def _simulator_errors_reported() -> Generator[None]:
-    """Raise what the simulated GitHub cannot do as an error of Mulligan, which people are shown."""
+    """Raise errors of the simulated GitHub as Mulligan's, which the command reports."""
     try:
         yield
     except SimulatorError as error:
@@ -65,7 +65,7 @@ def _simulator_errors_reported() -> Generator[None]:
 
 @_simulator_errors_reported()
 def demo(directory: Path | None) -> Exit:
-    """Run the life of six issues, and print it."""
+    """Work on the six issues, and print the progress."""
     console, place = make_console(), _place(directory)
     start_logs()
     stop_on_signals()
@@ -75,7 +75,7 @@ def demo(directory: Path | None) -> Exit:
         config = _write_configuration(place, url, seeded)
         operator = load_operator(config, environment())
         if problem := without_walls(operator, environment()):
-            # The agent is the demo's own, and so is all that it may do.
+            # The agent is the demo's own script, which is safe without a sandbox.
             console.print(
                 f"No sandbox works on this machine, so the demo runs without one. {problem}",
                 markup=False,
@@ -106,12 +106,12 @@ def demo(directory: Path | None) -> Exit:
 
 
 def _refs(seeded: Seeded) -> list[IssueRef]:
-    """List the issues by the names that Mulligan has for them."""
+    """List the issues as Mulligan's references."""
     return [IssueRef(each.repository, each.number) for each in seeded.issues]
 
 
 def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
-    """Make passes until every issue rests; tell whether they do."""
+    """Make passes until every issue rests; return whether they all do."""
     for number in range(PASSES):
         if number:
             console.print("\nThe next pass publishes the verified work, without another agent run.")
@@ -131,7 +131,7 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
 
 @_simulator_errors_reported()
 def simulate(port: int, directory: Path | None) -> Exit:
-    """Keep a simulated GitHub running until SIGINT or SIGTERM."""
+    """Run a simulated GitHub until SIGINT or SIGTERM."""
     console, world, stop = make_console(), World(), threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -165,7 +165,7 @@ def _announce(console: Console, url: str, repository: str, config: Path) -> None
 
 
 def _place(directory: Path | None) -> Path:
-    """Make a directory to put everything in; UsageError if it is not empty."""
+    """Create the directory for everything; UsageError if it is not empty."""
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="mulligan-demo-"))
     if directory.exists() and any(directory.iterdir()):
@@ -186,7 +186,7 @@ workspace: {{root: "{directory}/work"}}
 limits: {{concurrency: 1, free_mib: 64}}
 """
 
-TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
+TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of the simulated GitHub
 
 
 def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
@@ -217,7 +217,7 @@ class FailingPullRequests:
     left: int = FAILURES
 
     def __call__(self, method: str, path: str) -> Fault | None:
-        """Give the fault for a request, for `World.faults`; None for no fault."""
+        """Return the fault for a request, for `World.faults`; None for no fault."""
         if method != "POST" or not path.endswith("/pulls") or not self.left:
             return None
         self.left -= 1
@@ -225,12 +225,12 @@ class FailingPullRequests:
 
 
 WITHDRAWAL_DELAY = 1.0
-"""Seconds after which the label is taken off; the agent would work several times as long."""
+"""Seconds until the label is removed; the agent would work several times as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoFaults:
-    """Listens to the events of the issues, and causes the faults of the demo."""
+    """Receives the events of the issues, and causes the faults of the demo."""
 
     world: World
     progress: ProgressLog
@@ -238,7 +238,7 @@ class DemoFaults:
     unlucky: IssueRef
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Let the one issue be withdrawn as soon as its agent works, the other not be published."""
+        """Withdraw one issue once its agent works, and fail to publish another."""
         match event:
             case AgentStarted() if status.issue == self.withdrawn:
                 timer = threading.Timer(WITHDRAWAL_DELAY, self._withdraw, [status])
@@ -256,7 +256,7 @@ class DemoFaults:
         )
 
 
-# What the demo prints
+# The demo's output
 
 STAGE_LABELS = {
     Stage.REVIEW: ("in review", "green"),
@@ -286,7 +286,7 @@ def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
 
 
 def _ended(history: Sequence[WorkerResultMeta]) -> str:
-    """Name the outcomes of the attempts in their order, equal ones in a row once."""
+    """Return the outcomes of the attempts in order; repeated ones once."""
     parts = list[str]()
     for outcome, row in groupby(meta.outcome for meta in history):
         times = len(list(row))

@@ -1,4 +1,4 @@
-"""`mulligan doctor`: whether everything that the work needs is there."""
+"""`mulligan doctor`: check that everything Mulligan needs is there."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -73,7 +73,7 @@ def _start_number(since: str | None) -> int | datetime:
 
 
 def number_at(time: datetime, ledger: Ledger) -> int:
-    """Find the number after which all events are from `at` or later, by binary search."""
+    """Return the number after which all events are from `at` or later, by binary search."""
     after_each = range(ledger.last_seq())
     return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
 
@@ -81,7 +81,7 @@ def number_at(time: datetime, ledger: Ledger) -> int:
 def pages(
     ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
 ) -> Iterator[Sequence[RecordedEvent]]:
-    """Give the events after a number, of one issue or of all; with `follow`, wait for more."""
+    """Yield the events after a number, of one issue or of all; with `follow`, wait for more."""
     while True:
         page = ledger.events(ref, after, BATCH_SIZE)
         yield page
@@ -126,12 +126,12 @@ JSON: TypeAdapter[Json] = TypeAdapter(Json)
 
 
 def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
-    """Write an event as one line of JSON in ASCII, without secrets."""
+    """Return an event as one line of JSON in ASCII, without secrets."""
     return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
 
 
 def event_text(recorded: RecordedEvent) -> str:
-    """Write an event as one line for people, with hashes shortened."""
+    """Return an event as one line for people, with short hashes."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
     about = one_line(HASH.sub(r"\1", _summary(recorded.event)), WIDTH)
@@ -185,7 +185,7 @@ FIELDS: Mapping[str, tuple[Json, str]] = {
 
 
 def schema() -> Json:
-    """Give the JSON Schema of a line."""
+    """Return the JSON Schema of a line."""
     made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
     definitions = JSON.validate_python(made["$defs"])
     for kind in EVENT_TYPES:
@@ -206,7 +206,7 @@ def schema() -> Json:
 
 
 def name_of(kind: type[Event]) -> str:
-    """Give the recorded name of an event class."""
+    """Return the recorded name of an event class."""
     return str(kind.model_fields["kind"].default)
 
 
@@ -265,11 +265,11 @@ Times are in UTC. Fields that end in `_ms` are milliseconds.
 """
 
 RULES = re.compile(r" \([A-Z]+-\d+(?:, [A-Z]+-\d+)*\)")
-"""The ids of rules in a docstring, which the page leaves out."""
+"""The rule ids in a docstring, which the page omits."""
 
 
 def reference() -> str:
-    """Write docs/events.md."""
+    """Return docs/events.md."""
     fields = [
         f"| `{name}` | {_type(field_schema)} | {meaning} |"
         for name, (field_schema, meaning) in FIELDS.items()
@@ -281,7 +281,7 @@ def reference() -> str:
 
 
 def _section(kind: type[Event], definitions: Json) -> str:
-    """Write the section of one event from its docstring and schema."""
+    """Return the section of one event, from its docstring and schema."""
     definition = JSON.validate_python(definitions[kind.__name__])
     properties = JSON.validate_python(definition["properties"])
     rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
@@ -292,7 +292,7 @@ def _section(kind: type[Event], definitions: Json) -> str:
 
 
 def _type(definition: Json) -> str:
-    """Write a JSON Schema type for a table cell."""
+    """Return a JSON Schema type for a table cell."""
     if "anyOf" in definition and isinstance(definition["anyOf"], list):
         return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
     if isinstance(given := definition.get("type"), list):

@@ -1,10 +1,10 @@
-"""The exit codes of every command; apart from `terminal.py`, since `--help` needs no more."""
+"""The exit codes of every command; separate from `terminal.py` to keep `--help` fast."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What a command came to; FAILED wins over ESCALATED."""
+    """The result of a command; FAILED has priority over ESCALATED."""
 
     DONE = 0
     FAILED = 1

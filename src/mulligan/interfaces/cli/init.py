@@ -1,4 +1,4 @@
-"""`mulligan init`: propose a start for a clone, show it, and write it where it is wanted."""
+"""`mulligan init`: propose a configuration for a clone, show it, and write it on request."""
 
 import os
 import re
@@ -79,7 +79,7 @@ class InitOptions:
 
 @dataclass(frozen=True, slots=True)
 class InitPlan:
-    """All that would be done: files to write, and labels to create."""
+    """The files to write and the labels to create."""
 
     drafts: tuple[FileDraft, ...]
     missing: tuple[str, ...]
@@ -92,7 +92,7 @@ POLICY = Path(POLICY_FILE)
 
 
 def init(options: InitOptions) -> Exit:
-    """Propose, show, ask, write; what is there already is left as it is."""
+    """Propose, show, ask, write; leave existing files and keys unchanged."""
     console, clone = make_console(), options.directory.absolute()
     origin, config = _origin(options, git_config(clone)), _operator_path(options, clone)
     plan = _plan(console, clone, origin, config)
@@ -125,7 +125,7 @@ def _origin(options: InitOptions, config: str) -> Origin | None:
 
 
 def _operator_path(options: InitOptions, clone: Path) -> Path:
-    """Find where the operator's file is, or belongs: never into the clone by itself."""
+    """Return the path of the operator's file: an existing one, or a new one outside the clone."""
     path = configuration_path(options.config)
     if options.config or path != DEFAULT or path.exists():
         return path
@@ -157,7 +157,7 @@ def _found(proposal: Proposal, clone: Path) -> str:
 def _operator(
     console: Console, origin: Origin | None, config: Path, drafts: list[FileDraft]
 ) -> Operator | None:
-    """Read the operator's file, or draft one; None where it is not known for what repository."""
+    """Read the operator's file, or draft one; None if the repository is unknown."""
     if config.exists():
         operator = load_operator(config, environment(), needs_token=False)
         known = {each.name.lower() for each in operator.repositories}
@@ -181,7 +181,7 @@ def _operator(
 
 
 def _as_read(drafts: list[FileDraft], draft: FileDraft) -> Operator:
-    """Add the draft of an operator's file, and give what it will mean."""
+    """Add the draft of an operator's file, and return its settings."""
     drafts.append(draft)
     with tempfile.TemporaryDirectory() as place:
         trial = Path(place) / DEFAULT
@@ -192,7 +192,7 @@ def _as_read(drafts: list[FileDraft], draft: FileDraft) -> Operator:
 def _missing(
     console: Console, operator: Operator | None, origin: Origin | None, labels: Labels
 ) -> tuple[str, ...]:
-    """Ask GitHub which labels are missing; without a token they are left for later."""
+    """Return the labels that are missing on GitHub; none if they cannot be read."""
     if operator is None or origin is None:
         return ()
     if not _has_token(operator):
@@ -213,7 +213,7 @@ def _has_token(operator: Operator) -> bool:
 
 
 def _say_agents(console: Console, operator: Operator | None) -> None:
-    """Say which agents are installed, and whether the configured one is."""
+    """Print which agents are installed, and whether the configured one is."""
     kind = operator.agent.kind if operator else agent_here(environment())
     if kind not in BUILT_IN_AGENTS:
         return
@@ -243,7 +243,7 @@ def _show(console: Console, draft: FileDraft) -> None:
 
 
 def _shown(path: Path) -> str:
-    """Give a path as one would type it here."""
+    """Return a path as a user would type it here."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
@@ -282,7 +282,7 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
 
 
 def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
-    """Give what is left to do, in order: a sentence, and the command for it if there is one."""
+    """Yield the next steps, in order: a sentence, and its command if there is one."""
     policy = load_policy((clone / POLICY).read_bytes(), {}, POLICY_FILE)
     there = "" if Path.cwd() == clone else f"cd {shlex.quote(_shown(clone))} && "
     if not policy.checks:
@@ -307,7 +307,7 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
 
 
 def _agent_to_install(operator: Operator) -> str:
-    """Give the command that installs the configured agent; empty where it is installed."""
+    """Return the command that installs the configured agent; empty if it is installed."""
     kind = operator.agent.kind
     known = BUILT_IN_AGENTS.get(kind)
     return known.install if known and kind not in agents_here(environment()) else ""
@@ -323,7 +323,7 @@ def _to_set_a_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowProposal:
-    """The file to write, or a sentence with the reason why there is none."""
+    """The file to write, or the reason why there is none."""
 
     draft: FileDraft | None = None
     said: str = ""
@@ -379,7 +379,7 @@ def _caller(
 
 
 def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
-    """Say what the workflow needs, where it was written."""
+    """Yield the next steps after the workflow was written."""
     for draft in drafts:
         if draft.path == clone / WORKFLOW_FILE:
             yield "Either push the workflow too, and the Action does the work, or run it here."
@@ -413,7 +413,7 @@ DEFAULT_API_URL = GitHubSettings().api_url
 
 
 def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
-    """Have GitHub create the App in a browser, write its key, and print the configuration."""
+    """Create the App on GitHub in a browser, write its key, and print the configuration."""
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
     name = wanted.name or f"mulligan-{owner}".rstrip("-")
@@ -431,7 +431,7 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
 
 
 def _github(origin: Origin | None, config: Path) -> GitHubSettings:
-    """Give the settings of the GitHub of the configuration, else of the clone."""
+    """Return the GitHub settings of the configuration, else those of the clone."""
     if config.exists():
         return load_operator(config, environment(), needs_token=False).github
     return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
@@ -482,7 +482,7 @@ def _say(console: Console, app: MadeApp, github: GitHubSettings, place: Path) ->
     console.print(f"Then install it on your repositories: {app.install_url}", markup=False)
 
 
-# The page that GitHub sends the browser back to
+# The page to which GitHub redirects the browser
 
 HOST = "127.0.0.1"
 BACK = "/back"
@@ -494,7 +494,7 @@ NOWHERE = "Page not found. Open the address that the terminal shows."
 
 
 class OAuthCallbackServer:
-    """A page at `address`; the request that carries its `state` ends the wait."""
+    """A web page at `address`; a request with its `state` ends the wait."""
 
     def __init__(self, port: int) -> None:
         self.state = secrets.token_urlsafe(32)
@@ -505,16 +505,16 @@ class OAuthCallbackServer:
 
     @property
     def address(self) -> str:
-        """Give the address for the browser."""
+        """Return the address for the browser."""
         return f"http://{self.host}/"
 
     @property
     def back(self) -> str:
-        """Give the address to come back to."""
+        """Return the address for the redirect."""
         return f"http://{self.host}{BACK}"
 
     def wait(self, limit: timedelta) -> str:
-        """Give the code of the answer; UnavailableError where none comes in time."""
+        """Return the code from the redirect; UnavailableError if none arrives in time."""
         if not self._heard.wait(limit.total_seconds()):
             time = format_duration(limit)
             message = (
@@ -525,7 +525,7 @@ class OAuthCallbackServer:
         return self._code
 
     def answer(self, host: str, target: str) -> tuple[HTTPStatus, str]:
-        """Answer a request for `target`; one that names another host was led here by a page."""
+        """Answer a request for `target`; refuse one with another Host: a foreign page sent it."""
         parts = urlsplit(target)
         if host == self.host and parts.path == "/":
             return HTTPStatus.OK, self.page
@@ -581,6 +581,6 @@ def _handler(answer: Callable[[str, str], tuple[HTTPStatus, str]]) -> type[BaseH
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-            """Log nothing: the target of the request holds a secret."""
+            """Log nothing: the request's target contains a secret."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""`mulligan inspect`, `explain` and `prompt`: what happened to an issue, and what will."""
+"""`mulligan inspect`, `explain` and `prompt`: the past and next steps of an issue."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def part(
 ) -> Exit:
     """Print one artifact of an attempt; without a number, of the last attempt.
 
-    Nothing that would steer a terminal is printed, unless a program gets the content `as_bytes`.
+    Remove terminal control sequences, unless a program reads the content `as_bytes`.
     """
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_records(operator) as (ledger, artifacts):
@@ -84,7 +84,7 @@ def part(
 
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
-    """Recompute all hashes of the inputs of an issue's attempts, and print the broken ones."""
+    """Recompute the hashes of all inputs of an issue's attempts, and print mismatches."""
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_records(operator) as (ledger, artifacts):
         _known(ref, ledger)
@@ -123,7 +123,7 @@ def _headline(found: IssueStatus) -> str:
 
 
 def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
-    """Print what an attempt came to; what wraps stays below its own text."""
+    """Print one attempt; wrapped lines are indented below their text."""
     took = f"{meta.duration_ms / 1000:.1f} s"
     console.print(f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}")
     for mark, said in _points(meta):
@@ -131,7 +131,7 @@ def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
 
 
 def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
-    """Give the lines about an attempt, each with its mark."""
+    """Yield the lines about an attempt, each with its mark."""
     if meta.error:
         yield " ", meta.error
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
@@ -164,7 +164,7 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
 
 
 def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
-    """Say what will be done with an issue, and how each rule comes out for it."""
+    """Explain what Mulligan will do with an issue, rule by rule."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
@@ -224,7 +224,7 @@ def _row(found: Explanation) -> dict[str, object]:
 
 
 def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
-    """Print the prompt byte for byte, and its sizes on standard error; to a terminal, safely."""
+    """Print the prompt byte for byte, and its sizes on standard error; escape it on a terminal."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
@@ -241,7 +241,7 @@ def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
 
 
 def _sizes(composed: ComposedPrompt) -> list[str]:
-    """Write the table of the parts with their sizes, and what was cut from them."""
+    """Return the table of the parts with their sizes, and the cuts in them."""
     attempt, most = composed.position
     lines = [f"attempt {attempt} of {most}", f"{'':16}{'bytes':>10}{'tokens':>10}"]
     for name, text in (*composed.sections.items(), ("whole prompt", composed.prompt)):

@@ -25,7 +25,7 @@ from mulligan.text.commands import command
 
 
 def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
-    """Record a command; the worker of this state carries it out, now or when it starts."""
+    """Record a command; the worker on this state executes it, now or when it starts."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     order = command(verb, text)
@@ -52,7 +52,7 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
 
 
 def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
-    """Ask GitHub for the issue; one that is known is commanded also while GitHub is away."""
+    """Check that the issue exists on GitHub; a known one works without GitHub, too."""
     with open_github(operator, redactor_of(operator, environment()), QUICK_RETRIES) as github:
         try:
             found = github.tracker.read(ref)

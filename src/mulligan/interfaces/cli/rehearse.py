@@ -53,7 +53,7 @@ class RehearseOptions:
 
 
 def rehearse(options: RehearseOptions) -> Exit:
-    """Make attempts until the issue would rest; say where the change lies."""
+    """Make attempts until the issue would rest; print where the change is."""
     console = make_console()
     setup = read_rehearsal_setup(options.file, options.directory.absolute())
     start_logs()
@@ -113,7 +113,7 @@ def _write_configuration(setup: RehearsalSetup, options: RehearseOptions) -> Pat
 
 
 def _given(path: Path) -> dict[str, JsonValue]:
-    """Take from the operator's file what bears on attempts: no token is needed, or kept."""
+    """Return the operator's settings that concern attempts; the token is not needed."""
     operator = load_operator(path, os.environ, needs_token=False)
     left_out = {"github", "repositories", "state", "workspace"}
     dumped: object = operator.model_dump(mode="json", exclude=left_out, exclude_unset=True)
@@ -121,7 +121,7 @@ def _given(path: Path) -> dict[str, JsonValue]:
 
 
 def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
-    """Read --agent; other settings of the agent stay as the file has them."""
+    """Parse --agent; other settings of the agent come from the file."""
     kept = dict(before) if isinstance(before, Mapping) else {}
     if named in BUILT_IN_AGENTS:
         kept.pop("command", None)
@@ -135,7 +135,7 @@ def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
 
 
 def _policy(path: Path) -> dict[str, JsonValue]:
-    """Read the policy of the working tree, so that one that is not committed yet can be tried."""
+    """Read the policy of the working tree, so that an uncommitted one can be tried."""
     dumped: object = load_policy(path.read_bytes(), {}, str(path)).model_dump(
         mode="json", exclude_unset=True
     )
@@ -145,7 +145,7 @@ def _policy(path: Path) -> dict[str, JsonValue]:
 def _say_where(
     console: Console, operator: Operator, setup: RehearsalSetup, config: Path, changed: list[int]
 ) -> None:
-    """Name what was left, as commands that can be typed."""
+    """Print the commands that show the result."""
     ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
         diff = artifacts.path(ref, changed[-1], DIFF)

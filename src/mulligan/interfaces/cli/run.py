@@ -1,4 +1,4 @@
-"""`mulligan run`: the daemon, its log, and its configuration, read again when it changes."""
+"""`mulligan run`: the daemon, its log, and reloads of its configuration."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 def run(config: Path | None) -> Exit:
-    """Serve until SIGINT or SIGTERM."""
+    """Run until SIGINT or SIGTERM."""
     path = configuration_path(config)
     operator = read_configuration(path)
     start_logs(logging.INFO)
@@ -55,18 +55,18 @@ def run(config: Path | None) -> Exit:
 def _dashboard(
     operator: Operator, daemon: Daemon, listen: Callable[[Listener], None]
 ) -> AbstractContextManager[None]:
-    """Give the dashboard, or nothing where it is off."""
+    """Return the dashboard, or an empty context if it is off."""
     address = operator.dashboard.address
     if address is None:
         return nullcontext()
-    # Imported here, since a web server is 15 MB that a daemon without one does not need.
+    # Imported here, since a web server takes 15 MB that a daemon without a dashboard does not need.
     from mulligan.interfaces.dashboard.app import open_dashboard  # noqa: PLC0415
 
     return open_dashboard(operator, daemon, address, listen)
 
 
 def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
-    """Give what reads the file whenever it changed; a mistake in it is logged, once."""
+    """Return a function that reads the file if it changed, and logs a mistake in it once."""
     seen: list[object] = [None]
 
     def reload() -> Runtime | None:
@@ -91,7 +91,7 @@ def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
 
 
 def _file_state(path: Path) -> object:
-    """Tell one state of the file from another."""
+    """Return a value that changes when the file does."""
     try:
         found = path.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What every command needs before it can start: configuration, logs, signals, a terminal."""
+"""Set up a command: configuration, logs, signals, terminal."""
 
 import logging
 import os
@@ -26,9 +26,9 @@ UNWRAPPED_WIDTH = 1000
 
 
 def read_configuration(named: Path | None, *, needs_token: bool = True) -> Operator:
-    """Read the configuration that was named, or stands where it is looked for.
+    """Read the given configuration file, or the default one.
 
-    Who does not talk to GitHub does not need the variable that holds the token.
+    Without `needs_token`, the token's variable may be missing.
     """
     operator = load_operator(configuration_path(named), os.environ, needs_token=needs_token)
     OUTPUT_FILTER.redactor = redactor_of(operator, os.environ)
@@ -36,13 +36,13 @@ def read_configuration(named: Path | None, *, needs_token: bool = True) -> Opera
 
 
 def configuration_path(named: Path | None) -> Path:
-    """Give the file that was named, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
+    """Return the given file, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
     elsewhere = os.environ.get("MULLIGAN_CONFIG")
     return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
 
 
 def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
-    """Spell the repository as the configuration does; GitHub does not mind its case."""
+    """Spell the repository as in the configuration; GitHub ignores case."""
     for repository in operator.repositories:
         if repository.name.lower() == ref.repository.lower():
             return IssueRef(repository.name, ref.number)
@@ -53,12 +53,12 @@ def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
 
 
 def environment() -> dict[str, str]:
-    """Give the environment that adapters may pick names from."""
+    """Return the environment, from which adapters pick variables by name."""
     return dict(os.environ)
 
 
 def make_console() -> Console:
-    """Give the console; without a terminal, lines have no colours and no wrapping."""
+    """Return the console; without a terminal, lines have no colours and do not wrap."""
     if sys.stdout.isatty():
         console = Console(highlight=False)
     else:
@@ -68,12 +68,12 @@ def make_console() -> Console:
 
 
 def start_logs(level: int = logging.WARNING) -> None:
-    """Send log records to standard error, one `key=value` line each."""
-    # Imported here: it takes 75 ms of CPU, where `mulligan status` takes 600.
+    """Write log records to standard error, one `key=value` line each."""
+    # Imported here: it takes 75 ms of CPU, while `mulligan status` takes 600.
     import structlog  # noqa: PLC0415
 
     for library in ("github", "urllib3"):
-        # Below that, PyGithub writes whole requests and answers.
+        # Below that level, PyGithub logs whole requests and answers.
         logging.getLogger(library).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
@@ -89,9 +89,10 @@ def start_logs(level: int = logging.WARNING) -> None:
 
 
 def stop_on_signals(grace: timedelta = timedelta()) -> None:
-    """On SIGINT and SIGTERM begin nothing new, and end what runs after `grace`, or if asked again.
+    """On SIGINT and SIGTERM, start no new work, and stop running work after `grace`.
 
-    What was ended is recorded. A command that was given no grace leaves at once when asked twice.
+    A second signal stops it at once. Stopped attempts are recorded. Without a grace, a second
+    signal ends the process immediately.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:

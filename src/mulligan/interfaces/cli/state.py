@@ -16,17 +16,17 @@ from mulligan.interfaces.cli.setup import environment, make_console, read_config
 
 
 def pull(config: Path | None) -> Exit:
-    """Read the refs of all repositories into the ledger."""
+    """Import the state refs of all repositories into the ledger."""
     return _move(config, pull_state, "state pull", "taken over")
 
 
 def push(config: Path | None) -> Exit:
-    """Write the ledger to the refs of all repositories."""
+    """Export the ledger to the state refs of all repositories."""
     return _move(config, push_state, "state push", "handed over")
 
 
 def copy(config: Path | None, source: Path) -> Exit:
-    """Take over another ledger, which the configuration `source` names."""
+    """Import another ledger, from the configuration `source`."""
     operator, other = (read_configuration(each, needs_token=False) for each in (config, source))
     start_logs()
     return _told(copy_state(operator, other), "taken over")

@@ -1,4 +1,4 @@
-"""`mulligan stats`: what the work came to, on a terminal, as JSON or as a page."""
+"""`mulligan stats`: statistics on a terminal, as JSON or as an HTML page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ EMPTY = "No statistics yet: the ledger has no issues."
 
 
 def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
-    """Print the figures of the ledger, or write them to `page`."""
+    """Print the statistics of the ledger, or write them to `page`."""
     now = SystemClock().now()
     begin = time_ago(now, since) if since is not None else None
     found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
@@ -55,7 +55,7 @@ def stats(config: Path | None, since: str | None, page: Path | None, *, json: bo
 
 
 def time_ago(now: datetime, span: str) -> datetime:
-    """Give the time `span` before `now`; UsageError if the span cannot be read."""
+    """Return the time `span` before `now`; UsageError if the span is invalid."""
     try:
         return now - parse_duration(span)
     except (ValueError, OverflowError) as error:
@@ -77,7 +77,7 @@ TEMPLATE = Path(__file__).with_name("stats.html")
 
 
 def write_page(found: Stats) -> str:
-    """Give the page; no secret stands in it, and nothing foreign is more than text."""
+    """Return the page, without secrets; untrusted text is escaped."""
     environment = Environment(
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
@@ -98,7 +98,7 @@ def write_page(found: Stats) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """One figure: what it is, and what is to be known about it."""
+    """One figure, with its label and a note."""
 
     name: str
     value: str
@@ -107,9 +107,9 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class StatsTable:
-    """A table. The first column names the row, the others are figures but for `words` of them.
+    """A table. The first column names the row; all others but `words` of them are figures.
 
-    `shares` has for each row how long its bar is, from 0 to 1; it is empty where there are none.
+    `shares` has the length of each row's bar, from 0 to 1; it is empty if there are no bars.
     """
 
     title: str
@@ -121,7 +121,7 @@ class StatsTable:
 
 
 def points(stats: Stats) -> list[Headline]:
-    """Give the figures that come first."""
+    """Return the main figures."""
     of, cost = stats.overall, stats.overall.cost
     return [
         Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
@@ -152,7 +152,7 @@ def points(stats: Stats) -> list[Headline]:
 
 
 def stats_tables(stats: Stats) -> list[StatsTable]:
-    """Give the tables that have rows."""
+    """Return the tables that have rows."""
     found = [
         _places(stats),
         _outcomes(stats),
@@ -165,7 +165,7 @@ def stats_tables(stats: Stats) -> list[StatsTable]:
 
 
 def split_table(sheet: StatsTable) -> tuple[StatsTable, StatsTable]:
-    """Share the figures of a sheet out to two; both name the rows."""
+    """Split the figures of a sheet into two tables; both name the rows."""
     middle = (len(sheet.columns) + 2) // 2
 
     def front(row: tuple[str, ...]) -> tuple[str, ...]:
@@ -302,7 +302,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def money(usd: float | None, cost: Cost) -> str:
-    """Write an amount; one of which a part is unknown is the least that it can be."""
+    """Format an amount; if a part is unknown, it is a minimum."""
     if usd is None:
         return UNKNOWN if cost.usd is None else NOTHING
     written = dollars(usd).removeprefix("$")
@@ -310,19 +310,19 @@ def money(usd: float | None, cost: Cost) -> str:
 
 
 def tokens(cost: Cost) -> str:
-    """Write how many tokens were used."""
+    """Format the number of tokens."""
     if cost.tokens is None:
         return UNKNOWN
     return f"≥ {cost.tokens:,}" if cost.without_tokens else f"{cost.tokens:,}"
 
 
 def rate(part: int, whole: int) -> str:
-    """Write a share in percent."""
+    """Format a share in percent."""
     return f"{100 * part / whole:.0f} %" if whole else NOTHING
 
 
 def duration_text(time: timedelta | None) -> str:
-    """Write a time in its two largest units."""
+    """Format a duration in its two largest units."""
     if time is None:
         return NOTHING
     seconds = round(time.total_seconds())
@@ -333,7 +333,7 @@ def duration_text(time: timedelta | None) -> str:
 
 
 def period(found: Stats) -> str:
-    """Say from when to when it was counted."""
+    """Format the period of the statistics."""
     if found.since is None:
         return EMPTY
     return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
@@ -347,7 +347,7 @@ def _minute(at: datetime) -> str:
 
 
 def print_figures(found: Stats, console: Console) -> None:
-    """Print the figures and tables, none of them wider than the terminal if that can be."""
+    """Print the figures and tables, no wider than the terminal if possible."""
     console.print(period(found))
     table = Table(box=None, show_header=False, pad_edge=False)
     for each in points(found):
@@ -360,7 +360,7 @@ def print_figures(found: Stats, console: Console) -> None:
 
 
 def _tables(sheet: StatsTable, console: Console) -> list[Table]:
-    """Lay out a sheet; one with more figures than the terminal is wide for, in two tables."""
+    """Lay out a sheet; in two tables if the terminal is too narrow."""
     table = _table(sheet)
     if sheet.words or fits(table, console):
         return [table]
@@ -381,7 +381,7 @@ def _table(sheet: StatsTable) -> Table:
 
 
 def as_json(found: Stats) -> dict[str, object]:
-    """Give it for other programs; times are in seconds, and null is unknown or none."""
+    """Return the JSON; durations are in seconds, and null is unknown or none."""
     return {
         "since": found.since.isoformat() if found.since else None,
         "until": found.until.isoformat(),

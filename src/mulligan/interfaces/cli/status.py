@@ -1,4 +1,4 @@
-"""`mulligan status`: where every issue stands, for people and programs."""
+"""`mulligan status`: the stage of every issue, for people and programs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def status(config: Path | None, *, json: bool) -> Exit:
 
 
 def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
-    """Print a table; where it would break an address, the reasons stand below their rows."""
+    """Print a table; if it would break an address, print the reasons below their rows."""
     if not statuses:
         console.print("No issues yet. Add the label to one, then run `mulligan once`.")
         return

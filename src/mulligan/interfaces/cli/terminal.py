@@ -31,7 +31,7 @@ TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
 
 
 def program() -> str:
-    """Give the words that start this program: as they were typed, or found along PATH."""
+    """Return the command that starts this program: as typed, or found on PATH."""
     started = Path(sys.argv[0])
     if started.name == MODULE:
         return "python -m mulligan"
@@ -40,18 +40,18 @@ def program() -> str:
 
 
 def typed(words: str, config: Path | None) -> str:
-    """Give a command of this program as one types it here, with the configuration in use."""
+    """Return a command of this program as a user types it here, with the configuration in use."""
     return f"{program()} {words}" + (f" --config {shlex.quote(str(config))}" if config else "")
 
 
 def with_program_name(text: str) -> str:
-    """Write the commands that a text names in backquotes as this program was started."""
+    """Spell the commands in a text's backquotes as this program was started."""
     return HINT.sub(lambda _: program(), text)
 
 
 @dataclass(slots=True)
 class OutputFilter:
-    """The filter of this process; errors and log records end here, whatever they came from."""
+    """The output filter of this process; every error and log record passes through it."""
 
     redactor: Redactor = field(default_factory=Redactor)
 
@@ -61,7 +61,7 @@ class OutputFilter:
 
 
 OUTPUT_FILTER = OutputFilter()
-"""One for the process: it learns the secrets as soon as the configuration is read."""
+"""One for the process; it gets the secrets as soon as the configuration is read."""
 
 
 def say_error(message: str) -> None:
@@ -80,7 +80,7 @@ def clean_record(
 
 
 class Cleaning(RenderHook):
-    """Cleans all that a console prints, just before it becomes bytes; its own colours stay."""
+    """Cleans all output of a console before it is encoded; keeps the console's own colours."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Cleaned(renderables)]
@@ -106,7 +106,7 @@ def print_json(content: object) -> None:
 
 
 def fits(table: Table, console: Console) -> bool:
-    """Tell whether a table can be shown without a word in it being broken."""
+    """Return whether a table fits without breaking a word."""
     options = console.options.update_width(UNLIMITED_WIDTH)
     return Measurement.get(console, options, table).minimum <= console.width
 
@@ -117,15 +117,15 @@ def print_command(console: Console, line: str) -> None:
 
 
 def print_point(console: Console, mark: Text, said: str) -> None:
-    """Print text as it stands behind a mark, and what wraps of it below the text."""
+    """Print text after a mark, with wrapped lines indented below the text."""
     for line in Text(said).wrap(console, max(20, console.width - len(mark) - 1)):
         console.print(Text.assemble(mark, " ", line))
         mark = Text(" " * len(mark))
 
 
 def show_comment(console: Console, body: str) -> None:
-    """Print what counts of a comment in a frame."""
-    # Imported here: every command imports this module, and parsing Markdown takes 50 ms of CPU.
+    """Print the main part of a comment in a frame."""
+    # Imported here: every command imports this module, and importing this takes 50 ms of CPU.
     from rich.markdown import Markdown  # noqa: PLC0415
 
     width = min(WIDTH, console.width)
@@ -133,7 +133,7 @@ def show_comment(console: Console, body: str) -> None:
 
 
 def _in_short(comment: str) -> str:
-    """Leave out the sections that repeat the story, and the marker that GitHub does not show."""
+    """Omit the sections that repeat the history, and the marker that GitHub hides."""
     opening, *sections = comment.split("\n### ")
     visible = [line for line in opening.splitlines() if not line.startswith("<!--")]
     kept = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]

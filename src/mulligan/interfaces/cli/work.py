@@ -128,12 +128,12 @@ def _container(
 
 
 def progress_listener(console: Console) -> Listener:
-    """Give a listener that prints the progress of every issue."""
+    """Return a listener that prints the progress of every issue."""
     return ProgressLog(console).on_event
 
 
 def operator_act(container: Container) -> AuthorisingAct:
-    """Give the authorising act of the operator, who starts the work by a command."""
+    """Return the operator's authorising act for `mulligan work`."""
     now = container.context.clock.now()
     return AuthorisingAct(OperatorAct(now.isoformat()), "", now, trusted=True)
 
@@ -150,7 +150,7 @@ def summarise(result: PassResult, console: Console) -> None:
 
 
 def exit_code_of(result: PassResult) -> Exit:
-    """Give the exit code of a pass."""
+    """Return the exit code of a pass."""
     if stopping():
         return Exit.INTERRUPTED
     if result.problems:
@@ -164,7 +164,7 @@ INDENT = 2
 
 
 class ProgressLog:
-    """Prints the lines of each issue below its title, which comes again where the issue changes."""
+    """Prints each issue's lines below its title, and repeats the title when the issue changes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -177,7 +177,7 @@ class ProgressLog:
             self.print_line(status, line)
 
     def print_line(self, status: IssueStatus, line: str) -> None:
-        """Print a line of Rich markup; what wraps of it stands further in."""
+        """Print a line of Rich markup; indent wrapped lines."""
         with self._lock:
             if status.issue != self._issue:
                 name, title = escape(str(status.issue)), _plain(status.text.title)
@@ -198,7 +198,7 @@ OPERATOR = "operator"
 
 
 def event_line(status: IssueStatus, event: Event) -> str | None:
-    """Give the line for an event in Rich markup, or None where there is nothing to tell."""
+    """Return an event's line in Rich markup, or None if the event has none."""
     line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
     return line or _result_line(status, event) or _pull_line(event)
 

@@ -21,14 +21,14 @@ from mulligan.domain.errors import UnavailableError
 KEY_FILE = "dashboard.key"
 
 MIN_KEY_CHARS = 20
-"""Characters of a key; a file with less was cut short."""
+"""Minimum length of a key; a shorter file is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class DashboardKey:
-    """What programs show as a bearer, and people type in once; it stays when Mulligan is restarted.
+    """The access key: a bearer token for programs, typed once by people; it survives restarts.
 
-    Loopback is open to every user of the machine, and to agents whose network is open.
+    Every user of the machine can reach loopback, and so can agents with an open network.
     """
 
     secret: str
@@ -36,20 +36,20 @@ class DashboardKey:
 
     @property
     def cookie(self) -> str:
-        """Give what a browser keeps instead, which opens nothing but the dashboard."""
+        """Return the browser's cookie, which grants access to the dashboard only."""
         return hmac.new(self.secret.encode(), b"cookie", sha256).hexdigest()
 
     def matches_key(self, shown: str) -> bool:
-        """Tell whether somebody shows the key."""
+        """Return whether a request's key is correct."""
         return hmac.compare_digest(shown.encode(errors="replace"), self.secret.encode())
 
     def matches_cookie(self, cookie: str) -> bool:
-        """Tell whether a browser was let in before."""
+        """Return whether a browser's cookie is correct."""
         return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie.encode())
 
 
 def key_in(directory: Path) -> DashboardKey:
-    """Read the key, made where there is none; UnavailableError where that cannot be."""
+    """Read the key, or create it; UnavailableError if neither works."""
     place = directory / KEY_FILE
     try:
         return DashboardKey(_read(place) or _make(place), place)
@@ -78,7 +78,7 @@ def _make(place: Path) -> str:
     return made
 
 
-# Requests that are let in
+# Allowed requests
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -87,7 +87,7 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # With no-referrer, browsers would send forms of our own with the Origin null.
+    # With no-referrer, browsers would send `Origin: null` for our own forms.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -98,10 +98,10 @@ STATIC = "/static/"
 LOGIN = "/login"
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
-"""What anybody may ask: these name no issue and no repository."""
+"""Paths without a key: their answers name no issue and no repository."""
 
 POST_PATHS = frozenset({LOGIN, "/logout"})
-"""All that is ever posted: whether this browser is let in."""
+"""The only paths that accept POST: login and logout of a browser."""
 
 WRONG_HOST = (
     "Unknown host name. Open the dashboard by IP address, by localhost, or by a"
@@ -116,7 +116,7 @@ NO_KEY = "The access key is missing or wrong. Send it in a header: Authorization
 
 @dataclass(frozen=True, slots=True)
 class AccessMiddleware:
-    """Refuses what is not meant for this server, and shows the rest to those with the key."""
+    """Refuses requests for other hosts or from other sites, and those without the key."""
 
     app: ASGIApp
     key: DashboardKey
@@ -159,14 +159,14 @@ class AccessMiddleware:
 
 
 def cookie_name(request: Request) -> str:
-    """Name the cookie; browsers send those of one host to all of its ports."""
+    """Return the name of the cookie; browsers send a host's cookies to all of its ports."""
     return f"mulligan-{request.url.port or 80}"
 
 
 def is_ours(host: str, names: frozenset[str]) -> bool:
-    """Tell whether a Host header may lead here.
+    """Return whether a Host header is allowed.
 
-    A page elsewhere can have its own name lead to loopback (DNS rebinding), but no address.
+    A foreign page can point its own name at loopback (DNS rebinding), but not an IP address.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""
@@ -182,7 +182,7 @@ def is_ours(host: str, names: frozenset[str]) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Tell whether a form was sent by a page of this server, judged by the browser's headers."""
+    """Return whether a page of this server sent a form, by the browser's headers."""
     origin = headers.get("origin")
     sites = {"same-origin", "none"}
     came_from = headers.get("sec-fetch-site", "same-origin")

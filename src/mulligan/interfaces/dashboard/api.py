@@ -1,4 +1,4 @@
-"""The JSON API, the stream of events, and the files of attempts as plain text."""
+"""The JSON API, the event stream, and the files of attempts as plain text."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
 def issues(state: DashboardState, _: Request) -> Response:
-    """List every issue, and where it stands."""
+    """List every issue with its status."""
     return answer([status_row(each) for each in state.stores.ledger.statuses()], state)
 
 
 def issue(state: DashboardState, request: Request) -> Response:
-    """Tell what happened to one issue."""
+    """Return the history of one issue."""
     status, history, events = find_issue(state, request)
     return answer(inspection(status, history, decisions_of(events)), state)
 
@@ -41,7 +41,7 @@ MAX_EVENTS = 500
 
 
 def events(state: DashboardState, request: Request) -> Response:
-    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
+    """Return up to 500 events above a sequence number; stream them if the client accepts that."""
     resumed = request.headers.get("last-event-id") or request.query_params.get("after")
     after = _number(resumed, "after")
     if "text/event-stream" in request.headers.get("accept", ""):
@@ -55,7 +55,7 @@ def events(state: DashboardState, request: Request) -> Response:
 def find_issue(
     state: DashboardState, request: Request
 ) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
-    """Look up the issue that an address names; UsageError where the ledger has no such one."""
+    """Return the issue that an address names; UsageError if the ledger has none."""
     parameters, ledger = request.path_params, state.stores.ledger
     ref = IssueRef.parse(f"{parameters['owner']}/{parameters['name']}#{parameters['number']}")
     known = ledger.events(ref)
@@ -66,9 +66,9 @@ def find_issue(
 
 
 def answer(content: object, state: DashboardState) -> Response:
-    """Write JSON, without any secret in it."""
+    """Return JSON, without secrets."""
     clean = state.stores.redactor.tree(JSON.validate_python(content))
-    # Only ASCII: invisible characters are escaped.
+    # ASCII only: invisible characters are escaped.
     return Response(json.dumps(clean), media_type="application/json")
 
 
@@ -84,15 +84,15 @@ def _number(given: str | None, name: str) -> int | None:
     return int(given)
 
 
-# The stream of events
+# The event stream
 
 HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 
 POLL_SECONDS = 0.5
-"""Seconds between two looks; one costs the ledger about 0.2 ms."""
+"""Seconds between two reads; each costs the ledger about 0.2 ms."""
 
 KEEPALIVE_SECONDS = 15.0
-"""Seconds without an event after which a comment shows that the connection is alive."""
+"""Seconds without an event after which a comment keeps the connection alive."""
 
 PAGE = 200
 KEEPALIVE = ": still there\n\n"
@@ -107,7 +107,7 @@ async def stream(state: DashboardState, after: int) -> AsyncGenerator[str]:
         found = await run_in_threadpool(_read, state, after)
         if found:
             after = found[-1].seq
-            # In one piece, so that one who has left is noticed before the next.
+            # In one piece, so that a client's disconnect is noticed before the next.
             yield "".join(event_message(recorded, state) for recorded in found)
         quiet = 0.0 if found else quiet + POLL_SECONDS
         if quiet >= KEEPALIVE_SECONDS:
@@ -118,7 +118,7 @@ async def stream(state: DashboardState, after: int) -> AsyncGenerator[str]:
 
 
 def event_message(recorded: RecordedEvent, state: DashboardState) -> str:
-    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
+    """Format an event for the protocol; its JSON is always one line."""
     row = state.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
     return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
 
@@ -147,13 +147,13 @@ CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
 ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 MAX_FILE_BYTES = 1024 * 1024
-"""Bytes of a file that are shown, its end: a log may have a gigabyte."""
+"""Bytes to show from the end of a file: a log may have a gigabyte."""
 
 CUT = "[… only the end of this file; for the rest, run `mulligan inspect`]\n"
 
 
 def text(state: DashboardState, request: Request) -> Response:
-    """Show one file, secrets taken out, and nothing that a person cannot see."""
+    """Return one file, without secrets and invisible characters."""
     status, history, _ = find_issue(state, request)
     stores, parameters = state.stores, request.path_params
     number, part = parameters["attempt"], parameters["part"]
@@ -172,7 +172,7 @@ def text(state: DashboardState, request: Request) -> Response:
 def files_of(
     ref: IssueRef, number: int, meta: WorkerResultMeta | None, artifacts: Artifacts
 ) -> tuple[tuple[str, str], ...]:
-    """List the files that are kept of an attempt, as the part of the address and its name."""
+    """List the stored files of an attempt: the part of the address, and the file's name."""
     rounds = len(meta.fix_rounds) if meta else 0
     wanted = [(part, part) for part in ARTIFACT_NAMES]
     for fix_round in range(1, rounds + 1):
@@ -205,7 +205,7 @@ def _artifact(
 
 
 def _log_of(check: CheckResult, ref: IssueRef, number: int, artifacts: Artifacts) -> str | None:
-    """Give the log of a check, if it is kept, and on this machine."""
+    """Return the log of a check, if it is stored on this machine."""
     own = f"{ref.repository}/{ref.number}/{number}/"
     name = check.log_artifact.removeprefix(own)
     return artifacts.find(ref, number, name) if name else None

@@ -51,7 +51,7 @@ from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 log = structlog.get_logger()
 
 MAX_QUIET = timedelta(minutes=10)
-"""Of a poll: one repository may have GitHub waited for at several requests, a minute at each."""
+"""Limit for a poll without progress: GitHub may delay several requests by a minute each."""
 
 MISSED_POLLS = 3
 
@@ -96,16 +96,16 @@ def open_dashboard(
 
 MAX_CONNECTIONS = 64
 MAX_WAITING = 32
-"""Connections whose request has not come whole; one more closes the oldest of them."""
+"""Limit of connections without a complete request; one more closes the oldest."""
 REQUEST_SECONDS = 10.0
 SECONDS_TO_END = 1
 
 
 class _BoundedConnection(H11Protocol):
-    """A connection that is closed if its request does not come, so that others are answered."""
+    """A connection that is closed if its request does not arrive, so that others are served."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self.began: float = self.loop.time()
         self.loop.call_later(REQUEST_SECONDS, self._close_if_waiting)
@@ -116,8 +116,8 @@ class _BoundedConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether a request is still to come, or the rest of one."""
-        # There is none before the first request, other than its type says.
+        """Return whether a request is still missing or incomplete."""
+        # Despite its type, it is None before the first request.
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or bool(cycle.response_complete or cycle.more_body)
 
@@ -128,10 +128,10 @@ class _BoundedConnection(H11Protocol):
 
 @contextmanager
 def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> Generator[str]:
-    """Serve an application; give where it is. Stop the thread and close the socket afterwards.
+    """Serve an application; yield its address. Stop the thread and close the socket afterwards.
 
-    `ending` is set when it is to end, for answers that have no end of their own. UnavailableError
-    where the address cannot be listened at.
+    Set `ending` at the end, for answers that never end by themselves. UnavailableError if it cannot
+    listen on the address.
     """
     listening = _listen(address)
     config = uvicorn.Config(
@@ -163,7 +163,7 @@ def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> 
 def _listen(address: tuple[str, int]) -> socket.socket:
     host, port = address
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    # IPPROTO_TCP is named because asyncio disables delays only on sockets that say they are TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -193,7 +193,7 @@ BUG_MESSAGE = "Internal error: this is a bug in Mulligan. Its log has the traceb
 def build(
     state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
 ) -> ASGIApp:
-    """Make the application; everything in it only reads, but for who is let in."""
+    """Return the application; all its routes only read, except login and logout."""
     pages = Pages(state, renderer(lambda: state.redactor))
     issue = "/issues/{owner}/{name}/{number}"
     routes = [
@@ -235,7 +235,7 @@ def build(
 
 
 def _without_waiting(app: ASGIApp) -> ASGIApp:
-    """Answer at once while the ledger is away; what works waits for it."""
+    """Answer at once if the ledger is unavailable, instead of waiting for it as workers do."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         with without_waiting():
@@ -259,7 +259,7 @@ def _metrics(measures: MetricsRegistry, _: Request) -> Response:
 
 
 MAX_FORM_BYTES = 2048
-"""Bytes of a form; it has one field."""
+"""Limit of a form, which has one field."""
 
 A_YEAR = 365 * 24 * 3600
 

@@ -1,4 +1,4 @@
-"""Give the answers of `/healthz`, `/readyz` and `/metrics`: health problems and metrics."""
+"""The content of `/healthz`, `/readyz` and `/metrics`: health problems and metrics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ STOPPING = "Mulligan is stopping."
 
 
 def liveness_problem(state: DashboardState) -> str | None:
-    """Say why the process should be restarted; None while its poll is alive.
+    """Return why the process should be restarted; None while its poll is alive.
 
     A fault elsewhere, such as an unreachable GitHub, is no reason: a restart does not fix it. A
     process that is stopping does not poll, and may finish its work.
@@ -44,7 +44,7 @@ def liveness_problem(state: DashboardState) -> str | None:
 
 
 def readiness_problems(state: DashboardState) -> list[str]:
-    """List the reasons against taking up work that are known without a trial write."""
+    """List the reasons not to start work, as far as known without a trial write."""
     wrong = [said for said in (liveness_problem(state),) if said]
     if stopping():
         wrong.append(STOPPING)
@@ -56,7 +56,7 @@ def readiness_problems(state: DashboardState) -> list[str]:
 
 
 def unready(state: DashboardState) -> list[str]:
-    """List the reasons against taking up work; empty if there are none."""
+    """List the reasons not to start work; empty if there are none."""
     wrong = readiness_problems(state)
     try:
         state.check_writable()
@@ -78,11 +78,11 @@ class LiveMetrics(Collector):
         self._state = state
 
     def describe(self) -> Iterable[Metric]:
-        """Describe nothing beforehand, so that registering reads nothing."""
+        """Return nothing, so that registering does not read the ledger."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Read and give all metrics at the moment of the request."""
+        """Yield all metrics, read at the moment of the request."""
         build = GaugeMetricFamily("mulligan_build_info", "Which it is.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
@@ -189,7 +189,7 @@ class MetricsRegistry:
                 return
 
     def text(self) -> bytes:
-        """Write everything in Prometheus' own format."""
+        """Return everything in Prometheus' text format."""
         return prometheus.generate_latest(self._registry)
 
     def _count(self, meta: WorkerResultMeta) -> None:

@@ -38,7 +38,7 @@ from mulligan.text.redact import Redactor
 TEMPLATES = Path(__file__).with_name("templates")
 
 WEB = re.compile(r"https?://[!-~]+")
-"""What a link may lead to; anything else is shown as text."""
+"""Addresses that may become links; anything else is shown as text."""
 
 STAGES = {
     Stage.READY: "waiting",
@@ -49,19 +49,19 @@ STAGES = {
 }
 
 LINE = 200
-"""Characters of a title or a reason that a list shows."""
+"""Length of a title or a reason in a list."""
 
 Render = Callable[[str, Mapping[str, object]], str]
 
 MAX_EVENTS = 200
-"""Events that the page of an issue lists; the API has all of them."""
+"""Number of events on an issue's page; the API has all of them."""
 
 
 def renderer(find_redactor: Callable[[], Redactor]) -> Render:
-    """Give what makes a page of a template and its values; the secrets are those of the moment."""
+    """Return a function that renders a template; it redacts values with the current secrets."""
 
     def shown(value: object) -> object:
-        # What is Markup was made by a template, of values that came through here.
+        # Markup comes from a template, and its values have passed through here.
         if not isinstance(value, str) or isinstance(value, Markup):
             return value
         return visible(find_redactor().text(str(value)))
@@ -84,17 +84,17 @@ def renderer(find_redactor: Callable[[], Redactor]) -> Render:
 
 
 def clock(at: datetime) -> str:
-    """Write a time in UTC for people."""
+    """Format a time in UTC for people."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def safe_url(url: str | None) -> str:
-    """Give an address that a link may lead to; empty for anything else."""
+    """Return an address that may become a link; empty for anything else."""
     return url if url and WEB.fullmatch(url) else ""
 
 
 def outcome_colour(outcome: Outcome) -> str:
-    """Name how an outcome is coloured."""
+    """Return the colour of an outcome."""
     if outcome is Outcome.SUCCEEDED:
         return "good"
     return "calm" if outcome in FREE else "bad"
@@ -137,19 +137,19 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "dollars": dollars,
     "grouped": _grouped,
 }
-"""What the templates may do with a value."""
+"""The filters that templates may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Makes the pages of one server."""
+    """Renders the pages of one server."""
 
     state: DashboardState
     render: Render
     recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
     def home(self, _: Request) -> Response:
-        """Show everything at a glance."""
+        """Show the overview."""
         stores = self.state.stores
         recent, now = self.recent.refresh(stores.ledger), stores.clock.now()
         statuses = stores.ledger.statuses()
@@ -207,7 +207,7 @@ class Pages:
     def _running(
         self, status: IssueStatus, history: Sequence[WorkerResultMeta], doing: str
     ) -> RunningAttempt | None:
-        """Find the attempt that has no record yet."""
+        """Return the attempt that has no record yet; None if there is none."""
         if status.stage is not Stage.RUNNING or status.number in {each.number for each in history}:
             return None
         stores = self.state.stores

@@ -1,4 +1,4 @@
-"""What the dashboard reads: stores, recent events, daemon health, GitHub's rate limits."""
+"""The dashboard's data: stores, recent events, daemon health, GitHub's rate limits."""
 
 import threading
 from collections import deque
@@ -41,7 +41,7 @@ class DashboardStores:
 
     @classmethod
     def of(cls, context: BotContext) -> Self:
-        """Take the stores that pages need from the daemon's context."""
+        """Return the stores of the daemon's context."""
         return cls(
             context.ledger,
             context.usage,
@@ -59,9 +59,9 @@ STARTING = "Mulligan is starting, or its configuration is invalid. See its log."
 class DashboardState:
     """The data of the dashboard, all of it held by the daemon; nothing here writes.
 
-    `find_books` gives None before the configuration was read. `patience` is for how many seconds
-    the poll may be quiet; `check_writable` raises a MulliganError where the ledger is not.
-    `ending` is set when the server ends.
+    `find_books` returns None until the configuration was read. `patience` is how many seconds the
+    poll may go without progress. `check_writable` raises a MulliganError if the ledger cannot be
+    written. `ending` is set when the server ends.
     """
 
     find_books: Callable[[], DashboardStores | None]
@@ -73,7 +73,7 @@ class DashboardState:
 
     @property
     def stores(self) -> DashboardStores:
-        """Give the stores; UnavailableError while there are none."""
+        """Return the stores; UnavailableError if there are none yet."""
         found = self.find_books()
         if found is None:
             raise UnavailableError(STARTING)
@@ -81,7 +81,7 @@ class DashboardState:
 
     @property
     def redactor(self) -> Redactor:
-        """Give the current redactor; without a configuration, one that knows only token shapes."""
+        """Return the current redactor; without a configuration, it knows only token shapes."""
         found = self.find_books()
         return found.redactor if found else Redactor()
 
@@ -89,7 +89,7 @@ class DashboardState:
 # Recent events
 
 INITIAL_EVENTS = 2000
-"""Events that are read for the first page; a page needs only the last few."""
+"""Events to read for the first page; a page needs only the last few."""
 
 PAGE = 500
 MAX_RESULTS = 20
@@ -98,7 +98,7 @@ MAX_ACTIVITIES = 1000
 
 @dataclass(frozen=True, slots=True)
 class RecentEvents:
-    """The newest results first, what is being done for an issue, and up to which event that is."""
+    """The newest results first, each issue's current step, and the last event included."""
 
     results: tuple[WorkerResultMeta, ...]
     doing: Mapping[IssueRef, str]
@@ -115,7 +115,7 @@ class RecentEventsReader:
         self._doing = dict[IssueRef, str]()
 
     def refresh(self, ledger: Ledger) -> RecentEvents:
-        """Read on, and give what is known now."""
+        """Read new events, and return the current state."""
         with self._lock:
             seq = max(0, ledger.last_seq() - INITIAL_EVENTS) if self._seq is None else self._seq
             while page := ledger.events(after=seq, most=PAGE):
@@ -143,11 +143,11 @@ PLAIN: Mapping[str, str] = {
     "attempt_completed": "deciding the next step",
     "publish_started": "publishing the change",
 }
-"""What an attempt does from an event of a kind on."""
+"""The current step of an attempt after an event of this kind."""
 
 
 def activity_of(event: Event) -> str | None:
-    """Describe what an attempt does after an event; None if the event does not change it."""
+    """Return the step of an attempt after an event; None if the event does not change it."""
     match event:
         case AgentStarted(agent=agent):
             return f"the agent {one_line(agent, 40)} is running"

@@ -1,4 +1,4 @@
-"""The data of the pages: issues sorted by who has to act, usage, attempts. Pure."""
+"""The data of the pages: issues by who must act, usage, attempts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import failing
 
 MAX_LISTED = 100
-"""Issues that one list shows."""
+"""Limit of issues in one list."""
 
 
 class WaitsFor(StrEnum):
@@ -27,7 +27,7 @@ class WaitsFor(StrEnum):
 
 
 def waits_for(status: IssueStatus, now: datetime) -> WaitsFor | None:
-    """Say what an issue waits for; None where it is worked on, rests, or is done with."""
+    """Return what an issue waits for; None if it is worked on, rests, or is resolved."""
     if status.stage is not Stage.READY or status.phase is not Phase.IDLE:
         return None
     if status.paused_by:
@@ -36,26 +36,26 @@ def waits_for(status: IssueStatus, now: datetime) -> WaitsFor | None:
 
 
 def is_under_way(status: IssueStatus) -> bool:
-    """Tell whether an attempt runs, or what it came to is not carried out yet."""
+    """Return whether an attempt runs, or its decision is not completely carried out."""
     return status.phase is not Phase.IDLE or status.stage is Stage.RUNNING
 
 
 @dataclass(frozen=True, slots=True)
 class IssueList:
-    """A list of issues, cut to what a page can show."""
+    """A list of issues, cut to the size of a page."""
 
     shown: tuple[IssueStatus, ...]
     more: int = 0
 
     @property
     def count(self) -> int:
-        """Count all that belong to it."""
+        """Count all issues of the list, including those not shown."""
         return len(self.shown) + self.more
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was used of a budget today; `most` is None where there is no limit."""
+    """The part of a daily budget that is used; `most` is None if there is no limit."""
 
     name: str
     spent: Spent
@@ -63,7 +63,7 @@ class Used:
 
     @property
     def share(self) -> float | None:
-        """Give the fuller of both, as a part of 1; None without a limit."""
+        """Return the larger share of both limits, from 0 to 1; None without a limit."""
         parts = [
             used / most
             for used, most in (
@@ -77,7 +77,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything there is, by who has to act."""
+    """All issues, by who must act."""
 
     asked: IssueList
     running: IssueList
@@ -87,7 +87,7 @@ class Overview:
 
 
 def overview(statuses: Sequence[IssueStatus]) -> Overview:
-    """Sort all issues; those that ask for a person longest known first, as they come."""
+    """Sort all issues by who must act; keep their order, the longest known first."""
     under_way = [each for each in statuses if is_under_way(each)]
     rest = [each for each in statuses if not is_under_way(each)]
     by_stage = {stage: [each for each in rest if each.stage is stage] for stage in Stage}
@@ -101,7 +101,7 @@ def overview(statuses: Sequence[IssueStatus]) -> Overview:
 
 
 def why_waiting(status: IssueStatus, now: datetime) -> str:
-    """Say what an issue waits for, as far as the ledger knows."""
+    """Return what an issue waits for, as far as the ledger knows."""
     match waits_for(status, now):
         case WaitsFor.PAUSED:
             return f"{status.paused_by} paused it; /mulligan resume continues it."
@@ -116,7 +116,7 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
 
 
 def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:
-    """Say what was used today: of all, and by repository where several did or a budget is set."""
+    """Return today's usage: in total, and by repository if there are several or a budget is set."""
     total = Used("Everything", reduce(Spent.plus, day.values(), Spent()), budget.day)
     limited = budget.repository_day.usd is not None or budget.repository_day.tokens is not None
     each = [Used(name, spent, budget.repository_day) for name, spent in sorted(day.items())]
@@ -125,7 +125,7 @@ def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AttemptView:
-    """One attempt as the page of its issue shows it; `files` are those that are still kept."""
+    """One attempt on its issue's page; `files` are those still stored."""
 
     meta: WorkerResultMeta
     files: tuple[tuple[str, str], ...]
@@ -133,17 +133,17 @@ class AttemptView:
 
     @property
     def spent(self) -> Spent:
-        """Give what it used, fix rounds among it."""
+        """Return its usage, including fix rounds."""
         return spent_by([self.meta])
 
     @property
     def red(self) -> tuple[CheckResult, ...]:
-        """Give the checks that failed it."""
+        """Return the checks that failed the attempt."""
         return failing(self.meta.checks)
 
     @property
     def others(self) -> tuple[CheckResult, ...]:
-        """Give the checks that did not."""
+        """Return the other checks."""
         return tuple(each for each in self.meta.checks if not each.fails)
 
 
@@ -160,19 +160,19 @@ class RunningAttempt:
 
 
 def address_of(events: Sequence[RecordedEvent]) -> str:
-    """Find where the issue is on GitHub; empty where nothing was recorded of that."""
+    """Return the issue's address on GitHub; empty if none was recorded."""
     seen = [each.event.url for each in events if isinstance(each.event, IssueSeen)]
     return next((url for url in reversed(seen) if url), "")
 
 
 def asked_at(events: Sequence[RecordedEvent]) -> str:
-    """Find the comment of the last escalation; empty if there is none."""
+    """Return the address of the last escalation comment; empty if there is none."""
     asked = [each.event.comment for each in events if isinstance(each.event, Escalated)]
     return asked[-1] if asked else ""
 
 
 def page_of(ref: IssueRef) -> str:
-    """Give the path of an issue's page; the names of repositories are safe in paths."""
+    """Return the path of an issue's page; repository names are safe in paths."""
     return f"/issues/{ref.repository}/{ref.number}"
 
 

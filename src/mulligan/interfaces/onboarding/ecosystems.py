@@ -37,7 +37,7 @@ FILES_TO_READ = (
     *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml"),
     *("requirements/*.txt", "tests/requirements.txt", "test_*.py", "tests/*.py", "test/*.py"),
 )
-"""Patterns of the files whose text is read; of all others only the names are used."""
+"""Patterns of the files to read; of all others only the names are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class RepositoryFiles:
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def has(self, *patterns: str) -> bool:
-        """Tell whether a file has one of these names; `*` stands for anything but no slash."""
+        """Return whether a file matches one of these patterns; `*` matches anything but a slash."""
         return any(matches_pattern(path, pattern) for pattern in patterns for path in self.paths)
 
     def first(self, *names: str) -> str | None:
-        """Name the first of these files that is there."""
+        """Return the first of these files that exists."""
         return next((name for name in names if name in self.paths), None)
 
     def text(self, name: str) -> str:
-        """Give the text of a file; nothing where there is none."""
+        """Return the text of a file; empty if there is none."""
         return self.texts.get(name, "")
 
     def mapping(self, name: str) -> dict[str, JsonValue]:
-        """Read a JSON or TOML file; nothing where it is none."""
+        """Parse a JSON or TOML file; empty if it is missing or invalid."""
         try:
             found: object = (
                 tomllib.loads(self.text(name))
@@ -72,7 +72,7 @@ class RepositoryFiles:
             return {}
 
     def says(self, pattern: str, *names: str) -> bool:
-        """Tell whether a regular expression is found in one of the files that `names` fit."""
+        """Return whether a regular expression occurs in one of the files that match `names`."""
         texts = (
             text
             for path, text in self.texts.items()
@@ -81,7 +81,7 @@ class RepositoryFiles:
         return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
     def in_ci(self, pattern: str) -> str | None:
-        """Give the first simple line of the repository's CI that matches `pattern` as a whole."""
+        """Return the first simple line of the repository's CI that `pattern` matches completely."""
         wanted = re.compile(pattern)
         return next((line for line in self._ci_lines() if wanted.fullmatch(line)), None)
 
@@ -92,16 +92,16 @@ class RepositoryFiles:
 
 
 def matches_pattern(path: str, pattern: str) -> bool:
-    """Tell whether a path has the form of a pattern, where `*` is anything but a slash."""
+    """Return whether a path matches a pattern, where `*` matches anything but a slash."""
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
 
 
 SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
-"""A shell line of one command, without variables or expressions of the CI."""
+"""A shell line with a single command, without variables or CI expressions."""
 
 
 def _runs(workflow: str) -> list[str]:
-    """List what the steps of a GitHub workflow run."""
+    """List the commands in the steps of a GitHub workflow."""
     try:
         jobs = part(MAPPING.validate_python(_as_written(workflow)), "jobs")
     except (yaml.YAMLError, ValidationError, RecursionError):
@@ -112,27 +112,27 @@ def _runs(workflow: str) -> list[str]:
 
 
 def _as_written(text: str) -> object:
-    """Read YAML with every scalar as text, since the key `on` would become a boolean."""
-    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - makes texts, lists and mappings only
+    """Parse YAML with every scalar as text, since the key `on` would become a boolean."""
+    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - creates texts, lists and mappings only
 
 
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def part(value: JsonValue, *keys: str) -> JsonValue:
-    """Go down into a mapping; None where there is no such key."""
+    """Return the value at a path of keys; None if a key is missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def keys_of(value: JsonValue) -> list[str]:
-    """List the keys of a mapping, in order; none where it is none."""
+    """List the keys of a mapping, in order; empty for anything else."""
     return list(value) if isinstance(value, dict) else []
 
 
 def texts_of(value: JsonValue) -> list[str]:
-    """List the texts of a list; none where it is none."""
+    """List the texts in a list; empty for anything else."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
@@ -158,7 +158,7 @@ TOOLS = {"pytest", "tox", "nox", "ruff", "mypy", "flake8"}
 
 
 def propose_python(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a repository with Python in it."""
+    """Propose checks for a repository with Python."""
     if not tree.has(*PROJECT, *TESTS):
         return None
     runner, prepared = _runner(tree)
@@ -178,11 +178,11 @@ def propose_python(tree: RepositoryFiles) -> Proposal | None:
 BIN = ".venv/bin/"
 
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
-"""Creates the environment in the worktree, where its own .gitignore hides it from git."""
+"""Creates the environment in the worktree, with its own .gitignore that hides it from git."""
 
 
 def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
-    """Give the prefix of commands, and the setup commands if uv or Poetry installs everything."""
+    """Return the prefix of commands, and the setup commands if uv or Poetry installs everything."""
     if "uv.lock" in tree.paths:
         return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
     if "poetry.lock" in tree.paths:
@@ -214,7 +214,7 @@ def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
 
 
 def _rest(pattern: re.Pattern[str], line: str, before: str = "") -> str:
-    """Give the arguments of the command that CI runs."""
+    """Return the arguments of the command that CI runs."""
     found = pattern.fullmatch(line)
     return f"{before}{found[1] or ''}" if found else ""
 
@@ -249,7 +249,7 @@ def _tool(run: str, runner: str) -> str:
 
 
 def _by_the_system(check: ProposedCheck) -> ProposedCheck:
-    """Use the Python of the system, if there is nothing to install."""
+    """Use the system's Python if there is nothing to install."""
     return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
 
 
@@ -273,7 +273,7 @@ def needs(tree: RepositoryFiles, tools: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _project(tree: RepositoryFiles) -> tuple[str, ...]:
-    """Name the project, editable and with its extras for development, where it can be installed."""
+    """Return the project, editable and with its development extras, if it can be installed."""
     settings = tree.mapping("pyproject.toml")
     built = part(settings, "build-system") is not None or "setup.py" in tree.paths
     if not built:
@@ -284,7 +284,7 @@ def _project(tree: RepositoryFiles) -> tuple[str, ...]:
 
 
 def quote_argument(argument: str) -> str:
-    """Quote an argument of pip; what names a file goes after its flag."""
+    """Quote an argument of pip; a file name follows its flag."""
     flag, space, rest = argument.partition(" ")
     return f"{flag} {quote(rest)}" if space and flag in {"-r", "-e"} else quote(argument)
 
@@ -454,7 +454,7 @@ MESON = "meson setup build"
 
 
 def propose_native(tree: RepositoryFiles) -> Proposal | None:
-    """Propose by the first build system that is there."""
+    """Propose checks for the first known build system."""
     if "CMakeLists.txt" in tree.paths:
         if tree.says(TESTING, "CMakeLists.txt"):
             return Proposal("CMake", (), (suite(f"{CMAKE} && {CTEST}", "CMakeLists.txt"),))
@@ -491,7 +491,7 @@ MAKE_INSTALL = ("deps", "setup", "bootstrap", "install-dev")
 
 
 def propose_make(tree: RepositoryFiles) -> Proposal | None:
-    """Propose what the Makefile has of tests, lint and types."""
+    """Propose the Makefile's targets for tests, lint and types."""
     file = tree.first(*MAKEFILES)
     targets = MAKE_TARGET.findall(tree.text(file)) if file else []
     wanted = [*_make_tests(tree, targets), *_of(targets, LINT), *_of(targets, TYPES)]
@@ -504,12 +504,12 @@ def propose_make(tree: RepositoryFiles) -> Proposal | None:
 
 
 def is_make_used(tree: RepositoryFiles) -> bool:
-    """Tell whether the CI tests by make."""
+    """Return whether CI runs the tests with make."""
     return tree.in_ci(r"make (?:-\S+ )*(?:test|check|tests)\b.*") is not None
 
 
 def _make_tests(tree: RepositoryFiles, targets: list[str]) -> list[str]:
-    """Prefer the target that CI runs."""
+    """Return the target for tests, preferably the one that CI runs."""
     in_ci = [name for name in ("test", "tests", "check") if tree.in_ci(rf"make {name}")]
     return [name for name in in_ci if name in targets][:1] or _of(
         targets, ("test", "tests", "check")

@@ -31,7 +31,7 @@ class ProposedCheck:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The lines that install what is needed, and the checks that then run."""
+    """Setup commands, and the checks that run after them."""
 
     ecosystem: str
     setup: tuple[str, ...] = ()
@@ -39,27 +39,27 @@ class Proposal:
 
 
 def suite(run: str, source: str, *, network: bool = False) -> ProposedCheck:
-    """Propose to run the tests."""
+    """Propose a check that runs the tests."""
     return ProposedCheck("tests", run, CheckKind.TEST, source, network)
 
 
 def lint(run: str, source: str) -> ProposedCheck:
-    """Propose to run a linter."""
+    """Propose a check that runs a linter."""
     return ProposedCheck("lint", run, CheckKind.LINT, source)
 
 
 def types(run: str, source: str) -> ProposedCheck:
-    """Propose to check the types."""
+    """Propose a check of the types."""
     return ProposedCheck("types", run, CheckKind.TYPE, source)
 
 
 def build(run: str, source: str) -> ProposedCheck:
-    """Propose to build."""
+    """Propose a check that builds."""
     return ProposedCheck("build", run, CheckKind.BUILD, source)
 
 
 def merge_proposals(proposals: list[Proposal]) -> Proposal:
-    """Join the proposals of several ecosystems; equal names of checks get the ecosystem added."""
+    """Merge the proposals of several ecosystems; add the ecosystem to equal names of checks."""
     names = [check.name for each in proposals for check in each.checks]
     checks = [
         check
@@ -82,14 +82,14 @@ GITHUB = "github.com"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A repository on a GitHub; `host` is empty where only its name is known."""
+    """A repository on a GitHub server; `host` is empty if only its name is known."""
 
     name: str
     host: str = ""
 
     @property
     def api_url(self) -> str | None:
-        """Give the API's address where it is not that of github.com."""
+        """Return the API's address; None for github.com."""
         return f"https://{self.host}/api/v3" if self.host not in {"", GITHUB} else None
 
 
@@ -97,7 +97,7 @@ REMOTES = ("origin", "upstream")
 
 
 def origin_of(git_config: str) -> Origin | None:
-    """Read a clone's git configuration; None where no remote has an address of a GitHub."""
+    """Return the repository of a clone's git configuration; None without a remote on a GitHub."""
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string("\n".join(line.strip() for line in git_config.splitlines()))
@@ -114,7 +114,7 @@ ADDRESS = re.compile(
 
 
 def at_address(url: str) -> Origin | None:
-    """Read the address of a repository; None where it is none of a GitHub."""
+    """Parse the address of a repository; None if it is not on a GitHub."""
     found = ADDRESS.fullmatch(url)
     return Origin(found["name"], found["host"]) if found else None
 
@@ -124,7 +124,7 @@ def at_address(url: str) -> Origin | None:
 
 @dataclass(frozen=True, slots=True)
 class FileDraft:
-    """A file that is proposed; `before` is None where there is none yet."""
+    """A proposed file; `before` is None if there is none yet."""
 
     path: Path
     text: str
@@ -132,11 +132,11 @@ class FileDraft:
 
     @property
     def is_new(self) -> bool:
-        """Tell whether anything would change."""
+        """Return whether the proposal changes anything."""
         return self.text != self.before
 
     def diff(self, shown: str) -> Iterator[str]:
-        """Give the lines of a unified diff, under the name that is shown for the file."""
+        """Yield the lines of a unified diff, with `shown` as the file's name."""
         before = (self.before or "").splitlines()
         name = shown if self.before is not None else "/dev/null"
         yield from difflib.unified_diff(before, self.text.splitlines(), name, shown, lineterm="")
@@ -155,7 +155,7 @@ NO_CHECKS = """\
 
 
 def policy_text(proposal: Proposal) -> str:
-    """Write `.github/mulligan.yml`."""
+    """Return the text of `.github/mulligan.yml`."""
     if not proposal.checks:
         return f"{POLICY}{NO_CHECKS}"
     return POLICY + "\n".join(["", *_lines(proposal), ""])
@@ -188,7 +188,7 @@ github:
 
 
 def operator_text(origin: Origin, agent: str) -> str:
-    """Write `mulligan.yml` for one repository."""
+    """Return the text of `mulligan.yml` for one repository."""
     lines = [OPERATOR.rstrip("\n")]
     if origin.api_url:
         lines.append(f"  api_url: {origin.api_url}")
@@ -215,26 +215,26 @@ def with_repository(text: str, name: str) -> str | None:
 
 
 PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
-"""What YAML takes for text as it stands."""
+"""Text that YAML needs no quotes for."""
 
 
 def _scalar(text: str) -> str:
     return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
-# Where Mulligan comes from, for the workflow
+# Mulligan's own source, for the workflow
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSource:
-    """A repository of Mulligan and a commit of it; its `host` is empty where any will do."""
+    """A repository of Mulligan and a commit; its `host` is empty if any will do."""
 
     name: str
     commit: str
     host: str = ""
 
     def serves(self, origin: Origin | None) -> bool:
-        """Tell whether a workflow of a repository can call this one: both are on one GitHub."""
+        """Return whether a repository's workflow can call this one: both must be on one GitHub."""
         return not self.host or origin is None or origin.host in {"", self.host}
 
 
@@ -242,7 +242,7 @@ NAMED = re.compile(rf"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@({COMMIT_SHA.pattern})")
 
 
 def named(text: str) -> ActionSource:
-    """Read OWNER/NAME@COMMIT, as people give it."""
+    """Parse OWNER/NAME@COMMIT."""
     found = NAMED.fullmatch(text)
     if found is None:
         message = (
@@ -262,7 +262,7 @@ class _DirectUrl(BaseModel):
 
 
 def recorded(direct_url: str | None) -> ActionSource | None:
-    """Read what an installer has noted of where a package came from (direct_url.json, PEP 610)."""
+    """Return the source in an installer's record (direct_url.json, PEP 610); None without one."""
     try:
         noted = _DirectUrl.model_validate_json(direct_url or "")
     except ValidationError:
@@ -271,7 +271,7 @@ def recorded(direct_url: str | None) -> ActionSource | None:
 
 
 def source_at(origin: Origin | None, commit: str) -> ActionSource | None:
-    """Name a commit of a repository; None where either is not known."""
+    """Return a repository's commit as a source; None if either is unknown."""
     if origin is None or not COMMIT_SHA.fullmatch(commit):
         return None
     return ActionSource(origin.name, commit, origin.host)
