@@ -17,10 +17,13 @@ from mulligan.interfaces.action.report import (
     MAX_SUMMARY_CHARS,
     IssueReport,
     annotations,
+    cleaned,
     outputs,
     summary,
     with_commands_stopped,
 )
+from mulligan.interfaces.bootstrap.redaction import without_machine_paths
+from mulligan.text.redact import Redactor
 from world.stories import attempt, case, red_check
 
 RUNNER = Runner("octo/calc", "schedule", "run-1", Path("/runner/temp"))
@@ -159,3 +162,16 @@ def test_a_summary_that_is_too_long_is_cut() -> None:
 
 def test_a_failed_attempt_that_has_no_failing_check_names_nothing() -> None:
     assert list(annotations([told(Outcome.ZERO_COMMIT)], [])) == []
+
+
+def test_a_failure_shows_no_secret_and_no_path_that_markdown_would_escape() -> None:
+    root = Path("/opt/_runner/mulligan_state/work")
+    known = Redactor(("a_secret_with_underscores",))
+    clean = without_machine_paths(known, root, root.parent).text
+    said = f"{root}/octo/calc: a_secret_with_underscores was refused"
+    skipped = Visit(IssueRef("octo/calc", 7), skipped=f"Less is free for {root}.")
+    text = summary([], cleaned(PassResult((skipped,), (said,)), clean), RUNNER)
+    assert "\\$WORKSPACE/octo/calc: \\[redacted\\] was refused" in text
+    assert "Less is free for \\$WORKSPACE." in text
+    assert "runner" not in text
+    assert "underscores" not in text

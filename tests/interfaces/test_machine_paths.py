@@ -1,4 +1,4 @@
-"""Comments, prompts and events have no absolute path of the machine that Mulligan runs on."""
+"""Nothing that Mulligan publishes has an absolute path of the machine that it runs on."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from mulligan.interfaces.bootstrap.redaction import without_machine_paths
 from mulligan.text.redact import Redactor
 from world.place import MulliganInstallation, mulligan_installation
+from world.starts import run_mulligan
 
 ROOT, STATE = Path("/srv/mulligan/work"), Path("/srv/mulligan/state")
 
@@ -51,3 +52,25 @@ def test_an_agents_words_reach_comment_and_prompt_without_the_machines_paths(
     assert "I looked at calc.py" in prompt
     shown = "\n".join([*here.comments(ref), prompt, here.run("events", "--json").stdout])
     assert str(here.directory) not in shown
+
+
+def test_the_action_reports_a_failure_without_the_runners_paths(tmp_path: Path) -> None:
+    state = tmp_path / "_temp" / "mulligan-state"
+    state.parent.mkdir()
+    state.write_text("a file, where the directory should be")
+    ran = run_mulligan(
+        tmp_path,
+        "action",
+        RUNNER_TEMP=str(state.parent),
+        GITHUB_REPOSITORY="octo/calc",
+        GITHUB_RUN_ID="1",
+        GITHUB_RUN_ATTEMPT="1",
+        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"),
+        INPUT_COMMAND="true",
+        INPUT_SANDBOX="off",
+    )
+    assert ran.returncode == 1
+    summary = (tmp_path / "summary").read_text()
+    assert "**Failed:** The directory \\$STATE could not be created" in summary
+    assert "::error title=Mulligan::The directory $STATE could not be created" in ran.stdout
+    assert str(tmp_path) not in ran.stdout + ran.stderr + summary.replace("\\", "")

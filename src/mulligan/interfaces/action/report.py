@@ -1,8 +1,8 @@
 """Build the Action's annotations, outputs and job summary. Pure."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from mulligan.daemon.once import PassResult
@@ -41,6 +41,12 @@ class IssueReport:
         """Return the agents' cost in USD; empty if they reported none."""
         usd = spent_by(self.history).usd
         return f"{usd:.2f}" if usd else ""
+
+
+def cleaned(done: PassResult, clean: Callable[[str], str]) -> PassResult:
+    """Clean what a pass reports; Markdown's escapes would hide a secret or a path from `clean`."""
+    visits = (replace(each, skipped=clean(each.skipped or "") or None) for each in done.visits)
+    return replace(done, visits=tuple(visits), problems=tuple(map(clean, done.problems)))
 
 
 def with_commands_stopped(token: str) -> tuple[str, str]:

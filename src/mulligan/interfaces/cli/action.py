@@ -27,13 +27,14 @@ from mulligan.interfaces.action.inputs import (
 from mulligan.interfaces.action.report import (
     IssueReport,
     annotations,
+    cleaned,
     outputs,
     summary,
     with_commands_stopped,
 )
 from mulligan.interfaces.bootstrap.action_state import build_shared, read_base_file
-from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
+from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER
@@ -53,7 +54,7 @@ def action() -> Exit:
         try:
             reports, done = _work(inputs, runner, variables)
         except MulliganError as error:
-            reports, done = [], PassResult(problems=(OUTPUT_FILTER.clean(str(error)),))
+            reports, done = [], PassResult(problems=(str(error),))
             code = Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED
         else:
             code = Exit.FAILED if done.problems else Exit.DONE
@@ -77,7 +78,7 @@ def _work(
     inputs: Inputs, runner: Runner, variables: Mapping[str, str]
 ) -> tuple[list[IssueReport], PassResult]:
     operator = _operator(inputs, runner, variables)
-    OUTPUT_FILTER.redactor = redactor_of(operator, variables)
+    OUTPUT_FILTER.redactor = publishing_redactor_of(operator, variables)
     touched, progress = dict[IssueRef, None](), ProgressLog(make_console())
 
     def on_event(status: IssueStatus, event: Event) -> None:
@@ -98,7 +99,7 @@ def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> O
     if not inputs.config:
         return operator_of(inputs, runner, variables, None)
     before = bootstrap_operator(inputs, runner, variables)
-    OUTPUT_FILTER.redactor = redactor_of(before, variables)
+    OUTPUT_FILTER.redactor = publishing_redactor_of(before, variables)
     text = read_base_file(before, variables, inputs.config)
     if text is None:
         message = f"There is no file {inputs.config} on the base branch of {runner.repository}."
@@ -113,6 +114,7 @@ def _issue_report(ref: IssueRef, context: ReadContext) -> IssueReport:
 
 
 def _write_report(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> None:
+    done = cleaned(done, OUTPUT_FILTER.clean)
     for line in annotations(reports, done.problems):
         _say(OUTPUT_FILTER.clean(line))
     artifacts = str(runner.place / "work" / "artifacts")
