@@ -49,7 +49,7 @@ class DashboardKey:
 
 
 def key_in(directory: Path) -> DashboardKey:
-    """Read the key, or create it; UnavailableError if neither works."""
+    """Read the key, or create it; UnavailableError if both fail."""
     place = directory / KEY_FILE
     try:
         return DashboardKey(_read(place) or _make(place), place)
