@@ -4,15 +4,13 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 HEADS = "refs/heads/"
 
 SHA = re.compile(r"[0-9a-f]{40,64}")
-
-FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
 
 TIMEOUT = 120
 """Limit in seconds; on a healthy disk a command takes milliseconds."""
@@ -56,27 +54,6 @@ class SimulatorError(Exception):
 
     An error answer of GitHub itself is a `reply.ErrorReply` instead.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The author of a commit, and its time (ISO 8601)."""
-
-    name: str
-    email: str
-    date: str
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit, as git reports it."""
-
-    sha: str
-    tree: str
-    parents: tuple[str, ...]
-    author: Signature
-    committer: Signature
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +138,6 @@ class BareRepository:
         found = self._ask("rev-parse", *options, f"{revision}^{{commit}}")
         return found.decode().strip() if found else None
 
-    def commits(self, *span: str, limit: int = 250) -> list[Commit]:
-        """List commits, newest first; `span` is a revision range for `git log`."""
-        text = self._text("log", f"--max-count={limit}", f"--format={FIELDS}", *span, "--")
-        parts = text.split("\0")
-        size = FIELDS.count("%x00")
-        return [_commit(parts[at : at + size]) for at in range(0, len(parts) - size + 1, size)]
-
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the merge base of two commits."""
         found = self._ask("merge-base", one, other)
@@ -219,10 +189,6 @@ class BareRepository:
                 return None
         return merged
 
-    def delete(self, ref: str) -> bool:
-        """Delete a ref."""
-        return self._ask("update-ref", "-d", ref) is not None
-
     def _text(self, *arguments: str) -> str:
         """Return git's output as text; empty if git fails."""
         return (self._ask(*arguments) or b"").decode(errors="replace")
@@ -253,12 +219,6 @@ def _required(output: bytes | None) -> bytes:
         message = "The simulator's repository cannot be used by git; make it anew."
         raise SimulatorError(message)
     return output
-
-
-def _commit(parts: Sequence[str]) -> Commit:
-    sha, tree, parents, *people, message = parts
-    author, committer = Signature(*people[:3]), Signature(*people[3:])
-    return Commit(sha.strip(), tree, tuple(parents.split()), author, committer, message.strip())
 
 
 def _changed(line: str, facts: dict[str, str]) -> ChangedFile:

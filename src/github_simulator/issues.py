@@ -91,15 +91,6 @@ def remove_label(by: Actor, issue: Issue, name: str) -> None:
     _label_event(by, issue, "unlabeled", label)
 
 
-def set_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
-    """Replace all labels of an issue."""
-    wanted = {name.lower() for name in names}
-    for name in issue.label_names:
-        if name.lower() not in wanted:
-            remove_label(by, issue, name)
-    add_labels(by, issue, names)
-
-
 def _label_event(by: Actor, issue: Issue, kind: str, label: Label) -> None:
     record(by, issue, replace(new_event(by, kind), label=(label.name, label.color)))
 
@@ -151,14 +142,6 @@ def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
         if by.repository.is_collaborator(user) and user not in issue.assignees:
             issue.assignees.append(user)
             record(by, issue, replace(new_event(by, "assigned"), assignee=user))
-
-
-def unassign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
-    """Unassign people."""
-    for user in users:
-        if user in issue.assignees:
-            issue.assignees.remove(user)
-            record(by, issue, replace(new_event(by, "unassigned"), assignee=user))
 
 
 def add_comment(by: Actor, issue: Issue, body: str) -> Comment:

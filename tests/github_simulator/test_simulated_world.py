@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from github_simulator.bare_repository import BareRepository, SimulatorError, git
-from github_simulator.issues import unassign
 from github_simulator.json_shapes import RepositoryUrls, association
 from github_simulator.records import Actor, IssueName, Permission
 from github_simulator.reply import ErrorReply
@@ -57,13 +56,6 @@ def test_a_user_is_added_once(world: World) -> None:
     first = world.add_user("Robot", "Bot")
     assert world.add_user("robot", token="secret") is first
     assert world.tokens == {"secret": first}
-
-
-def test_taking_off_somebody_who_is_not_assigned_is_no_event(world: World) -> None:
-    ref = world.open_issue(NAME, "Title", None, "zoe")
-    by = world.doer(NAME, "ada")
-    unassign(by, world.issue(ref), [by.user])
-    assert world.events_of(ref) == []
 
 
 def test_the_owner_is_told_from_collaborators_and_strangers(world: World) -> None:

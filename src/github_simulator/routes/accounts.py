@@ -47,11 +47,6 @@ def me(call: ApiCall) -> Reply:
     return Reply(200, _profile(call, call.signed_in_user()))
 
 
-def person(call: ApiCall) -> Reply:
-    """Show an account."""
-    return Reply(200, _profile(call, _user(call)))
-
-
 def repository(call: ApiCall) -> Reply:
     """Show a repository."""
     role = call.repository().role_of(call.user)
@@ -69,33 +64,6 @@ def permission(call: ApiCall) -> Reply:
     repository = call.repository()
     role, name = repository.role_of(user), repository.role_names.get(login.lower())
     return Reply(200, json_shapes.permission(call.base, user, role, name))
-
-
-def collaborators(call: ApiCall) -> Reply:
-    """List the users with a role."""
-    _push_access(call, "repository collaborators")
-    repository = call.repository()
-    users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
-    return call.page(users, lambda user: json_shapes.user(call.base, user))
-
-
-def collaborator(call: ApiCall) -> Reply:
-    """Return 204 if a user has a role, else 404."""
-    _push_access(call, "repository collaborators")
-    return _membership_status(call)
-
-
-def assignees(call: ApiCall) -> Reply:
-    """List the users that can be assigned."""
-    repository = call.repository()
-    users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
-    return call.page(users, lambda user: json_shapes.user(call.base, user))
-
-
-def assignee(call: ApiCall) -> Reply:
-    """Return 204 if a user can be assigned, else 404."""
-    call.repository()
-    return _membership_status(call)
 
 
 def rate_limit(call: ApiCall) -> Reply:
@@ -119,23 +87,10 @@ def _profile(call: ApiCall, user: User) -> Shape:
     }
 
 
-def _user(call: ApiCall) -> User:
-    user = call.world.users.get(call.params["login"].lower())
-    if user is None:
-        raise not_found()
-    return user
-
-
 def _push_access(call: ApiCall, what: str) -> None:
     call.signed_in_user()
     if not call.repository().role_of(call.user).reaches(Permission.WRITE):
         raise ErrorReply(403, f"{MUST_PUSH} {what}.")
-
-
-def _membership_status(call: ApiCall) -> Reply:
-    if not call.repository().is_collaborator(_user(call)):
-        raise not_found()
-    return Reply(204)
 
 
 # Apps and their tokens.
@@ -261,14 +216,9 @@ def _has_url(hook: JsonValue) -> bool:
 
 ROUTES = (
     ("GET", "/user", me),
-    ("GET", "/users/{login}", person),
     ("GET", "/rate_limit", rate_limit),
     ("GET", REPO, repository),
-    ("GET", f"{REPO}/collaborators", collaborators),
-    ("GET", f"{REPO}/collaborators/{{login}}", collaborator),
     ("GET", f"{REPO}/collaborators/{{login}}/permission", permission),
-    ("GET", f"{REPO}/assignees", assignees),
-    ("GET", f"{REPO}/assignees/{{login}}", assignee),
     ("GET", "/app", app),
     ("GET", f"{REPO}/installation", installation),
     ("POST", "/app/installations/{number}/access_tokens", access_token),

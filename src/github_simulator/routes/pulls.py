@@ -21,7 +21,7 @@ from github_simulator.pulls import (
     submit_review,
 )
 from github_simulator.records import Actor, Issue, Permission, Pull, Repository
-from github_simulator.reply import ErrorReply, Reply, Resource, Shape, invalid, not_found
+from github_simulator.reply import ErrorReply, Reply, Resource, Shape, invalid
 from github_simulator.request import ApiCall, Fields
 
 PULLS = "/repos/{owner}/{repo}/pulls"
@@ -100,13 +100,6 @@ def change(call: ApiCall) -> Reply:
     return Reply(200, _whole(call, issue, pull))
 
 
-def is_merged(call: ApiCall) -> Reply:
-    """Return 204 if it was merged, else 404."""
-    if call.pull()[1].merged_at is None:
-        raise not_found()
-    return Reply(204)
-
-
 def merge_it(call: ApiCall) -> Reply:
     """Merge; 409 if the head is not the expected one, 405 if it cannot be merged."""
     by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
@@ -122,45 +115,12 @@ def merge_it(call: ApiCall) -> Reply:
     return Reply(200, {"sha": sha, "merged": True, "message": done})
 
 
-def reviewers(call: ApiCall) -> Reply:
-    """List the people whose review was requested and is missing."""
-    _, pull = call.pull()
-    return Reply(
-        200, {"users": [json_shapes.user(call.base, one) for one in pull.reviewers], "teams": []}
-    )
-
-
 def request_reviewers(call: ApiCall) -> Reply:
     """Request reviews; teams are not supported."""
     by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
     logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
     request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
     return Reply(201, json_shapes.pull(call.urls, issue, pull))
-
-
-def remove_reviewers(call: ApiCall) -> Reply:
-    """Withdraw requests for a review."""
-    call.actor(Permission.WRITE, forbidden)
-    issue, pull = call.pull()
-    gone = {login.lower() for login in call.fields.names("reviewers") or []}
-    pull.reviewers = [user for user in pull.reviewers if user.login.lower() not in gone]
-    return Reply(200, json_shapes.pull(call.urls, issue, pull))
-
-
-def commits(call: ApiCall) -> Reply:
-    """List the commits to merge, oldest first."""
-    place, (_, pull) = call.urls, call.pull()
-    found = BareRepository(place.repository.bare).commits(f"{pull.base_sha}..{pull.head_sha}")
-    return call.page(found[::-1], lambda commit: json_shapes.commit(place, commit))
-
-
-def files(call: ApiCall) -> Reply:
-    """List the changed files."""
-    place, (_, pull) = call.urls, call.pull()
-    bare = BareRepository(place.repository.bare)
-    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
-    found = bare.changes(start, pull.head_sha)
-    return call.page(found, lambda one: json_shapes.changed_file(place, pull.head_sha, one))
 
 
 def forbidden() -> ErrorReply:
@@ -235,13 +195,8 @@ ROUTES = (
     ("POST", PULLS, create),
     ("GET", ONE, read),
     ("PATCH", ONE, change),
-    ("GET", f"{ONE}/merge", is_merged),
     ("PUT", f"{ONE}/merge", merge_it),
-    ("GET", f"{ONE}/requested_reviewers", reviewers),
     ("POST", f"{ONE}/requested_reviewers", request_reviewers),
-    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
-    ("GET", f"{ONE}/commits", commits),
-    ("GET", f"{ONE}/files", files),
     ("GET", f"{ONE}/reviews", reviews),
     ("POST", f"{ONE}/reviews", submit),
     ("GET", f"{ONE}/comments", notes),
