@@ -3,6 +3,8 @@
 Set-up makes tools in files that git ignores, so that the pull request would show nothing of it.
 """
 
+import shlex
+import socket
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -69,4 +71,36 @@ def test_what_an_agent_or_a_check_replaced_judges_neither_this_change_nor_the_ne
     # What set-up left for the first one is what the second one was given.
     assert len([*tmp_path.rglob("setup.log")]) == 1
     assert [check.name for check in attacked.checks if check.passed] == ["first"]
+    assert sound.outcome is Outcome.SUCCEEDED
+
+
+def test_set_up_of_a_change_reaches_no_network_and_no_other_issue(tmp_path: Path) -> None:
+    sandbox()
+    files = {"shop.py": SHOP, ".gitignore": ".tools/\n__pycache__/\n", "deps.txt": "30\n"}
+    tool = f"{PYTHON} -B -c 'import shop; assert shop.total(10) == '$(cat deps.txt)"
+    with socket.create_server(("127.0.0.1", 0)) as packages:
+        connect = f"import socket; socket.create_connection({packages.getsockname()!r})"
+        lines: list[JsonValue] = [
+            f'mkdir -p .tools; echo "{tool}" > .tools/check',
+            f"grep -q 40 deps.txt || {PYTHON} -c {shlex.quote(connect)}",
+        ]
+        policy: dict[str, JsonValue] = {"run": lines, "inputs": ["deps.txt"]}
+        checks = [{"name": "tool", "run": "sh .tools/check"}]
+        with mulligan_installation(
+            tmp_path, files, checks, setup=policy, max_issue_attempts=1, baseline=False
+        ) as here:
+            here.configure(
+                sandbox={"mode": "required", "network": "none", "read": [sys.base_prefix]}
+            )
+            wrong = "pathlib.Path('shop.py').write_text('def total(n):\\n    return n * 4\\n')\n"
+            deps = "pathlib.Path('deps.txt').write_text('{}\\n')\n"
+            offline = attempt(here, CHANGE + deps.format(50))
+            own = attempt(here, wrong + deps.format(40))
+            other, sound = attempt(here, wrong), attempt(here, CHANGE)
+    assert offline.outcome is Outcome.CHECKS_FAILED
+    assert [(check.name, check.passed) for check in offline.checks] == [("setup", False)]
+    assert "touches deps.txt" in offline.checks[0].digest
+    # The tool is as this change asks for, which its diff shows.
+    assert [(check.name, check.passed) for check in own.checks] == [("setup", True), ("tool", True)]
+    assert other.outcome is Outcome.CHECKS_FAILED
     assert sound.outcome is Outcome.SUCCEEDED

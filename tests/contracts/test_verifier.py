@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.checks.runner import CommandVerifier
-from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
@@ -110,6 +110,18 @@ def test_a_set_up_that_fails_costs_the_agent_nothing(
     assert repr(BREAK) in str(caught.value)
     assert not (tree.path / "made").exists()
     assert "error: no such package" in log.read_text()
+
+
+def test_a_set_up_that_fails_on_a_change_is_a_failed_check(
+    verifier: Verifier, tree: PlainWorktree, log: Path
+) -> None:
+    good = verifier.set_up_again(SetUp(run=(MAKE,)), tree, log, "Why.")
+    assert (good.name, good.passed, good.required) == ("setup", True, True)
+    bad = verifier.set_up_again(SetUp(run=(BREAK, MAKE)), tree, log, "Why.")
+    assert (bad.passed, bad.exit_code) == (False, 1)
+    assert bad.digest.startswith("Why.")
+    assert "no such package" in bad.digest
+    assert "no such package" in log.read_text()
 
 
 def test_the_scope_is_kept(verifier: Verifier) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from mulligan.checks import baseline
 from mulligan.checks.guards import violations
 from mulligan.checks.runner import read_answer
-from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.domain.result import CheckResult, Finding, GuardViolation
+from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation
 from mulligan.implement.ports import RunDirectory
 
 Verdict = Callable[[Path], str | None]
@@ -36,6 +36,23 @@ class ScriptedVerifier:
             if failed:
                 message = f"The setup command {line!r} failed: {failed.splitlines()[0]}"
                 raise UnavailableError(message)
+
+    def set_up_again(
+        self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
+    ) -> CheckResult:
+        said = ""
+        try:
+            self.set_up(settings.run, worktree, log)
+        except UnavailableError as error:
+            said = f"{note} {error}"
+        return CheckResult(
+            name="setup",
+            kind=CheckKind.OTHER,
+            command=settings.run[-1],
+            passed=not said,
+            exit_code=int(bool(said)),
+            digest=said or "Passed.",
+        )
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         if check.run not in self.lines:

@@ -4,7 +4,7 @@ In the sandbox, each service of a model is a path of the proxy, and each key is 
 proxy adds the real key outside.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -16,7 +16,7 @@ from mulligan.config.secrets import is_secret
 from mulligan.config.settings import Price
 from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.sandbox.bubblewrap import Network
-from mulligan.sandbox.egress_rules import Address, Allowed, Route, address_of
+from mulligan.sandbox.egress_rules import Allowed, Route, addresses_of, proxy_variables
 
 # The adapter of an agent.
 
@@ -163,7 +163,7 @@ def allowed_for(
     """Return what an agent may reach; `environment` is Mulligan's own and holds the keys."""
     used = _used(adapter, environment)
     routes = (_route(name, each, environment) for name, each in used.items())
-    return Allowed(port, tuple(routes), tuple(_addresses(hosts)))
+    return Allowed(port, tuple(routes), addresses_of(hosts))
 
 
 def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ def variables_inside(
         for name, each in _used(adapter, environment).items()
         if each.url_variable
     }
-    return {**_proxy_variables(port), **kept, **pointed}
+    return {**proxy_variables(port), **kept, **pointed}
 
 
 def proxy_arguments(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
@@ -262,18 +262,3 @@ def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
     where = service.url_variable if service.url_variable in environment else "url"
     message = f"{where} is not the address of a model; write https://HOST, or remove it."
     raise MisconfiguredError(message)
-
-
-def _addresses(hosts: tuple[str, ...]) -> Iterator[Address]:
-    return (found for each in hosts if (found := address_of(each)))
-
-
-def _proxy_variables(port: int) -> dict[str, str]:
-    """Return the variables by which programs find a proxy; loopback bypasses it."""
-    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
-    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-    return {
-        **dict.fromkeys([*names, *map(str.lower, names)], proxy),
-        "NO_PROXY": direct,
-        "no_proxy": direct,
-    }

@@ -58,7 +58,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.sandbox.bubblewrap import Network
-from mulligan.sandbox.egress import AccessLog, open_proxy
+from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
@@ -114,22 +114,10 @@ class EgressSettings:
         pointed = proxy_arguments(adapter, self.environment, PROXY_PORT)
         traffic = ModelTraffic()
         with (
-            _open_access_log(log, self.redact) as access_log,
+            open_access_log(log, self.redact) as access_log,
             open_proxy(allowed, access_log, traffic) as socket,
         ):
             yield RunNetwork(pointed, inside, self.network, socket, access_log, traffic)
-
-
-@contextmanager
-def _open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        file = log.open("w", encoding="utf-8")
-    except OSError as error:
-        message = f"The log {log} could not be written: {error.strerror}; free some disk space."
-        raise UnavailableError(message) from error
-    with file:
-        yield AccessLog(file, clean)
 
 
 # One run.

@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -17,27 +18,34 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mulligan.checks import source_code
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
+from mulligan.checks.digest.findings import clip
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
-from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import (
     TIMEOUT_EXIT_CODE,
+    CheckKind,
     CheckResult,
     GuardViolation,
     VerifierOutcome,
 )
 from mulligan.implement.ports import RunDirectory
 from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.egress import AccessLog, NoServices, open_access_log, open_proxy
+from mulligan.sandbox.egress_rules import Allowed, addresses_of, proxy_variables
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
+from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
+
+SET_UP_CHECK = "setup"
+"""The name of the setup commands among the checks of an attempt."""
 
 NOT_FOUND = 127
 """The exit code of a shell that does not find a program (POSIX)."""
@@ -58,6 +66,16 @@ class _Line:
     network: Network
     arguments: tuple[str, ...] = ()
     stdin: bytes = b""
+    proxy_socket: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FailedLine:
+    """A setup command that failed, and its output."""
+
+    line: str
+    ended: Finished
+    found: Digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +97,75 @@ class CommandVerifier:
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
         """Run the setup commands in order; UnavailableError if one fails (SETUP-1)."""
+        if failed := self._set_up(lines, worktree, log, Network.OPEN):
+            reason = _failure_reason(failed, self.set_up_timeout)
+            message = f"The setup command {failed.line!r} failed: {reason}"
+            raise UnavailableError(message)
+
+    def set_up_again(
+        self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
+    ) -> CheckResult:
+        """Run the setup commands on a change, with the network of `hosts` only (SETUP-3)."""
+        egress_log = log.with_name(f"{log.stem}-egress.log")
+        with self._open_hosts(settings.hosts, egress_log) as (network, proxy_socket, access_log):
+            failed = self._set_up(settings.run, worktree, log, network, proxy_socket)
+        result = CheckResult(
+            name=SET_UP_CHECK, kind=CheckKind.OTHER, command=settings.run[-1], passed=True
+        )
+        if failed is None:
+            return result
+        refused = ", ".join(access_log.hosts)
+        hint = f"\nRefused: {refused}; a maintainer can list it in setup.hosts." if refused else ""
+        reason = _failure_reason(failed, self.set_up_timeout)
+        said = f"{note} {failed.line!r} failed: {reason}{hint}\n{failed.found.text}"
+        return result.model_copy(
+            update={
+                "command": failed.line,
+                "passed": False,
+                "exit_code": _exit_code(failed.ended),
+                "timed_out": failed.ended.stopped_by is not None,
+                "digest": clip(said, MAX_CHARS),
+                "findings": failed.found.findings[:MAX_FINDINGS],
+                "count": failed.found.count,
+                "fingerprint": failed.found.fingerprint,
+            }
+        )
+
+    @contextmanager
+    def _open_hosts(
+        self, hosts: Sequence[str], log: Path
+    ) -> Generator[tuple[Network, Path | None, AccessLog]]:
+        """Open a proxy to some hosts; without a sandbox the network is open (see security.md)."""
+        with open_access_log(log, self.redactor.text) as access_log:
+            if isinstance(self.sandbox, Unconfined):
+                yield Network.OPEN, None, access_log
+                return
+            allowed = Allowed(PROXY_PORT, hosts=addresses_of(hosts))
+            with open_proxy(allowed, access_log, NoServices()) as proxy_socket:
+                yield Network.NONE, proxy_socket, access_log
+
+    def _set_up(
+        self,
+        lines: Sequence[str],
+        worktree: RunDirectory,
+        log: Path,
+        network: Network,
+        proxy_socket: Path | None = None,
+    ) -> "_FailedLine | None":
+        """Run setup commands until one fails; give that."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with self._homes(worktree).for_set_up() as home:
             for text in lines:
-                line = _Line(text, self.set_up_timeout, Network.OPEN)
+                line = _Line(text, self.set_up_timeout, network, proxy_socket=proxy_socket)
                 try:
                     ended = self._run_in(home, line, worktree, part)
                     found = _digest(text, ended, part)
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    message = (
-                        f"The setup command {text!r} failed: {self._failure_reason(ended, found)}"
-                    )
-                    raise UnavailableError(message)
-
-    def _failure_reason(self, ended: Finished, found: Digest) -> str:
-        if ended.stopped_by:
-            limit = format_duration(self.set_up_timeout)
-            return f"it did not finish within {limit}; make it faster or fix it."
-        lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
-        said = found.findings[0].summary if found.findings else lines[-1].strip()
-        return f"exit code {ended.exit_code}, {said}"
+                    return _FailedLine(text, ended, found)
+        return None
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         """Run one check on the committed tree (CHECK-2), and write its output to `log`.
@@ -203,6 +267,7 @@ class CommandVerifier:
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
                     "CI": "true",
+                    **(proxy_variables(PROXY_PORT) if line.proxy_socket else {}),
                 },
                 timeout=line.timeout,
                 stdin=line.stdin,
@@ -237,7 +302,18 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
         worktree=worktree.path,
         home=home,
         network=line.network,
+        proxy_socket=line.proxy_socket,
     )
+
+
+def _failure_reason(failed: _FailedLine, timeout: timedelta) -> str:
+    if failed.ended.stopped_by:
+        limit = format_duration(timeout)
+        return f"it did not finish within {limit}; make it faster or fix it."
+    found = failed.found
+    lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
+    said = found.findings[0].summary if found.findings else lines[-1].strip()
+    return f"exit code {failed.ended.exit_code}, {said}"
 
 
 def _network(settings: Check | Reviewer) -> Network:

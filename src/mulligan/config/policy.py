@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from mulligan.config.settings import Duration, Settings
+from mulligan.config.settings import Duration, HostName, Settings
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
@@ -446,6 +446,12 @@ class SetUp(Settings):
     names; if there are none, every file.
 
     Example: [requirements/, vendor/native/]
+    """
+    hosts: tuple[HostName, ...] = ()
+    """Hosts that the commands may reach when they run again on a change to their inputs, as NAME
+    or NAME:PORT (default port: 443). Before the agent, they may reach every host.
+
+    Example: [packages.example]
     """
 
 

@@ -17,6 +17,7 @@ from mulligan.config.policy import (
     PullRequestSettings,
     Reviewer,
     Scope,
+    SetUp,
 )
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
@@ -407,6 +408,15 @@ class Verifier(Protocol):
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
         """Run the setup commands; UnavailableError with the digest if one fails (SETUP-1)."""
+        ...
+
+    def set_up_again(
+        self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
+    ) -> CheckResult:
+        """Run the setup commands on a change, with the network of `hosts` only (SETUP-3).
+
+        A digest of their failure begins with `note`.
+        """
         ...
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:

@@ -14,8 +14,9 @@ from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import BaselineRecorded, CheckFinished, ReviewFinished
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind, CheckResult, VerifierOutcome
-from mulligan.implement.ports import AttemptContext
+from mulligan.implement.ports import AttemptContext, Worktree
 from mulligan.implement.prompt.manifest import hash_of
+from mulligan.implement.set_up import set_up_change
 
 
 def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[AttemptState]:
@@ -29,14 +30,22 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
     if known.violations or change.head_sha is None:
         return
     rounds = f"fix-{len(known.earlier)}-" if known.earlier else ""
+    tree = at.worktree
+    if ready := set_up_change(change, f"{rounds}setup-again.log", at):
+        result, tree = ready
+        context.ledger.append(ref, CheckFinished(check=_recorded(result)))
+        yield (known := replace(known, checks=(result,)))
+        if result.fails:
+            return
     for position, check in enumerate(at.policy.checks, start=1):
         result = _recorded(
-            _run_with_baseline(check, change.head_sha, f"{rounds}check-{position}", at)
+            _run_with_baseline(check, change.head_sha, f"{rounds}check-{position}", tree, at)
         )
         context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
     if at.policy.reviewer and worth_verifying(known):
-        review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
+        changed = replace(at, worktree=tree)
+        review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", changed)
         yield replace(known, review=review)
 
 
@@ -51,15 +60,18 @@ def _recorded(result: CheckResult) -> CheckResult:
     )
 
 
-def _run_with_baseline(check: Check, head_sha: str, name: str, at: AttemptContext) -> CheckResult:
+def _run_with_baseline(
+    check: Check, head_sha: str, name: str, tree: Worktree, at: AttemptContext
+) -> CheckResult:
     """Run a check; if it fails, run it again (tests only), then on the start tree."""
-    result = _run(check, head_sha, name, at)
+    changed = replace(at, worktree=tree)
+    result = _run(check, head_sha, name, changed)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
     for again in range(1, reruns + 1):
         if not result.fails:
             break
         result = at.context.verifier.merge_reruns(
-            result, _run(check, head_sha, f"{name}-again-{again}", at)
+            result, _run(check, head_sha, f"{name}-again-{again}", changed)
         )
     if not (result.fails and at.policy.baseline):
         return result

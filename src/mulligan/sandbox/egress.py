@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Protocol, assert_never
+from typing import IO, NoReturn, Protocol, assert_never
 
 import h11
 import httpx
@@ -83,6 +83,19 @@ class AccessLog:
             self._file.flush()
 
 
+@contextmanager
+def open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
+    """Open the log of one proxy; UnavailableError where it cannot be written."""
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        file = log.open("w", encoding="utf-8")
+    except OSError as error:
+        message = f"The log {log} could not be written: {error.strerror}; free some disk space."
+        raise UnavailableError(message) from error
+    with file:
+        yield AccessLog(file, clean)
+
+
 # What is observed of the requests to services.
 
 
@@ -116,6 +129,14 @@ class ServiceObserver(Protocol):
     def begin(self) -> ServiceExchange:
         """Observe a further request."""
         ...
+
+
+class NoServices:
+    """Observes a proxy that leads to no service."""
+
+    def begin(self) -> NoReturn:
+        """Refuse: there is nothing to observe."""
+        raise NotImplementedError
 
 
 # One connection from the sandbox.

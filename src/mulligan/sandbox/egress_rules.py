@@ -134,6 +134,11 @@ def address_of(text: str, port: int = HTTPS) -> Address | None:
     return host.lower(), found or port
 
 
+def addresses_of(hosts: Iterable[str]) -> tuple[Address, ...]:
+    """Read the hosts of a configuration."""
+    return tuple(found for each in hosts if (found := address_of(each)))
+
+
 def is_public(address: str) -> bool:
     """Tell whether an address is of the internet: not of this machine, its network or its cloud."""
     found = ipaddress.ip_address(address.partition("%")[0])
@@ -249,3 +254,14 @@ def _without_keys(target: str) -> str:
         return target
     joined = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
     return f"{path}{mark}{joined}"
+
+
+def proxy_variables(port: int) -> dict[str, str]:
+    """Return the variables by which programs find a proxy; loopback bypasses it."""
+    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+    return {
+        **dict.fromkeys([*names, *map(str.lower, names)], proxy),
+        "NO_PROXY": direct,
+        "no_proxy": direct,
+    }

@@ -5,6 +5,7 @@ where the setup commands had worktree and HOME.
 """
 
 import os
+import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -81,9 +82,7 @@ KEPT_HOME = "home-after-set-up"
 
 def keep(private: Path, tree: Path | None, environment: Mapping[str, str]) -> Path:
     """Take away the HOME, and worktree if any, that setup commands left; give their directory."""
-    kept = private / "after-set-up"
-    clear(kept, environment)
-    kept.mkdir(mode=0o700)
+    kept = Path(tempfile.mkdtemp(prefix="after-set-up-", dir=private))
     for path, name in ((private / KEPT_HOME, HOME), *([(tree, TREE)] if tree else [])):
         do(("chmod", "u+rwx", str(path)), private, environment)
         path.rename(kept / name)
