@@ -202,9 +202,85 @@ def rows_of_runners() -> Sample:
     return Sample(output, (*names, "cart sorts", "src/a.spec.ts:4"))
 
 
+def errors_over_verdicts() -> Sample:
+    """The verdict of each test stands below what it says."""
+    output = "".join(
+        f"\ntest/part{n}.ts:\n(pass) part {n} > is fine\nerror: expected {n} to be 90{n}\n"
+        f"      at <anonymous> (/repo/test/part{n}.ts:5:58)\n(fail) part {n} > adds [0.2ms]\n"
+        for n in range(4)
+    )
+    output += "\n 4 pass\n 4 fail\n"
+    names = (f"test/part{n}.ts › part {n} > adds (test/part{n}.ts:5:58)" for n in range(4))
+    return Sample(output, (*names, "error: expected 0 to be 900"))
+
+
+def names_again_over_errors() -> Sample:
+    """A list names the tests that failed; their errors stand further down, beneath the names."""
+    listed = "".join(f"adds {n} ... ok\nsells {n} ... FAILED (2ms)\n" for n in range(4))
+    told = "".join(
+        f"\nsells {n} => part{n}.ts:3:6\nerror: got {n}, wanted 60{n}\n" for n in range(4)
+    )
+    names = (f"sells {n} (part{n}.ts:3:6) error: got {n}, wanted 60{n}" for n in range(4))
+    return Sample(f"{listed}\nERRORS\n{told}\nFAILED | 4 passed | 4 failed\n", (*names,))
+
+
+def files_over_rows() -> Sample:
+    """A file stands alone over its complaints, which name a line at most."""
+    output = "".join(
+        f"\n   pages/p{n}.html\n      L{n + 3} |<div></section>\n"
+        "              ^ Tag must be paired, missing: </div> (tag-pair)\n"
+        for n in range(5)
+    )
+    return Sample(output, tuple(f"(tag-pair) (pages/p{n}.html:{n + 3})" for n in range(5)))
+
+
+def warnings_alone() -> Sample:
+    """Rows that give a range of columns are all warnings; the total says no more than they do."""
+    output = "".join(
+        f"docs/p{n}.md\n  3:5-3:11  warning  `master` may be insensitive  master  retext\n\n"
+        for n in range(4)
+    )
+    return Sample(f"{output}⚠ 4 warnings\n", tuple(f"docs/p{n}.md:3:5" for n in range(4)))
+
+
+def severities() -> Sample:
+    """The severity follows a code, or stands last; what is mild gives way to errors."""
+    output = "".join(
+        f"a{n}/Dockerfile:1 DL3006 warning: tag the image\n"
+        f"a{n}/Dockerfile:2 DL3015 info: avoid packages\n"
+        f"a{n}/Dockerfile:3 DL4000 error: MAINTAINER is deprecated\n"
+        f"  /repo/src/b{n}.js:1:1: Unexpected var. (no-var) (warning)\n"
+        f"  /repo/src/b{n}.js:2:44: 'ghost{n}' is not defined. (no-undef)\n"
+        for n in range(3)
+    )
+    errors = (f"a{n}/Dockerfile:3 DL4000" for n in range(3))
+    undefined = (f"'ghost{n}' is not defined" for n in range(3))
+    return Sample(output, (*errors, *undefined), ("- a0/Dockerfile:2", "- src/b0.js:1:1"))
+
+
+def progress_with_places() -> Sample:
+    """A runner tells each step with its place, and errors among them."""
+    output = "".join(
+        f't.cc({n}): Entering test case "sum {n}"\nt.cc({n}): error: in "sum {n}": 3 != 70{n}\n'
+        f't.cc({n}): Leaving test case "sum {n}"; testing time: 12us\n'
+        for n in range(1, 7)
+    )
+    errors = tuple(f'error: in "sum {n}": 3 != 70{n}' for n in range(1, 7))
+    return Sample(output, errors, ('- t.cc(1): Entering test case "sum 1"',))
+
+
+def list_of_files() -> Sample:
+    """Files are listed beneath what is wrong with them."""
+    files = tuple(f"src/orphan{n}.js" for n in range(5))
+    output = "\n".join(["Unused files (5)", *files, "Unused exports (1)", "size  src/a.js:2:14"])
+    return Sample(output, files)
+
+
 SAMPLES = (
     *(suites, traces, records, numbered_levels, decoys, worried_log, annotations, doctest),
     *(php_tables, prefixed_tap, programs, long_messages, rows_of_runners),
+    *(errors_over_verdicts, names_again_over_errors, files_over_rows, warnings_alone),
+    *(severities, progress_with_places, list_of_files),
 )
 
 
@@ -228,3 +304,8 @@ def test_where_findings_say_it_all_no_window_is_shown() -> None:
 def test_many_failures_are_counted_where_the_tool_does_not() -> None:
     lines = [f"src/a{n}.c:{n + 1}:5: error: no {n}" for n in range(40)]
     assert "Totals: 40 failures" in digest("\n".join(lines), exit_code=1).text
+
+
+def test_failures_out_of_all_tests_are_counted_alone() -> None:
+    output = "  sums: FAIL\n    src/sum.hs:9:\n    expected: 7\n\n1 out of 88 tests failed (0.1s)\n"
+    assert digest(output, exit_code=1).count == 1

@@ -38,7 +38,8 @@ LONGEST_TRACEBACK = 300
 
 SUITE = re.compile(
     r"^\s*(?:FAIL|PASS)\s+(?P<file>(?:\S+ )*\S+\.\w+)(?: \([\d.]+ ?m?s\))?$"
-    r"|^(?P<file2>\S+\.t) \.{2,}|^Test project (?P<group>\S.*)$|^> Task (?P<group2>:\S+)"
+    r"|^(?P<file2>\S+\.t) \.{2,}|^[Rr]unning \d+ tests? (?:from|in) (?P<file3>\S+\.\w+)$"
+    r"|^Test project (?P<group>\S.*)$|^> Task (?P<group2>:\S+)"
 )
 """A line over its tests: the file as Jest and prove name it, ctest's directory, Gradle's task."""
 

@@ -1,13 +1,14 @@
 """Find the lines that open a finding: test names, places, and words of failure. Pure."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from mulligan.checks.digest.blocks import traceback_at
+from mulligan.checks.digest.blocks import depth_of, traceback_at
 from mulligan.checks.digest.findings import code_in, relevant_part
 from mulligan.checks.digest.locations import (
     DIAGNOSTIC,
@@ -18,7 +19,14 @@ from mulligan.checks.digest.locations import (
     place_of,
     pointed_at,
 )
-from mulligan.checks.digest.signals import CRASH, PHRASE, Weight, is_aftermath, is_total
+from mulligan.checks.digest.signals import (
+    CRASH,
+    PASSING,
+    PHRASE,
+    Weight,
+    is_aftermath,
+    is_total,
+)
 
 
 class Rank(IntEnum):
@@ -57,17 +65,18 @@ class FindingHead:
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
     """List what opens a finding, in order; what lies inside a traceback opens none."""
     is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
+    sections = files_over(lines)
     heads, skip_to = list[FindingHead](), 0
     for at, weight in enumerate(weights):
         if at < skip_to:
             continue
-        head = _speaking(lines, at, weight) if weight else None
+        head = _speaking(lines, at, weight, sections[at]) if weight else None
         if head is None and is_numbered:
             head = numbered(lines, at)
         head = (
             annotation(lines[at])
             or example(lines, at)
-            or row(lines, at)
+            or row(lines, at, sections[at])
             or head
             or above_arrow(lines, at)
             or patch(lines, at)
@@ -76,7 +85,64 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
         if head:
             skip_to = head.end or 0
             heads.append(replace(head, at=head.at or at))
-    return list(_from_their_start(heads, lines))
+    heads = sorted([*heads, *_titles(heads, lines)], key=lambda head: head.at)
+    return list(_from_their_start(_from_their_errors(heads, lines), lines))
+
+
+TITLE_END = re.compile(r"\s+(?:=>|\(|\[|@|in\b|at\b)|:(?:\s|$)|$")
+TITLE_EDGE = " │|#-=─═>*"
+MAX_TITLE_CHARS = 200
+
+
+def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
+    """Find where a test that a list calls failed is named again, over its error."""
+    bare = Counter(head.test_id for head in heads if head.test_id and not head.message)
+    named = {head.at: head.test_id or "" for head in heads}
+    for at, line in enumerate(lines if bare else ()):
+        text = line.strip(TITLE_EDGE)[:MAX_TITLE_CHARS]
+        ends = (found.start() for found in TITLE_END.finditer(text))
+        name = next((text[:end] for end in ends if bare[text[:end]] > 0), None)
+        if name is None or at in named or PASSING.search(line):
+            continue
+        over = (named.get(above, "") for above in range(at - NAME_LINES, at))
+        if not any(test.endswith(name) for test in over):
+            bare[name] -= 1
+            yield FindingHead(at, Rank.FAILURE, "", name, pointed_at(line), written=line)
+
+
+def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
+    """Move failed tests up to their errors, where each verdict stands below its error."""
+    tests = [head for head in heads if head.test_id]
+    errors = [head.at for head in heads if not head.test_id and head.rank < Rank.AFTERMATH]
+    is_bare = not any(head.message or head.place or head.end for head in tests)
+    if not (tests and errors and is_bare) or errors[-1] > tests[-1].at:
+        return heads
+    if any(line.strip() for line in lines[tests[-1].at + 1 : tests[-1].at + 2]):
+        return heads
+    passed = {at for at, line in enumerate(lines) if PASSING.search(line)}
+    start = _errors_over({head.at for head in tests}, errors, passed)
+    moved = {*start.values()}
+    return [
+        replace(head, at=start[head.at], end=head.at) if head.at in start else head
+        for head in heads
+        if head.at not in moved
+    ]
+
+
+def _errors_over(
+    failed: Collection[int], errors: Sequence[int], passed: Collection[int]
+) -> Mapping[int, int]:
+    """Give the first error over each verdict; none where a test that failed has none over it."""
+    found, last = dict[int, int](), -1
+    for at in sorted({*failed, *passed}):
+        first = bisect(errors, last)
+        has_error = first < len(errors) and errors[first] < at
+        if at in failed and has_error:
+            found[at] = errors[first]
+        elif at in failed and last not in failed:
+            return {}
+        last = at
+    return found
 
 
 def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
@@ -97,7 +163,9 @@ def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Ite
     return iter(sorted(moved, key=lambda head: head.start or head.at))
 
 
-def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | None:
+def _speaking(
+    lines: Sequence[str], at: int, weight: Weight, section: Place | None
+) -> FindingHead | None:
     line = lines[at]
     if "Traceback" in line and (trace := traceback_at(lines, at)):
         said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
@@ -113,7 +181,7 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | No
         above_arrow(lines, at)
         or _unformatted(at, line)
         or _of_place(at, line, weight)
-        or _of_words(at, line, weight)
+        or _of_words(at, line, weight, section)
     )
 
 
@@ -122,7 +190,11 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | No
 _TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
 _PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
 _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
-_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
+_BAD = r"[\[(]\s*(?:FAILED|FAIL|fail)\s*[\])]"
+_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+\) |\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
+
+_ENTRY = r"^(?:\[\w+\]\s*)?(?:\s*test |\d+/\d+ |- )?"
+_MARKED = rf"(?: ---| \*\*\*|\s+[\[|])\s*{_FAILED}(?: \*\*\*| \||\])?"
 
 NAMES = tuple(
     re.compile(pattern)
@@ -132,7 +204,7 @@ NAMES = tuple(
         r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
         r"^---- (?P<test>\S.*) stdout ----$",
         r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
-        rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}$",
+        rf"^[>│|\s]*{_BAD}\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}[│|\s]*$",
         r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
         rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
         r"^\s*● (?P<test>(?!Console$)(?=.*\w)\S.*)$",
@@ -141,25 +213,20 @@ NAMES = tuple(
         r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
         r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
         rf"^(?=.*<<<)(?:\[ERROR\] +)?(?P<test>\S.*?)(?: +--)?{_TIME} +<<< (?:FAILURE|ERROR)!$",
-        r"^(?P<test>\S.* > \S.*?) FAILED$",
         r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
-        r"^\s*(?P<test>\S+) \[FAIL\]$",
-        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: -\[(?P<test>\S+ \S+)\] : (?P<message>.*)$",
-        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: (?P<test>\w[\w.]*\.\w+) : (?P<message>.*)$",
+        rf"^{_PLACE}: error: (?:-\[)?(?P<test>\w[\w.]*[ .]\w+)\]? : (?P<message>.*)$",
         r"^Test [Cc]ase '(?:-\[)?(?P<test>[^'\]]+)\]?' failed",
-        r"^(?:\[\w+\]\s*)?- (?P<test>\S.*?) \*\*\* FAILED \*\*\*",
         r"^\d\d:\d\d [+~\-\d ]+: (?P<test>.+) \[E\]$",
         rf"^(?:── )?(?:Failure|Error) \({_PLACE}\): (?P<test>.+?)(?: ─.*)?$",
         r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
-        r"^(?P<test>\S.*?)\s+\| FAIL \|$",
         r"^#\s+Failed test '(?P<test>.+)'",
         r"^\s*(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))? +(?P<test>\S+ \S+)$",
         r"^\d+/\d+ (?P<test>\S+?)\.{3}FAIL \((?P<message>.*)\)$",
         r"^\s+(?P<test>(?P<file>[^\s:]+):(?P<line>\d+):\d+ › .+?)(?: ─+)?$",
         r"^\S.{2,60}? \(.{2,30}\) (?P<test>.+) FAILED$",
-        rf"^(?:\s*test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
-        r"^(?P<test>\S.*?)(?: - should panic)? --- FAILED$",
-        r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+        rf"{_ENTRY}(?P<test>\S.*?)(?: - should panic)?(?: ?\.{{3}} {_FAILED}|{_MARKED}$)",
+        r"^(?P<test>\S.* > \S.*?|[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+        rf"^\s+(?:[-*•] )?(?P<test>\S.*?):?\s+\[?(?:FAIL(?:ED)?|ERROR)\]?{_TIME}$",
     )
 )
 
@@ -188,11 +255,12 @@ def started(line: str) -> str | None:
     return (found["test"] or found["test2"]) if found else None
 
 
-NUMBERED = re.compile(r"^(?P<indent>\s*)\d+\) (?P<test>\S.*)$")
+NUMBERED = re.compile(r"^(?P<indent>\s*)(?:\d+\)|[=─━-]+ #\d+:) (?P<test>\S.*)$")
 
 NUMBERED_LIST = re.compile(
-    r"^\s*(?:Failures|Failed examples|Errors):$|^\s*\d+ (?:failing|failed)\b"
-    r"|^There (?:was|were) \d+ (?:failure|error)|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
+    r"^\s*(?:Failures|Failed (?:examples|tests)|Errors):$|^\s*\d+ (?:failing|failed)\b"
+    r"|^[=─━-]+ #1: \S|^There (?:was|were) \d+ (?:failure|error)"
+    r"|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
     re.MULTILINE,
 )
 """What stands over, or in, a list of failures that is numbered: `1) name`."""
@@ -234,8 +302,8 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
 # Lines that name a place
 
 ROW = re.compile(
-    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<severity>error|warning|info|✖|⚠|×)?\s*"
-    r"(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
+    r"^\s+(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
+    r"(?P<severity>error|warning|info|✖|⚠|×)?\s*(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
 )
 """A row beneath the name of a file, as eslint and its kin write it."""
 
@@ -248,10 +316,26 @@ TABLE_ROW = re.compile(
 TABLE_FILE = re.compile(r"^(?:FILE: |\s+Line\s+)(?P<file>\S.*\.\w{1,8}(?::\w+)?)\s*$")
 
 FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
+LINE_ALONE = re.compile(r"^\s+(?:L|[Ll]ine:? ?)(?P<line>\d+)\b")
 MAX_ROWS_BELOW_FILE = 400
 
 
-def row(lines: Sequence[str], at: int) -> FindingHead | None:
+def files_over(lines: Sequence[str]) -> list[Place | None]:
+    """Give for each line the file that stands alone over it, less deep, and the line in it."""
+    found, here, depth = list[Place | None](), None, 0
+    for line in lines:
+        text = line.strip()
+        if text and (here is None or depth_of(line) <= depth):
+            is_file = FILE_ALONE.match(text) and " " not in text and "." in text.rstrip(":")[:-1]
+            here = Place(text.rstrip(":")) if is_file else None
+            depth = depth_of(line)
+        elif here and (row := LINE_ALONE.match(line)):
+            here = Place(here.file, number(row["line"]))
+        found.append(here)
+    return found
+
+
+def row(lines: Sequence[str], at: int, section: Place | None) -> FindingHead | None:
     """Read a row of a table; the file stands alone on a line above."""
     if found := TABLE_ROW.match(lines[at]):
         return _table_row(lines, at, found)
@@ -260,6 +344,7 @@ def row(lines: Sequence[str], at: int) -> FindingHead | None:
         return None
     above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
     file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
+    file = section.file if section else file
     if file is None:
         return None
     place = Place(file, number(found["line"]), number(found["column"]))
@@ -364,7 +449,8 @@ ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_A
 """A line with the place of the complaint in the line above."""
 
 NOTE_LINE = re.compile(
-    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
+    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|in [`'<]|from "
+    r"|\+0x|\d|$)",
     re.IGNORECASE,
 )
 """What only goes along with a finding: a note, a stack frame."""
@@ -407,7 +493,12 @@ def _unformatted(at: int, line: str) -> FindingHead | None:
     return FindingHead(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
 
 
-SEVERITY = re.compile(r"^(?:fatal )?(?P<word>error|warning|warn|fatal)\b", re.IGNORECASE)
+MILD = r"warning|warn|info|style|refactor|convention"
+SEVERITY = re.compile(
+    rf"^(?:[A-Z]+\d+:? )?(?:fatal )?(?P<word>error|fatal|{MILD})\b(?!/)"
+    rf"|[(\[](?P<last>error|{MILD})[)\]]$",
+    re.IGNORECASE,
+)
 
 
 def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
@@ -416,11 +507,11 @@ def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
         return None
     rest = found["rest"]
     severity = (found["severity"] or "").lower()
-    if said := SEVERITY.match(rest):
-        severity = said["word"].lower()
+    if said := SEVERITY.search(rest):
+        severity = (said["word"] or said["last"]).lower()
     code = code_in(rest)
     rank = Rank.FAILURE if severity or code or PHRASE.search(rest) else Rank.LIKELY
-    if severity.startswith("warn"):
+    if re.match(MILD, severity):
         rank = Rank.WARNING
     severe = bool(severity) and rank is Rank.FAILURE
     return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code, severe=severe)
@@ -431,11 +522,12 @@ def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
 CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
 
 
-def _of_words(at: int, line: str, weight: Weight) -> FindingHead | None:
-    place = pointed_at(line)
+def _of_words(at: int, line: str, weight: Weight, section: Place | None) -> FindingHead | None:
+    place = pointed_at(line) or section
     if weight is Weight.WARNING:
         return FindingHead(at, Rank.WARNING, line.strip(), place=place)
-    if weight < Weight.ERROR and not (weight is Weight.PHRASE and CODE_FIRST.match(line)):
+    told = weight is Weight.PHRASE and (section or CODE_FIRST.match(line))
+    if weight < Weight.ERROR and not told:
         return None
     rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
     return FindingHead(

@@ -261,8 +261,8 @@ class _Units:
         found, here = list[tuple[str, str]](), ("", "")
         for line in self.lines:
             suite = SUITE.match(line)
-            if suite and (file := suite["file"] or suite["file2"]):
-                here = (file, " › ")
+            if suite and (file := suite["file"] or suite["file2"] or suite["file3"]):
+                here = (file.removeprefix("./"), " › ")
             elif suite:
                 here = (f"[{suite['group'] or suite['group2']}]", " ")
             found.append(here)

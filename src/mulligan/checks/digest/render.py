@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
-from mulligan.checks.digest.locations import is_foreign, place_alone, pointed_at
+from mulligan.checks.digest.locations import (
+    FILE,
+    file_in,
+    is_foreign,
+    place_alone,
+    pointed_at,
+)
 from mulligan.checks.digest.signals import PASSING, Weight, is_aftermath, is_total, weigh
 
 # The text of a digest
@@ -233,7 +239,7 @@ def _speaks(log: CleanLog, index: int) -> bool:
     if is_aftermath(line) or is_total(line) or PASSING.search(line):
         return False
     if weight in {Weight.NOTHING, Weight.MENTION, Weight.PLACE}:
-        place = pointed_at(line)
+        place = file_in(line) if FILE.fullmatch(line.strip()) else pointed_at(line)
         return place is not None and index not in log.common and not is_foreign(line, place)
     return True
 

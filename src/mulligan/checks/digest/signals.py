@@ -135,9 +135,9 @@ PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
 SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
 PASSING = re.compile(
-    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|\[\s*(?:OK|PASSED|RUN)\s*\])"
+    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|[\[(]\s*(?:OK|PASS(?:ED)?|RUN|pass)\s*[\])])"
     r"|^\s*(?:#\s*Subtest|=== RUN|Start +\d+: )"
-    r"|(?:\.\.\.|[\])\w]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
+    r"|(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
     r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
     r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
@@ -319,7 +319,8 @@ def _totals_among(lines: Sequence[str]) -> list[str]:
 
 
 BAD = re.compile(
-    r"(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
+    r"(?P<of>\d+) (?:out )?of \d+ (?:tests? |\w+ )?(?:failed|failing)\b"
+    r"|(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
     r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
     re.IGNORECASE,
 )
@@ -327,5 +328,5 @@ BAD = re.compile(
 
 def count_bad(line: str) -> int:
     """Give the largest number of failures or errors that a line of totals names."""
-    numbers = (match["before"] or match["after"] for match in BAD.finditer(line))
+    numbers = (match["of"] or match["before"] or match["after"] for match in BAD.finditer(line))
     return max((int(number[:9]) for number in numbers), default=0)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
@@ -26,7 +26,7 @@ from mulligan.checks.digest.findings import (
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
 from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
 from mulligan.checks.digest.qualified_names import with_units
-from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
+from mulligan.checks.digest.signals import PHRASE, Weight, count_bad, total_lines, weigh
 
 ALIKE = 100
 SAME_DIGITS = str.maketrans("023456789", "1" * 9)
@@ -124,9 +124,11 @@ class Scan:
         depth = depth_of(self.lines[test.at])
         for at in range(test.at + 1, end):
             line = self.lines[at].strip()
-            if LABEL.match(line) or line.strip(" :") in (test.test_id or ""):
+            name = test.test_id or ""
+            if LABEL.match(line) or line.strip(" :") in name or name in line or place_alone(line):
                 continue
-            near = at == test.at + 1 or depth_of(self.lines[at]) > depth
+            below = depth_of(self.lines[at]) - depth
+            near = below > 0 or (at == test.at + 1 and below == 0)
             return line if near or test.place or self.weights[at] >= Weight.WORD else ""
         return ""
 
@@ -315,12 +317,24 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
 
     candidates = [head for head in heads if head.rank is not Rank.WARNING or head.place]
     if any(map(certain, candidates)):
+        severe = {head.place.file for head in candidates if head.place and head.severe}
         candidates = [
-            head for head in candidates if certain(head) or often[_template(head)] <= NOISE
+            head
+            for head in candidates
+            if certain(head) or (often[_template(head)] <= NOISE and not _is_progress(head, severe))
         ]
     best = min(map(certainty, candidates), default=Rank.FAILURE)
     kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
-    return sorted((head for head in candidates if certainty(head) in kept), key=certainty)
+    if best is Rank.AFTERMATH and any(head.rank is Rank.WARNING for head in candidates):
+        kept = {Rank.WARNING}
+    shown = (head for head in candidates if certainty(head) in kept)
+    return sorted(shown, key=lambda head: (certainty(head), not (head.message or head.place)))
+
+
+def _is_progress(head: FindingHead, severe: Collection[str]) -> bool:
+    """Tell whether a line with a place names no fault, in a file of which others name errors."""
+    in_file = head.place is not None and head.place.file in severe
+    return in_file and not PHRASE.search(head.message)
 
 
 TEMPLATE_CHARS = 60
