@@ -151,7 +151,7 @@ class CommandLineTest(unittest.TestCase):
             calculate("1", "?", "2")
 """
 
-POLICY = """# What Mulligan runs to tell whether a change holds.
+POLICY = """# The checks that verify a change.
 max_issue_attempts: 3
 checks:
   - name: compiles

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from mulligan.config.schema import File
 from mulligan.interfaces.cli.app import app
 from world.deployment import judge
+from world.samples import is_as_documented
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 FILE = """\
@@ -41,7 +42,9 @@ def config(*arguments: str, code: int = 0) -> Result:
 
 
 def test_a_file_that_holds_is_said_to(here: Path) -> None:
-    assert config("check").stdout == "mulligan.yml is valid; it names 1 repository.\n"
+    said = config("check").stdout
+    assert said == "mulligan.yml is valid; it names 1 repository.\n"
+    assert is_as_documented("config check", said)
     assert json.loads(config("check", "--json").stdout) == {"valid": True, "mistakes": []}
 
 

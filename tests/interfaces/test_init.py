@@ -3,14 +3,14 @@
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from mulligan.config.load import load_policy
-from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.place import BIN, NAME, MulliganInstallation, mulligan_installation
+from world.samples import is_as_documented
 from world.starts import clone, run_mulligan
 
 PROGRAMS = {
@@ -92,20 +92,26 @@ def test_nothing_is_written_where_nobody_can_be_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "code", "written"), [(b"y\n", 0, True), (b"\n", 1, False)])
 def test_it_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int, *, written: bool) -> None:
-    here = clone(tmp_path, "node-npm")
+    found = clone(tmp_path, "python-unittest", "git@github.com:acme/calculator.git")
+    here = found.rename(tmp_path / "calculator")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "mulligan", "init"],
-        cwd=here,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"},
+        ["mulligan", "init", here.name],
+        cwd=tmp_path,
+        env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"},
         stdin=theirs,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as asked:
         os.write(ours, answer)
-        assert asked.wait(120) == code
+        shown, _ = asked.communicate(timeout=120)
+        assert asked.returncode == code
     os.close(ours)
     os.close(theirs)
     assert (here / ".github" / "mulligan.yml").exists() is written
+    assert "Write these files? [y/N] " in shown
+    typed = shown.replace("[y/N] ", "[y/N] y\n").replace(str(tmp_path), "/srv/src")
+    assert is_as_documented("init", typed) is written
 
 
 def test_a_directory_that_is_no_clone_is_one_sentence(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_lines_are_the_repositorys_own(texts: dict[str, str], lines: list[str]) 
     found = propose(tree(**texts))
     assert lines_of(found) == lines
     policy = load_policy(policy_text(found).encode(), {}, "proposed")
-    assert [*policy.setup, *(check.run for check in policy.checks)] == lines
+    assert [*policy.setup.run, *(check.run for check in policy.checks)] == lines
 
 
 @pytest.mark.pure

@@ -10,6 +10,7 @@ import pytest
 from mulligan.config.load import load_policy
 from mulligan.domain.errors import ConfigError
 from world.fork_server import run_forked
+from world.samples import is_as_documented
 
 LOG = "== 1 of 900 ==\n" * 900 + "src/cart.py:3:5: error: the total is wrong\n" + "ok\n" * 900
 POLICY = """
@@ -35,6 +36,13 @@ def test_a_digest_names_the_one_failure_of_a_long_log(tmp_path: Path) -> None:
     assert found["findings"][0]["file"] == "src/cart.py"
     passed = mulligan("digest", "--exit-code", "0", where=tmp_path, said="all well")
     assert passed.stdout == "Passed.\n"
+
+
+def test_samples_of_the_page_are_what_is_printed(tmp_path: Path) -> None:
+    log = "FAILED tests/test_add.py::test_add - assert 3 == 4\n"
+    digest = mulligan("digest", "--command", "pytest -q", where=tmp_path, said=log)
+    assert is_as_documented("digest", digest.stdout)
+    assert is_as_documented("action", mulligan("action", where=tmp_path).stderr)
 
 
 def test_a_report_that_is_not_there_is_named(tmp_path: Path) -> None:

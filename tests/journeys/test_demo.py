@@ -22,6 +22,7 @@ from mulligan.storage.ledger import SqlLedger
 from world.fork_server import run_forked
 from world.ledgers import TickingClock
 from world.place import BIN
+from world.samples import is_as_documented
 
 
 class Row(BaseModel):
@@ -178,8 +179,9 @@ def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.S
             assert time.monotonic() < patience
             time.sleep(0.05)
         shown.send_signal(number)
-        _, errors = shown.communicate(timeout=120)
+        said, errors = shown.communicate(timeout=120)
     assert (shown.returncode, errors) == (0, "")
+    assert is_as_documented("simulate", said.replace("here", "practice"))
 
 
 @pytest.mark.deep

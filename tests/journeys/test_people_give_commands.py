@@ -8,6 +8,7 @@ import pytest
 
 from mulligan.domain.outcome import Outcome
 from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.samples import is_as_documented
 
 FAIL = "sys.exit(1)\n"
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
@@ -37,7 +38,7 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
         ref = here.issue()
         until(here.agent_started)
         done = here.run("abort", str(ref))
-        assert (done.returncode, "recorded `abort`" in done.stdout) == (0, True)
+        assert (done.returncode, is_as_documented("abort", done.stdout)) == (0, True)
         until(lambda: here.world.labels_of(ref) == [])
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.CANCELLED

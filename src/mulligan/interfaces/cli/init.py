@@ -257,7 +257,7 @@ def _agreed(console: Console, options: InitOptions) -> bool:
             " write the files, add --yes."
         )
         raise UsageError(message)
-    answer = console.input("\nWrite these files? [y/N] ")
+    answer = console.input("\nWrite these files? [y/N] ", markup=False)
     return answer.strip().lower() in {"y", "yes"}
 
 

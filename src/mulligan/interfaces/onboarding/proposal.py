@@ -143,12 +143,12 @@ class FileDraft:
 
 
 POLICY = """\
-# How Mulligan works on this repository. It is read from the base branch.
-# Each key is explained at docs/configuration.md of Mulligan.
+# Mulligan's settings for this repository, read from the base branch only.
+# docs/configuration.md of Mulligan explains each key.
 """
 
 NO_CHECKS = """\
-# Name the commands that decide whether a change holds, such as:
+# Add the commands that verify a change, such as:
 # checks:
 #   - {name: tests, run: make test, kind: test}
 """
@@ -163,11 +163,11 @@ def policy_text(proposal: Proposal) -> str:
 
 def _lines(proposal: Proposal) -> Iterator[str]:
     if proposal.setup:
-        yield "# Run before the agent, with the network: they install what the checks need."
+        yield "# Commands that install what the checks need. They run before the agent, with the network."
         yield "setup:"
         yield from (f"  - {_scalar(line)}" for line in proposal.setup)
         yield ""
-    yield "# They decide whether a change holds, in this order."
+    yield "# Commands that verify a change, in this order."
     yield "checks:"
     for check in proposal.checks:
         yield from _check(check)
@@ -182,7 +182,7 @@ def _check(check: ProposedCheck) -> Iterator[str]:
 
 
 OPERATOR = """\
-# What this machine serves, and by which agent. `mulligan doctor` says what is missing.
+# The repositories and the agent of this machine. `mulligan doctor` reports what is missing.
 github:
 """
 
