@@ -163,7 +163,7 @@ def policy_text(proposal: Proposal) -> str:
 
 def _lines(proposal: Proposal) -> Iterator[str]:
     if proposal.setup:
-        yield "# Commands that install what the checks need. They run before the agent, with the network."
+        yield "# Run before the agent, with network access, to install what the checks need."
         yield "setup:"
         yield from (f"  - {_scalar(line)}" for line in proposal.setup)
         yield ""
