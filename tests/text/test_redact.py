@@ -151,6 +151,12 @@ def test_what_stands_between_the_bytes_of_a_secret_does_not_hide_it(written: str
     assert KNOWN.text(f"{'x ' * 5000}<{written}>") == f"{'x ' * 5000}<{shown}>"
 
 
+@pytest.mark.parametrize("before", ["sk-", "sk-name-", "xoxb-", "npm_name-"])
+def test_a_token_behind_the_beginning_of_another_is_found(before: str) -> None:
+    found = Redactor().text(f"{before}ghp_{letters(36)}")
+    assert found in {f"{before}[redacted]", "[redacted]"}
+
+
 def test_one_secret_behind_another_is_found() -> None:
     tokens = "".join(f"AIza{letters(35)}" for _ in range(50))
     assert Redactor().text(f"{tokens} x") == "[redacted] x"

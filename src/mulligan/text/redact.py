@@ -4,12 +4,11 @@ import base64
 import json
 import re
 import string
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, compress
-from operator import itemgetter
 
 from pydantic import JsonValue
 
@@ -23,26 +22,13 @@ from pydantic import JsonValue
 class Shape:
     """A pattern: its first group is the secret, else the whole match; it contains one of `hints`.
 
-    With `starts`, try the pattern only at these lower-case texts: that is faster than a search that
+    With `is_lower`, the pattern is for the text in lower case: that is faster than a search that
     ignores case.
     """
 
     hints: tuple[bytes, ...]
     pattern: re.Pattern[bytes]
-    starts: tuple[bytes, ...] = ()
-
-    def matches(self, content: bytes, lowered: bytes) -> Iterator[re.Match[bytes]]:
-        """Find the pattern in `content`; `lowered` is the same in lower case."""
-        if not self.starts:
-            yield from self.pattern.finditer(content)
-            return
-        for start in self.starts:
-            at = lowered.find(start)
-            while at >= 0:
-                found = self.pattern.match(content, at)
-                if found:
-                    yield found
-                at = lowered.find(start, found.end() if found else at + len(start))
+    is_lower: bool = False
 
 
 TOKENS: dict[bytes, tuple[bytes, ...]] = {
@@ -54,7 +40,8 @@ TOKENS: dict[bytes, tuple[bytes, ...]] = {
     rb"AIza[A-Za-z0-9_-]{35,}+": (b"AIza",),
     rb"ya29\.[A-Za-z0-9_-]{20,}+": (b"ya29.",),
     rb"GOCSPX-[A-Za-z0-9_-]{20,}+": (b"GOCSPX-",),
-    rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])": (b"AKIA", b"ASIA"),
+    rb"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])": (b"AKIA",),
+    rb"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])": (b"ASIA",),
     rb"xox[abeoprs]-[A-Za-z0-9-]{10,}+": (b"xox",),
     rb"xapp-[A-Za-z0-9-]{10,}+": (b"xapp-",),
     rb"npm_[A-Za-z0-9]{30,}+": (b"npm_",),
@@ -64,47 +51,57 @@ TOKENS: dict[bytes, tuple[bytes, ...]] = {
 }
 """Patterns of tokens that begin at a word boundary, and their hints."""
 
-ALONE = re.compile(rb"(?<![A-Za-z0-9_])(?:" + b"|".join(TOKENS) + rb")")
-TOKEN_HINTS = tuple(hint for hints in TOKENS.values() for hint in hints)
+LITERAL = re.compile(rb"[A-Za-z0-9_-]+")
+
+
+def _alone(token: bytes) -> re.Pattern[bytes]:
+    """Compile the pattern of a token at a word boundary.
+
+    What comes before is looked at after the literal beginning, for which a search is much faster.
+    """
+    begin, rest = LITERAL.match(token), LITERAL.sub(b"", token, 1)
+    first = begin[0] if begin else b""
+    return re.compile(rb"%b(?<![A-Za-z0-9_]%b)%b" % (first, first, rest))
+
+
+ALONE = [(hints, _alone(token)) for token, hints in TOKENS.items()]
 
 WORDY_KEY = b"sk-"
 """Many ordinary names begin like this; a key has a digit, too."""
 DIGIT = re.compile(rb"[0-9]")
 
-JSON_WEB_TOKEN = re.compile(
-    rb"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{13,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
-)
-"""Three words with dots between them; the first contains `JSON_WEB_TOKEN_START`."""
+JSON_WEB_TOKEN = re.compile(rb"\.(?=eyJ[A-Za-z0-9_-]{10,}+(\.[A-Za-z0-9_-]{10,}+))")
+"""The second and third of three words with dots between them."""
 JSON_WEB_TOKEN_START = re.compile(rb"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{10}")
+"""The first word contains this."""
 JSON_WEB_TOKEN_HINT = b".eyJ"
+WORD = f"{string.ascii_letters}{string.digits}_-".encode()
 
-PRIVATE_KEY = (
-    rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*"
-    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*"
-    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+PRIVATE_KEYS = (
+    rb"(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*+"
+    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*+"
+    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)++"
 )
-"""A block as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
+"""Blocks as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
 
 SHAPES = (
     Shape(
         (b"secret", b"Secret", b"SECRET"),
-        re.compile(
-            rb"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9/+]{40})"
-        ),
-        (b"awssecret", b"aws_secret"),
+        re.compile(rb"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?([a-z0-9/+]{40})"),
+        is_lower=True,
     ),
     Shape((b"hooks.slack.com",), re.compile(rb"hooks\.slack\.com/services/([A-Za-z0-9/_-]{20,}+)")),
     Shape((b"://",), re.compile(rb"://[^\s/:@\"'<>]{0,128}+:([^\s/@\"'<>]{1,256}+)@")),
     Shape(
         (b"uthorization", b"UTHORIZATION"),
         re.compile(
-            rb"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
-            rb"(?i:bearer|basic|token)\s{1,4}([^\s\"',;]{8,}+)"
+            rb"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+            rb"(?:bearer|basic|token)\s{1,4}([^\s\"',;]{8,}+)"
         ),
-        (b"authorization",),
+        is_lower=True,
     ),
-    Shape((b"PRIVATE KEY",), re.compile(PRIVATE_KEY)),
+    Shape((b"PRIVATE KEY",), re.compile(PRIVATE_KEYS)),
 )
 
 
@@ -152,7 +149,7 @@ class Redactor:
         while True:
             spans = self.spans(content)
             clean = _without(content, spans)
-            if clean == content or not any(_touches_a_word(content, *span) for span in spans):
+            if clean == content or not _touch_a_word(content, spans):
                 return clean
             # Removing one secret may reveal another beside it; this ends after three rounds.
             content = clean
@@ -175,15 +172,18 @@ class Redactor:
 
     def spans(self, content: bytes) -> list[Span]:
         """Find the secrets, in order; merge those that touch or overlap."""
-        plain = {*self._known(content), *_shaped(content)}
-        found = sorted(plain | self._interrupted(content, _shaped), key=itemgetter(0))
+        found = [*self._known(content), *_shaped(content)]
+        found += self._interrupted(content, _shaped)
+        found.sort()
         merged = list[Span]()
+        began, ended = found[0] if found else (0, 0)
         for start, end in found:
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        return merged
+            if start > ended:
+                merged.append((began, ended))
+                began, ended = start, end
+            elif end > ended:
+                ended = end
+        return [*merged, (began, ended)] if found else merged
 
     def _interrupted(
         self, content: bytes, shapes: Callable[[bytes], Iterable[Span]] | None = None
@@ -194,13 +194,14 @@ class Redactor:
         digits of a dump. With `shapes`, also find text shaped like a token.
         """
         found = set[Span]()
-        blanked = COLOURS.sub(_blank, content) if b"\x1b[" in content else content
-        if shapes and blanked is not content:
-            # A colour may end a word, so that a token begins after it.
-            found |= {*shapes(blanked)}
-        if len(seen := blanked.translate(None, CONTROLS)) < len(content):
+        blanked = b"\0".join(COLOURS.split(content)) if b"\x1b[" in content else content
+        if len(seen := blanked.translate(None, CONTROLS)) < len(blanked):
             shown = {*self._known(seen), *(shapes(seen) if shapes else ())}
             found |= _places(shown, blanked, CONTROLS)
+        if blanked is not content:
+            # A colour may end a word, so that a token begins after it.
+            found |= {*(shapes(blanked) if shapes else ())}
+            found = _places_before_blanking(found, content)
         marked = content
         for mark in HEX_MARKS:
             marked = marked.replace(mark, b" " * len(mark))
@@ -296,36 +297,43 @@ class Redaction:
 
 def _shaped(content: bytes) -> Iterator[Span]:
     # Searching for a few letters is a hundred times faster than trying the pattern everywhere.
-    if any(hint in content for hint in TOKEN_HINTS):
-        yield from _tokens(content)
+    for hints, pattern in ALONE:
+        if any(hint in content for hint in hints):
+            yield from _tokens(pattern, content)
     if JSON_WEB_TOKEN_HINT in content:
         yield from _json_web_tokens(content)
     shapes = [shape for shape in SHAPES if any(hint in content for hint in shape.hints)]
-    lowered = content.lower() if any(shape.starts for shape in shapes) else b""
+    lowered = content.lower() if any(shape.is_lower for shape in shapes) else b""
     for shape in shapes:
-        for match in shape.matches(content, lowered):
-            yield match.span(match.lastindex or 0)
+        searched, group = lowered if shape.is_lower else content, shape.pattern.groups
+        yield from [match.span(group) for match in shape.pattern.finditer(searched)]
 
 
-def _tokens(content: bytes) -> Iterator[Span]:
-    for match in ALONE.finditer(content):
+def _tokens(pattern: re.Pattern[bytes], content: bytes) -> Iterator[Span]:
+    for match in pattern.finditer(content):
         if not match[0].startswith(WORDY_KEY) or DIGIT.search(match[0]):
             yield match.span()
 
 
 def _json_web_tokens(content: bytes) -> Iterator[Span]:
+    done = 0
     for match in JSON_WEB_TOKEN.finditer(content):
-        end_of_first = content.index(b".", match.start())
-        if first := JSON_WEB_TOKEN_START.search(content, match.start(), end_of_first):
-            yield first.start(), match.end()
+        dot = match.start()
+        if dot < done:
+            continue
+        # From the last dot on: no word is looked at twice.
+        before = content[done:dot]
+        word = done + len(before.rstrip(WORD))
+        done = dot
+        if first := JSON_WEB_TOKEN_START.search(content, word, dot):
+            yield first.start(), match.end(1)
+            done = match.end(1)
 
 
-def _without(content: bytes, spans: Iterable[Span]) -> bytes:
-    kept, at = list[bytes](), 0
-    for start, end in spans:
-        kept += (content[at:start], REDACTED)
-        at = end
-    return b"".join((*kept, content[at:]))
+def _without(content: bytes, spans: Sequence[Span]) -> bytes:
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    kept = zip([0, *ends], [*starts, len(content)], strict=True)
+    return REDACTED.join([content[start:end] for start, end in kept])
 
 
 def _occurrences(form: bytes, content: bytes) -> Iterator[Span]:
@@ -335,8 +343,18 @@ def _occurrences(form: bytes, content: bytes) -> Iterator[Span]:
         start = content.find(form, start + len(form))
 
 
-def _blank(found: re.Match[bytes]) -> bytes:
-    return b"\0" * len(found[0])
+def _places_before_blanking(spans: set[Span], content: bytes) -> set[Span]:
+    """Map spans found with one byte for each colour to positions in the text with colours."""
+    if not spans:
+        return spans
+    colours = [found.span() for found in COLOURS.finditer(content)]
+    lengths = [0, *accumulate(end - start - 1 for start, end in colours)]
+    blanks = [start - shorter for (start, _), shorter in zip(colours, lengths, strict=False)]
+
+    def place(index: int) -> int:
+        return index + lengths[bisect_left(blanks, index)]
+
+    return {(place(start), place(end)) for start, end in spans}
 
 
 def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
@@ -361,10 +379,14 @@ def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
     return {(place(start), place(end - 1) + 1) for start, end in wanted}
 
 
-def _touches_a_word(content: bytes, start: int, end: int) -> bool:
+AFTER = frozenset(string.ascii_letters.encode())
+BEFORE = AFTER | frozenset(string.digits.encode()) | frozenset(range(128, 256))
+
+
+def _touch_a_word(content: bytes, spans: Iterable[Span]) -> bool:
     """Return whether a word touches a secret: without the secret, the word might look like one."""
-    before = content[max(0, start - 1) : start]
-    return content[end : end + 1].isalpha() or before.isalnum() or not before.isascii()
+    padded = b" %b " % content
+    return any(padded[end + 1] in AFTER or padded[start] in BEFORE for start, end in spans)
 
 
 # The ways in which a value may be written
