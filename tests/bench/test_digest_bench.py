@@ -127,8 +127,10 @@ def test_digests_of_fresh_outputs_are_measured() -> None:
     row(f"fresh, of {len({case.tool for case in fresh})} tools", fresh)
     row("fresh, > 2,000", [case for case in fresh if case.is_long])
     long = cases(FRESH_LONG)
-    row("fresh and long, open", [case for case in long if not case.held_out])
-    row("of these > 2,000", [case for case in long if case.is_long and not case.held_out])
+    for name, held_out in (("open", False), ("closed", True)):
+        chosen = [case for case in long if case.held_out is held_out]
+        row(f"fresh and long, {name}", chosen)
+        row(f"fresh and long, {name}, > 2,000", [case for case in chosen if case.is_long])
     tools = [{case.tool for case in corpus} for corpus in (cases(), fresh, long)]
     assert len(set[str]().union(*tools)) == sum(map(len, tools))
 
