@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from github_simulator.world import Fault
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.daemon.doctor import GIB, Probes, diagnose
+from mulligan.daemon.doctor import GIB, Probes, diagnose, machine_faults
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.host import Diagnosis, DiskSpace, Level, SandboxStatus
 from mulligan.domain.issue import RepositoryFacts
@@ -32,6 +32,21 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     with mulligan_installation(tmp_path, FILES, checks=[CHECK]) as made:
         made.agent("")
         yield made
+
+
+def test_what_holds_all_work_is_a_fault_of_the_machine(here: MulliganInstallation) -> None:
+    given = {"PATH": "/usr/bin:/bin", **here.environment}
+    here.configure(agent={"command": ["/nowhere/agent"], "env": ["KEY"]})
+    operator = load_operator(here.config, given)
+    with build_probes(operator, given) as probes:
+        full = DiskSpace(here.directory, free=0, writable=True)
+        short = replace(probes, workspace_room=lambda: full)
+        found = machine_faults(operator, short)
+        assert [each.area for each in found] == ["agent", "agent"]
+        closed = replace(short, workspace_room=lambda: replace(full, writable=False))
+        assert len(machine_faults(operator, closed)) == 3
+        old = replace(short, git_version=lambda: (2, 1))
+        assert len(machine_faults(operator, old)) == 3
 
 
 def as_they_are(probes: Probes) -> Probes:

@@ -82,14 +82,35 @@ def test_a_persons_commits_on_the_branch_are_never_overwritten(here: MulliganIns
     assert "could not publish it" in here.comments(ref)[-1]
 
 
-@pytest.mark.deep
-def test_a_missing_agent_is_named_and_costs_nothing(here: MulliganInstallation) -> None:
+def test_a_missing_agent_is_said_once_and_no_issue_hears_of_it(here: MulliganInstallation) -> None:
+    here.agent(WRITE)
+    agent = here.settings["agent"]
     here.configure(agent={"command": ["/nowhere/agent"]})
+    refs = [here.issue(), here.issue()]
+    done = here.run("once")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("The agent's program '/nowhere/agent' was not found") == 1
+    assert [here.comments(ref) for ref in refs] == [[], []]
+    assert {*map(tuple, map(here.world.labels_of, refs))} == {("mulligan",)}
+    here.configure(agent=agent)
+    assert here.run("once").returncode == 0
+    assert len(here.world.pulls_of(NAME)) == 2
+
+
+def test_nothing_begins_while_everything_is_paused(here: MulliganInstallation) -> None:
+    here.agent(WRITE)
     ref = here.issue()
-    assert here.run("once").returncode == 3
-    (meta,) = here.attempts(ref)
-    assert meta.outcome is Outcome.MISCONFIGURED
-    assert "/nowhere/agent" in here.comments(ref)[-1]
+    assert "Everything is paused since" in here.run("pause").stdout
+    assert "To resume: `" in here.run("status").stdout
+    done = here.run("once")
+    assert (done.returncode, done.stderr, here.comments(ref)) == (0, "", [])
+    assert "Everything is paused since" in done.stdout
+    assert here.run("pause", "nobody/here").returncode == 2
+    assert f"{NAME} is paused since" in here.run("pause", NAME.upper()).stdout
+    assert f"{NAME} is paused" in here.run("doctor").stdout
+    assert "Nothing is paused" in here.run("resume").stdout
+    assert here.run("once").returncode == 0
+    assert len(here.world.pulls_of(NAME)) == 1
 
 
 def test_a_repository_that_cannot_be_fetched_does_not_stop_the_others(

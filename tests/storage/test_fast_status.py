@@ -25,10 +25,10 @@ def test_a_glance_sees_what_the_ledger_says_while_it_is_open_or_not(tmp_path: Pa
         ledger.append(ISSUES[1], Decided(decision=Escalate(reason="No attempt left.")))
         ledger.append(ISSUES[1], Escalated(reason="No attempt left.", comment="https://x/1#c"))
         said = ledger.statuses()
-        assert read_fast_status(url_of(path)) == said
+        assert read_fast_status(url_of(path)) == (said, [])
     assert [each.issue for each in said] == [*ISSUES]
-    assert read_fast_status(url_of(path)) == said
-    assert read_fast_status(f"sqlite+pysqlite:///{path}") == said
+    assert read_fast_status(url_of(path)) == (said, [])
+    assert read_fast_status(f"sqlite+pysqlite:///{path}") == (said, [])
 
 
 def test_nothing_is_seen_of_a_ledger_of_another_version(tmp_path: Path) -> None:

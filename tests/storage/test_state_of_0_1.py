@@ -90,7 +90,7 @@ def test_every_issue_stands_where_it_stood(path: Path, ledger: SqlLedger) -> Non
     stored = ledger.statuses()
     assert {each.issue.number: each.stage for each in stored} == STAGES
     assert all_folded(iter(ledger.events())) == [*stored]
-    assert read_fast_status(url_of(path)) == stored
+    assert read_fast_status(url_of(path)) == (stored, [])
 
 
 def test_the_attempt_that_was_at_work_can_end(ledger: SqlLedger) -> None:

@@ -15,7 +15,7 @@ from mulligan.config.operator import Limits
 from mulligan.daemon.cleanup import clean_up
 from mulligan.daemon.health import DaemonHealth
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
-from mulligan.daemon.poll import FetchCache, poll, poll_interval
+from mulligan.daemon.poll import FetchCache, holds_on, poll, poll_interval
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Worker
 from mulligan.domain.errors import MulliganError
@@ -178,6 +178,7 @@ class Daemon:
         self._runtimes = ReloadableRuntime(reload)
         self.pulse = DaemonHealth()
         self._workers = 1
+        self._held = set[str]()
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         """Recover, then poll every repository, and call `wake` with the issues that are due.
@@ -207,7 +208,18 @@ class Daemon:
         self.pulse.asked(len(runtime.repositories), failed_repositories)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
-        wake(found)
+        held = holds_on(found, runtime.context)
+        self._log_holds({hold.reason for hold in held.values()})
+        self.pulse.held(sorted(hold.reason for hold in held.values() if hold.is_fault))
+        wake([ref for ref in found if ref.repository not in held])
+
+    def _log_holds(self, reasons: set[str]) -> None:
+        """Log each hold once, when it begins, and once when none is left."""
+        for reason in sorted(reasons - self._held):
+            log.warning("held", reason=reason)
+        if self._held and not reasons:
+            log.info("goes_on")
+        self._held = reasons
 
     @property
     def repositories(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
+from typing import Protocol
 
 import yaml
 from pydantic import BaseModel
@@ -14,6 +15,7 @@ from mulligan.config.operator import Operator, SandboxMode
 from mulligan.config.policy import Policy
 from mulligan.domain.attempt import AgentRun, TimeLimit
 from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.domain.hold import Pause
 from mulligan.domain.host import (
     AS_ROOT,
     MIB,
@@ -69,6 +71,8 @@ OLDEST_GIT = (2, 32)
 """The first version with GIT_CONFIG_GLOBAL, which switches the user's configuration off."""
 
 GIB = 1024**3
+
+RESUME = "To let attempts begin again, resume it."
 
 LOW_DISK_BYTES = 2 * GIB
 """Below this, `doctor` warns; below `limits.free_mib`, no attempt starts."""
@@ -183,6 +187,7 @@ class Probes:
     - `file`, `names`: a file, and the names in a directory, on that branch; with the path.
     - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
     - `agents`: by name, "" for the default agent; `network`: `none`, `model` or `open` by name.
+    - `pauses`: what an operator has paused.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     """
 
@@ -205,6 +210,24 @@ class Probes:
     network: Callable[[str], str]
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
+    pauses: Callable[[], Sequence[Pause]] = tuple
+
+
+class MachineProbes(Protocol):
+    """The part of Probes that is about this machine."""
+
+    @property
+    def git_version(self) -> Callable[[], tuple[int, int]]: ...
+    @property
+    def state_room(self) -> Callable[[], DiskSpace | None]: ...
+    @property
+    def workspace_room(self) -> Callable[[], DiskSpace]: ...
+    @property
+    def agents(self) -> Callable[[], Mapping[str, AgentPresence]]: ...
+    @property
+    def sandbox_status(self) -> Callable[[], SandboxStatus]: ...
+    @property
+    def network(self) -> Callable[[str], str]: ...
 
 
 class Template(BaseModel):
@@ -363,10 +386,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     least = operator.limits.free_mib * MIB
     yield from _room(STATE, "state.url", probes.state_room, least)
     yield from _room(WORKSPACE, "workspace.root", probes.workspace_room, least)
-    agents = probes.agents()
-    for name, found in agents.items():
-        yield from _agent(_key(name), found)
-    yield from _sandbox(operator.sandbox.mode, probes, agents)
+    yield from _programs_here(operator, probes)
     account = _account(operator, probes)
     yield account
     if account.level is Level.OK:
@@ -378,7 +398,27 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
             yield failed(repository.name, error, TRY_AGAIN)
 
 
-def _git(probes: Probes) -> Diagnosis:
+def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
+    """Find what holds all work on this machine (OUTCOME-5): git, disks, agents and sandbox.
+
+    A disk that is short of space is not among them: each start looks at that, and may free some.
+    """
+    rooms = (
+        *_room(STATE, "state.url", probes.state_room, 0),
+        *_room(WORKSPACE, "workspace.root", probes.workspace_room, 0),
+    )
+    found = (_git(probes), *rooms, *_programs_here(operator, probes))
+    return tuple(each for each in found if each.level is Level.FAULT)
+
+
+def _programs_here(operator: Operator, probes: MachineProbes) -> Iterator[Diagnosis]:
+    agents = probes.agents()
+    for name, found in agents.items():
+        yield from _agent(_key(name), found)
+    yield from _sandbox(operator.sandbox.mode, probes, agents)
+
+
+def _git(probes: MachineProbes) -> Diagnosis:
     try:
         found = probes.git_version()
     except MulliganError as error:
@@ -398,9 +438,11 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
     try:
         issues = probes.ledger()
         at_work = probes.at_work()
+        pauses = probes.pauses()
     except MulliganError as error:
         yield failed(STATE, error, TRY_AGAIN)
         return
+    yield from (warning(STATE, each.sentence, RESUME) for each in pauses)
     known = "1 issue" if issues == 1 else f"{issues} issues"
     yield fine(STATE, f"Mulligan can read and write the ledger. It has {known}.")
     if at_work:
@@ -463,7 +505,9 @@ def _agent(key: str, found: AgentPresence) -> Iterator[Diagnosis]:
         yield fault(key, f"{key}.env names {name}, which is not set.", fix)
 
 
-def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iterator[Diagnosis]:
+def _sandbox(
+    mode: SandboxMode, probes: MachineProbes, agents: Collection[str]
+) -> Iterator[Diagnosis]:
     if mode is SandboxMode.OFF:
         said = f"The sandbox is off: {UNCONFINED}"
         yield warning(SANDBOX, said, "Set sandbox to auto or required.")
@@ -488,7 +532,7 @@ def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iter
         yield warning(SANDBOX, said, fix)
 
 
-def _network(name: str, probes: Probes) -> Diagnosis:
+def _network(name: str, probes: MachineProbes) -> Diagnosis:
     """Report which hosts an agent can reach from the sandbox."""
     who = f"The agent {name}" if name else "The agent"
     try:

@@ -14,7 +14,8 @@ class HealthSnapshot:
     `last_beat` is when the poll last reported that it runs, `polled` when the last poll ended.
     `failed_repositories` counts all polls of a repository that failed, `failing` those in the last
     poll. `has_succeeded` is set once any repository was polled. `undone` counts the visits that did
-    not complete a recorded decision; a later poll completes it.
+    not complete a recorded decision; a later poll completes it. `faults` are
+    those of this machine that held due issues at the last poll.
     """
 
     last_beat: float
@@ -27,6 +28,7 @@ class HealthSnapshot:
     has_succeeded: bool = False
     visits: int = 0
     undone: int = 0
+    faults: tuple[str, ...] = ()
 
 
 class DaemonHealth:
@@ -81,6 +83,11 @@ class DaemonHealth:
                 has_succeeded=known.has_succeeded or failed < repositories,
             )
         )
+
+    def held(self, faults: Iterable[str]) -> None:
+        """Record the faults of this machine that hold due issues."""
+        found = tuple(dict.fromkeys(faults))
+        self._change(lambda known: replace(known, faults=found))
 
     def visited(self, *, undone: bool) -> None:
         """Record the end of a visit."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mulligan.daemon.commands import known_of, record_commands
 from mulligan.daemon.daemon import run_periodically
-from mulligan.daemon.poll import poll
+from mulligan.daemon.poll import holds_on, poll
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.issue import IssueRef
@@ -15,11 +15,12 @@ from mulligan.implement.ports import BotContext, Policies
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """The result of one pass: its visits, and a sentence for each failure."""
+    """The result of one pass: its visits, and a sentence for each failure and each pause."""
 
     visits: tuple[Visit, ...] = ()
     problems: tuple[str, ...] = ()
     escalated: bool = False
+    paused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,9 @@ def run_once(
     recovered = recover(context, worker, repositories)
     found, failed = poll(repositories, context, worker)
     failed = {**_invalid(repositories, context.policies), **failed}
-    due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
+    held = holds_on(found, context)
+    due = [ref for ref in found if ref not in recovered.failed and ref.repository not in held]
+    due = due[: extent.issues]
 
     def work(ref: IssueRef) -> None:
         visits.append(worker.visit(ref))
@@ -62,13 +65,17 @@ def run_once(
         dispatcher.wake(due)
         dispatcher.drain()
     problems = [
+        *dict.fromkeys(hold.reason for hold in held.values() if hold.is_fault),
         *(f"{repository}: {problem}" for repository, problem in failed.items()),
         *(problem_line(ref, problem) for ref, problem in recovered.failed.items()),
         *(problem_line(done.issue, done.problem) for done in visits if done.problem),
     ]
     escalated = recovered.escalated or any(done.escalated for done in visits)
     return PassResult(
-        tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated
+        tuple(sorted(visits, key=lambda done: done.issue)),
+        tuple(problems),
+        escalated,
+        tuple(dict.fromkeys(hold.reason for hold in held.values() if not hold.is_fault)),
     )
 
 

@@ -13,6 +13,7 @@ from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
 from mulligan.daemon.recovery import stand_down_unlabelled
 from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, is_queued
 from mulligan.domain.errors import GoneError, MisconfiguredError, MulliganError, ShutdownError
+from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import BotContext, LedgerReader, ReadContext, WriteContext
@@ -105,6 +106,12 @@ def poll(
             log.exception("poll_failed", repository=repository)
             failed[repository] = BUG_MESSAGE
     return found, failed
+
+
+def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
+    """Return the repositories of these issues in which no attempt may begin now."""
+    found = {name: context.holds.on(name) for name in {ref.repository for ref in refs}}
+    return {name: hold for name, hold in sorted(found.items()) if hold}
 
 
 def _known(ledger: LedgerReader) -> defaultdict[str, KnownIssues]:

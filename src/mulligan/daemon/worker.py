@@ -257,6 +257,8 @@ class Worker:
         execute_commands(ref, context)
         attempts = 0
         while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():
+            if held := context.holds.on(ref.repository):
+                return Visit(ref, attempts, skipped=held.reason)
             result = implement(ref, context, act)
             if isinstance(result, Skipped):
                 stand_down_if_withdrawn(ref, context)

@@ -24,6 +24,7 @@ from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult
 from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
+from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.host import AgentIdentity
 from mulligan.domain.issue import (
     Act,
@@ -631,6 +632,30 @@ class NoRetention:
         return False
 
 
+class Holds(Protocol):
+    """Knows what holds new work. See interfaces/bootstrap/machine.py."""
+
+    def on(self, repository: str) -> Hold | None:
+        """Say why no attempt may begin in a repository; None if one may (OUTCOME-5, DAEMON-7)."""
+        ...
+
+    def pauses(self) -> Sequence[Pause]:
+        """List what an operator has paused."""
+        ...
+
+
+class NoHolds:
+    """Holds that let all work begin: for the GitHub Action, dry runs and tests."""
+
+    def on(self, repository: str) -> Hold | None:  # noqa: ARG002 - none is held
+        """Hold nothing."""
+        return None
+
+    def pauses(self) -> Sequence[Pause]:
+        """List no pause."""
+        return ()
+
+
 # Policy, credentials and time.
 
 
@@ -754,6 +779,7 @@ class BotContext:
     retention_store: RetentionStore = field(default_factory=NoRetention)
     disk_shortage: Callable[[], str | None] = _no_shortage
     """Says which disk is short of space for an attempt; None if there is enough."""
+    holds: Holds = field(default_factory=NoHolds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, RecordedEvent
+from mulligan.domain.hold import Pause
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
@@ -67,3 +68,8 @@ def event_row(recorded: RecordedEvent) -> Row:
         "attempt": recorded.attempt,
         "payload": recorded.event.model_dump(mode="json", exclude={"kind"}),
     }
+
+
+def pause_row(pause: Pause) -> Row:
+    """Describe a pause; the repository is null where everything is paused."""
+    return {"repository": pause.repository or None, "since": pause.since.isoformat()}

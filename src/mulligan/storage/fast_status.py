@@ -10,21 +10,24 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from mulligan.domain.hold import Pause
 from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
-from mulligan.storage.serialization import statuses_of
+from mulligan.storage.serialization import pause_of, statuses_of
 
 SQLITE_URL = re.compile(r"sqlite(?:\+pysqlite)?:///([\w ~./-]+)")
 """A URL that names a file by characters that mean nothing else in it."""
 
 REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a name of ours
+PAUSES = "SELECT repository, since FROM pauses ORDER BY repository"
 STATUSES = "SELECT status FROM issues ORDER BY repository, number"
 
 
-def read_fast_status(url: str) -> Sequence[IssueStatus] | None:
-    """Read all statuses, by repository and number; None where opening the ledger takes more.
+def read_fast_status(url: str) -> tuple[Sequence[IssueStatus], Sequence[Pause]] | None:
+    """Read all statuses, by repository and number, and what is paused.
 
-    Who opens it then brings it up to date, or says what is wrong with it.
+    None where opening the ledger takes more. Who opens it then brings it up to date, or says
+    what is wrong with it.
     """
     named = SQLITE_URL.fullmatch(url)
     if not named:
@@ -36,12 +39,13 @@ def read_fast_status(url: str) -> Sequence[IssueStatus] | None:
             stored = _stored(connection)
     except sqlite3.Error:
         return None
-    return None if stored is None else statuses_of(stored)
+    return None if stored is None else (statuses_of(stored[0]), stored[1])
 
 
-def _stored(connection: sqlite3.Connection) -> list[str] | None:
-    # One snapshot for both, also during a migration.
+def _stored(connection: sqlite3.Connection) -> tuple[list[str], list[Pause]] | None:
+    # One snapshot for all, also during a migration.
     connection.execute("BEGIN")
     if connection.execute(REVISION).fetchone() != (HEAD,):
         return None
-    return [status for (status,) in connection.execute(STATUSES)]
+    statuses = [status for (status,) in connection.execute(STATUSES)]
+    return statuses, [pause_of(*row) for row in connection.execute(PAUSES)]

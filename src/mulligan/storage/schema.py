@@ -122,6 +122,14 @@ REPOSITORIES_TABLE = Table(
 )
 """Up to which id the comments of each repository were read, as the events say."""
 
+PAUSES_TABLE = Table(
+    "pauses",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("since", String(32), nullable=False),
+)
+"""What an operator has paused: a repository, or everything under an empty name."""
+
 EVENT = EVENTS_TABLE.c
 ISSUE = ISSUES_TABLE.c
 REPOSITORY = REPOSITORIES_TABLE.c

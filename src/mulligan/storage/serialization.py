@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, RecordedEvent
 from mulligan.domain.fold import advance
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
@@ -137,6 +138,11 @@ def projection_of(status: IssueStatus) -> dict[str, str | int | None]:
 def write_time(at: datetime) -> str:
     """Write a time in UTC, always at the same length."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def pause_of(repository: str, since: str) -> Pause:
+    """Read a row of the table of pauses."""
+    return Pause(repository, datetime.fromisoformat(since))
 
 
 def _not_readable(row: Row) -> ConfigError:

@@ -38,6 +38,7 @@ from mulligan.implement.ports import (
     Worktrees,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
 from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
 from mulligan.interfaces.bootstrap.stores import Stores, open_stores, publishing_redactor_of
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
@@ -239,6 +240,7 @@ def assemble(
         agents=_agent_registry(operator, agents),
         retention_store=stores.retention,
         disk_shortage=lambda: disk_shortage_of(operator),
+        holds=MachineHolds(MachineProbes(operator, environment), stores.paused, SystemClock()),
     )
     return Container(tuple(each.name for each in operator.repositories), context)
 

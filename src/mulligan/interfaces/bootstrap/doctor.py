@@ -8,16 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mulligan.agents.invocation import OperatorAgents
-from mulligan.agents.runner import CommandAgent, find_program
+from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import program_exists, program_of
 from mulligan.config.operator import AgentSettings, Operator
 from mulligan.daemon.doctor import FILE, AgentTrial, Probes, try_agent
 from mulligan.domain.attempt import AgentRun, Meter, Task
-from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace
+from mulligan.domain.host import Diagnosis
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_in
-from mulligan.git.repository import Repository, version
+from mulligan.git.repository import Repository
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
@@ -25,18 +25,16 @@ from mulligan.interfaces.bootstrap.container import (
     open_git,
     open_github,
 )
+from mulligan.interfaces.bootstrap.machine import MachineProbes
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
     confine,
     network_for,
-    network_inside,
-    sandbox_status,
 )
-from mulligan.interfaces.bootstrap.stores import at_work
+from mulligan.interfaces.bootstrap.stores import at_work, read_pauses
 from mulligan.sandbox.user import is_root
-from mulligan.storage.database import open_database, state_directory
+from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.state_directory import disk_space_for
 from mulligan.storage.usage import SqlUsageStore
 
 GIT_TIMEOUT = timedelta(minutes=1)
@@ -134,6 +132,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             worktrees.fetch_base(repository)
             return worktrees.base_branch(repository)
 
+        machine = MachineProbes(operator, environment)
         yield Probes(
             account=tracker.own_login,
             notes=github.credentials.notes,
@@ -144,33 +143,18 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             file=worktrees.base_file,
             names=worktrees.base_names,
             is_root=is_root,
-            git_version=lambda: version(environment),
+            git_version=machine.git_version,
             at_work=lambda: at_work(operator),
             ledger=lambda: _open_ledger(operator),
-            state_room=lambda: _state_disk_space(operator),
-            workspace_room=lambda: disk_space_for(operator.workspace.root),
-            agents=lambda: _agents(operator, environment),
-            sandbox_status=lambda: sandbox_status(operator, environment),
-            network=lambda name: network_inside(_settings(operator)[name], operator),
+            state_room=machine.state_room,
+            workspace_room=machine.workspace_room,
+            agents=machine.agents,
+            sandbox_status=machine.sandbox_status,
+            network=machine.network,
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
+            pauses=lambda: read_pauses(operator),
         )
-
-
-def _agents(operator: Operator, environment: Environment) -> Mapping[str, AgentPresence]:
-    return {
-        name: find_program(settings, environment, operator.adapters)
-        for name, settings in _settings(operator).items()
-    }
-
-
-def _settings(operator: Operator) -> Mapping[str, AgentSettings]:
-    return {"": operator.agent, **operator.agents}
-
-
-def _state_disk_space(operator: Operator) -> DiskSpace | None:
-    directory = state_directory(operator.state.url)
-    return disk_space_for(directory) if directory else None
 
 
 def _open_ledger(operator: Operator) -> int:

@@ -1,12 +1,13 @@
 """Open the stores: for a worker, for commands that only read, and to copy them."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mulligan.config.operator import Operator
 from mulligan.domain.errors import UnavailableError, UsageError
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import needs_files
 from mulligan.domain.stats import LedgerHistory
@@ -25,6 +26,7 @@ from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
 from mulligan.storage.database import Database, open_database, state_directory, without_waiting
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
+from mulligan.storage.pauses import SqlPauses
 from mulligan.storage.postgres import clock_of
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.state_directory import disk_space_for, holder, locked
@@ -54,6 +56,7 @@ class Stores:
     artifacts: Artifacts
     redactor: Redactor
     retention: RetentionStore = field(default_factory=NoRetention)
+    paused: Callable[[], Sequence[Pause]] = tuple
 
 
 def open_stores(
@@ -68,6 +71,7 @@ def open_stores(
         artifacts=open_artifacts(operator, redactor, database),
         redactor=redactor,
         retention=SqlRetentionStore(database, clock),
+        paused=SqlPauses(database, clock).all,
     )
 
 
@@ -119,6 +123,23 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
     with open_database(operator.state.url) as database:
         clock = clock_of(database, SystemClock())
         yield SqlLedger(database, clock, redactor=redactor or Redactor())
+
+
+def read_pauses(operator: Operator) -> Sequence[Pause]:
+    """List what is paused."""
+    with open_database(operator.state.url) as database:
+        return SqlPauses(database, SystemClock()).all()
+
+
+def set_pause(operator: Operator, repository: str, *, paused: bool) -> Sequence[Pause]:
+    """Pause or resume a repository, or EVERYTHING; list what is paused then."""
+    with open_database(operator.state.url) as database:
+        pauses = SqlPauses(database, clock_of(database, SystemClock()))
+        if paused:
+            pauses.pause(repository)
+        else:
+            pauses.resume(repository)
+        return pauses.all()
 
 
 def read_ledger(operator: Operator) -> LedgerHistory:

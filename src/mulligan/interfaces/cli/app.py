@@ -62,6 +62,15 @@ Repository = Annotated[
 
 Issue = Annotated[str, typer.Argument(help="OWNER/NAME#NUMBER", metavar="ISSUE")]
 
+Paused = Annotated[
+    str,
+    typer.Argument(
+        help="OWNER/NAME, or OWNER/NAME#NUMBER; default: everything.",
+        metavar="[REPOSITORY|ISSUE]",
+        show_default=False,
+    ),
+]
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
 
 DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
@@ -409,21 +418,19 @@ def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 
 
 @in_one_sentence
-def pause(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Pause an issue: start no new attempt until it is resumed."""
-    from mulligan.domain.command import Verb
+def pause(what: Paused = "", *, config: Config = None, json: Json = False) -> Exit:
+    """Pause all work, a repository or an issue: no new attempt begins until it is resumed."""
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.record_command(config, Verb.PAUSE, issue, "", json=json)
+    return orders.pause(config, what, json=json)
 
 
 @in_one_sentence
-def resume(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Resume a paused issue."""
-    from mulligan.domain.command import Verb
+def resume(what: Paused = "", *, config: Config = None, json: Json = False) -> Exit:
+    """Resume all work, a repository or an issue."""
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.record_command(config, Verb.RESUME, issue, "", json=json)
+    return orders.resume(config, what, json=json)
 
 
 @in_one_sentence

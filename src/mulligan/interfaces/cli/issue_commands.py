@@ -8,20 +8,54 @@ from mulligan.config.operator import Operator
 from mulligan.domain.command import Verb
 from mulligan.domain.errors import GoneError, UsageError, WorldError
 from mulligan.domain.events import CommandReceived
+from mulligan.domain.hold import EVERYTHING
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
-from mulligan.interfaces.bootstrap.stores import at_work, open_ledger
+from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, set_pause
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
     make_console,
     read_configuration,
+    repository_as_configured,
 )
-from mulligan.interfaces.cli.terminal import print_json, typed
+from mulligan.interfaces.cli.terminal import print_json, typed, with_program_name
+from mulligan.interfaces.json_output import pause_row
 from mulligan.text.commands import command
+
+
+def pause(config: Path | None, what: str, *, json: bool) -> Exit:
+    """Pause everything, a repository or an issue."""
+    if "#" in what:
+        return record_command(config, Verb.PAUSE, what, "", json=json)
+    return _set_pause(config, what, paused=True, json=json)
+
+
+def resume(config: Path | None, what: str, *, json: bool) -> Exit:
+    """Resume everything, a repository or an issue."""
+    if "#" in what:
+        return record_command(config, Verb.RESUME, what, "", json=json)
+    return _set_pause(config, what, paused=False, json=json)
+
+
+def _set_pause(config: Path | None, what: str, *, paused: bool, json: bool) -> Exit:
+    operator = read_configuration(config, needs_token=False)
+    repository = repository_as_configured(what, operator) if what else EVERYTHING
+    left = set_pause(operator, repository, paused=paused)
+    if json:
+        print_json([pause_row(each) for each in left])
+        return Exit.DONE
+    console = make_console()
+    for each in left:
+        console.print(escape(with_program_name(each.sentence)), soft_wrap=True)
+    if paused:
+        console.print("No new attempt begins there. A running attempt finishes.")
+    elif not left:
+        console.print("Nothing is paused. Single issues keep their own pauses.")
+    return Exit.DONE
 
 
 def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:

@@ -43,12 +43,15 @@ def configuration_path(named: Path | None) -> Path:
 
 def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
     """Spell the repository as in the configuration; GitHub ignores case."""
+    return IssueRef(repository_as_configured(ref.repository, operator), ref.number)
+
+
+def repository_as_configured(name: str, operator: Operator) -> str:
+    """Spell a repository as the configuration does."""
     for repository in operator.repositories:
-        if repository.name.lower() == ref.repository.lower():
-            return IssueRef(repository.name, ref.number)
-    message = (
-        f"{ref.repository} is not in the configuration. Add it to `repositories` in mulligan.yml."
-    )
+        if repository.name.lower() == name.lower():
+            return repository.name
+    message = f"{name} is not in the configuration. Add it to `repositories` in mulligan.yml."
     raise UsageError(message)
 
 

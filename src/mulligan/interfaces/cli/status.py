@@ -14,18 +14,21 @@ from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import make_console, read_configuration
-from mulligan.interfaces.cli.terminal import fits, print_json, print_point
+from mulligan.interfaces.cli.terminal import fits, print_json, print_point, with_program_name
 from mulligan.interfaces.json_output import status_row
 from mulligan.text.escape import one_line
 
 
 def status(config: Path | None, *, json: bool) -> Exit:
     """List the issues of the ledger."""
-    statuses = read_all_statuses(read_configuration(config, needs_token=False))
+    statuses, pauses = read_all_statuses(read_configuration(config, needs_token=False))
     if json:
         print_json([status_row(each) for each in statuses])
         return Exit.DONE
-    print_statuses(statuses, make_console())
+    console = make_console()
+    for each in pauses:
+        console.print(f"[yellow]{escape(with_program_name(each.sentence))}[/]", soft_wrap=True)
+    print_statuses(statuses, console)
     return Exit.DONE
 
 

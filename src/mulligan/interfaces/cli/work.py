@@ -66,7 +66,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import say_error
+from mulligan.interfaces.cli.terminal import say_error, with_program_name
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -143,7 +143,9 @@ def summarise(result: PassResult, console: Console) -> None:
     for each in result.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
-    if not result.visits and not result.problems:
+    for reason in result.paused:
+        console.print(escape(with_program_name(reason)), soft_wrap=True)
+    if not (result.visits or result.problems or result.paused):
         console.print("No issue is due.")
     for problem in result.problems:
         say_error(problem)

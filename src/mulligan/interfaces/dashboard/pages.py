@@ -168,6 +168,7 @@ class Pages:
                 "results": recent.results,
                 "used": used_today(day, stores.budget),
                 "now": now,
+                "pauses": [each.sentence for each in stores.holds.pauses()],
             },
         )
 

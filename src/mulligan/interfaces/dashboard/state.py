@@ -20,7 +20,15 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.implement.ports import Artifacts, BotContext, Clock, Ledger, UsageStore
+from mulligan.implement.ports import (
+    Artifacts,
+    BotContext,
+    Clock,
+    Holds,
+    Ledger,
+    NoHolds,
+    UsageStore,
+)
 from mulligan.interfaces.bootstrap.container import Gauges
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
@@ -38,6 +46,7 @@ class DashboardStores:
     clock: Clock
     budget: Budget = field(default_factory=Budget)
     redactor: Redactor = field(default_factory=Redactor)
+    holds: Holds = field(default_factory=NoHolds)
 
     @classmethod
     def of(cls, context: BotContext) -> Self:
@@ -49,6 +58,7 @@ class DashboardStores:
             context.clock,
             context.budget,
             context.redactor,
+            context.holds,
         )
 
 

@@ -1,0 +1,92 @@
+"""Look for faults of this machine before work begins; a sound machine is trusted for a minute."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mulligan.agents.runner import find_program
+from mulligan.config.operator import AgentSettings, Operator
+from mulligan.daemon.doctor import machine_faults
+from mulligan.domain.hold import Hold, Pause, hold_on
+from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace, SandboxStatus
+from mulligan.git.repository import version
+from mulligan.implement.ports import Clock
+from mulligan.interfaces.bootstrap.sandbox import network_inside, sandbox_status
+from mulligan.storage.database import state_directory
+from mulligan.storage.state_directory import disk_space_for
+
+FRESH = timedelta(minutes=1)
+"""How long a machine without faults is trusted; a faulty one is looked at each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineProbes:
+    """Reads the facts about this machine; nothing here asks GitHub."""
+
+    operator: Operator
+    environment: Mapping[str, str]
+
+    def git_version(self) -> tuple[int, int]:
+        """Ask git for its version."""
+        return version(self.environment)
+
+    def state_room(self) -> DiskSpace | None:
+        """Measure the disk of the ledger; None if it is on a server."""
+        directory = state_directory(self.operator.state.url)
+        return disk_space_for(directory) if directory else None
+
+    def workspace_room(self) -> DiskSpace:
+        """Measure the disk of the worktrees."""
+        return disk_space_for(self.operator.workspace.root)
+
+    def agents(self) -> Mapping[str, AgentPresence]:
+        """Look for the program, files and variables of every configured agent, by name."""
+        return {
+            name: find_program(settings, self.environment, self.operator.adapters)
+            for name, settings in self.settings.items()
+        }
+
+    def sandbox_status(self) -> SandboxStatus:
+        """Try the sandbox."""
+        return sandbox_status(self.operator, self.environment)
+
+    def network(self, name: str) -> str:
+        """Name the network of an agent."""
+        return network_inside(self.settings[name], self.operator)
+
+    @property
+    def settings(self) -> Mapping[str, AgentSettings]:
+        """Give every configured agent by name; the default agent has the name ""."""
+        return {"": self.operator.agent, **self.operator.agents}
+
+
+class MachineHolds:
+    """The port Holds, on a ledger and this machine; safe for threads."""
+
+    def __init__(
+        self, probes: MachineProbes, paused: Callable[[], Sequence[Pause]], clock: Clock
+    ) -> None:
+        self._probes = probes
+        self._paused = paused
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._sound_at: datetime | None = None
+
+    def on(self, repository: str) -> Hold | None:
+        """Give the pause or fault that holds a repository; None if there is none."""
+        paused = hold_on(repository, self._paused(), ())
+        return paused or hold_on(repository, (), self._faults())
+
+    def pauses(self) -> Sequence[Pause]:
+        """List what an operator has paused."""
+        return self._paused()
+
+    def _faults(self) -> Sequence[Diagnosis]:
+        with self._lock:
+            now = self._clock.now()
+            if self._sound_at and self._sound_at <= now < self._sound_at + FRESH:
+                return ()
+            found = machine_faults(self._probes.operator, self._probes)
+            self._sound_at = None if found else now
+            return found
