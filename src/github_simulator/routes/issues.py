@@ -191,6 +191,11 @@ def create_comment(call: ApiCall) -> Reply:
     return Reply(201, shape, {"location": str(shape["url"])})
 
 
+def read_comment(call: ApiCall) -> Reply:
+    """Show a comment."""
+    return Reply(200, json_shapes.comment(call.urls, *_comment(call)))
+
+
 def change_comment(call: ApiCall) -> Reply:
     """Change a comment: one's own, or anybody's with write permission."""
     issue, comment = _comment(call)
@@ -246,6 +251,7 @@ def issue_events(call: ApiCall) -> Reply:
 
 ROUTES = (
     ("GET", f"{ISSUES}/comments", repository_comments),
+    ("GET", f"{ISSUES}/comments/{{number}}", read_comment),
     ("PATCH", f"{ISSUES}/comments/{{number}}", change_comment),
     ("DELETE", f"{ISSUES}/comments/{{number}}", delete_comment),
     ("GET", f"{ISSUES}/comments/{{number}}/reactions", comment_reactions),
