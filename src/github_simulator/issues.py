@@ -158,6 +158,7 @@ def edit_comment(by: Actor, comment: Comment, body: str) -> None:
     check_comment(body)
     comment.body = body
     comment.updated_at = by.stamps.now()
+    comment.edits.append(TextEdit(by.user, comment.updated_at))
 
 
 def check_comment(body: str) -> None:

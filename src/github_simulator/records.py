@@ -74,6 +74,7 @@ class Comment:
     created_at: datetime
     updated_at: datetime
     reactions: list[Reaction] = field(default_factory=list[Reaction])
+    edits: list["TextEdit"] = field(default_factory=list["TextEdit"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """An edit of an issue's text."""
+    """An edit of the text of an issue or a comment."""
 
     editor: User
     at: datetime

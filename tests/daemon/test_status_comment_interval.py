@@ -9,12 +9,13 @@ from github_simulator.world import Fault
 from mulligan.daemon.once import run_once
 from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Worker
+from mulligan.domain.command import Verb
 from mulligan.domain.errors import ShutdownError
-from mulligan.domain.events import Waiting
+from mulligan.domain.events import CommandReceived, Waiting
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.implement.ports import BotContext
-from world.behaviours import AgentInput, crash
+from world.behaviours import AgentInput, Behaviour, crash
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, worker_environment
 
@@ -34,7 +35,10 @@ def put_off(here: WorkerEnvironment) -> tuple[IssueRef, BotContext]:
     """Have an issue skipped in the very moment in which a person was asked."""
     ref, context = here.desk.ready(), here.context(crash)
     run_once([NAME], context)
-    here.desk.hub.world.comment(ref, "/mulligan skip too old", "wes")
+    skip = CommandReceived(
+        key="command:2026", command=Verb.SKIP, text="too old", at=here.desk.clock.now()
+    )
+    here.ledger.append(ref, skip)
     run_once([NAME], context)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
@@ -95,10 +99,21 @@ def test_an_attempt_that_lasts_is_told_while_it_runs(here: WorkerEnvironment) ->
             here.desk.clock.time += STATUS_EDIT_INTERVAL
         return crash(given)
 
-    worker = Worker(here.context(look_on), max_attempts=1)
+    worker = Worker(here.context(crash_first(look_on)), max_attempts=2)
     worker.visit(ref)
     assert ["is working on this" in text for text in said] == [False, True]
     del context
+
+
+def crash_first(then: Behaviour) -> Behaviour:
+    """Give an agent that crashes at once, and does something else in the next attempt."""
+    runs = list[int]()
+
+    def work(given: AgentInput) -> int | None:
+        runs.append(1)
+        return crash(given) if len(runs) == 1 else then(given)
+
+    return work
 
 
 def long_attempt(here: WorkerEnvironment, ref: IssueRef, look_on: Callable[[Worker], None]) -> None:
@@ -111,7 +126,7 @@ def long_attempt(here: WorkerEnvironment, ref: IssueRef, look_on: Callable[[Work
         look_on(worker)
         return crash(given)
 
-    worker = Worker(here.context(work), max_attempts=1)
+    worker = Worker(here.context(crash_first(work)), max_attempts=2)
     assert worker.visit(ref).problem is None
 
 

@@ -119,6 +119,7 @@ def test_the_other_settles_what_waits_here(here: Two) -> None:
     do(here.one)
     here.one.policy.clear()
     assert here.one.ledger.status(ref).due
+    here.one.desk.clock.time += timedelta(minutes=1)
     do(here.other)
     do(here.one, never)
     assert here.labels(ref) == [REVIEW]

@@ -75,7 +75,7 @@ def test_a_review_makes_the_issue_due_in_the_same_epoch() -> None:
         LabelAct(7),
         handled(ReviewAct(5), ReviewAct(6)),
     )
-    assert status.feedback == Feedback(at=START, remarks=(ONE,))
+    assert status.feedback == Feedback(at=START, remarks=(ONE,), received=(5, 6))
     assert not status.is_shown
 
 
@@ -90,13 +90,15 @@ def test_feedback_is_told_until_an_attempt_at_it_is_published() -> None:
 
 def test_what_comes_back_adds_up() -> None:
     status = after(REVIEWED, AGAIN, CONFLICTED)
-    assert status.feedback == Feedback(at=AGAIN.at, remarks=(ONE, TWO), conflict="a, c")
+    assert status.feedback == Feedback(
+        at=AGAIN.at, remarks=(ONE, TWO), received=(5, 6, 8), conflict="a, c"
+    )
     assert status.feedback
     assert status.feedback.threads == (7,)
     reviews = map(ReviewAct, (5, 6, 8))
     assert status.handled == handled(*reviews, Conflict("b", "h"))
     assert after(CONFLICTED, REVIEWED).feedback == Feedback(
-        at=START, remarks=(ONE,), conflict="a, c"
+        at=START, remarks=(ONE,), received=(5, 6), conflict="a, c"
     )
 
 
@@ -149,7 +151,8 @@ def test_checks_that_fail_on_github_make_the_issue_due_in_the_same_epoch() -> No
     assert status.feedback == Feedback(at=START, checks=FAILED.checks)
     again = FAILED.model_copy(update={"head_sha": "i", "checks": (FailedCheck(name="lint"),)})
     both = after(REVIEWED, FAILED, again).feedback
-    assert both == Feedback(at=START, remarks=(ONE,), checks=(FailedCheck(name="lint"),))
+    lint = (FailedCheck(name="lint"),)
+    assert both == Feedback(at=START, remarks=(ONE,), received=(5, 6), checks=lint)
 
 
 def test_attempts_for_checks_on_github_are_counted_by_the_epoch() -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
+from mulligan.github.status_record import record_in
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
@@ -110,3 +112,16 @@ def test_where_it_comes_to_rest_first_is_told_at_once(
     rests = known(case(attempt(1), stage=stage, reason="It rests."), ref, comment=comment)
     office.writer.update_status(rests)
     assert "is working on this" not in bodies(office, ref)[0]
+
+
+def test_what_decides_after_a_loss_is_written_at_once(office: TrackerEnvironment) -> None:
+    ref = office.ready()
+    comment = office.writer.update_status(known(case(), ref)) or ""
+    office.clock.time += timedelta(seconds=1)
+    again = known(case(attempt(1), stage=Stage.RUNNING), ref, comment=comment)
+    assert office.writer.update_status(again) == comment
+    (body,) = bodies(office, ref)
+    record = record_in(body)
+    assert record
+    assert [note.outcome for note in record.attempts] == [Outcome.CHECKS_FAILED]
+    assert (record.epoch, record.act) == (1, "labeled:77")

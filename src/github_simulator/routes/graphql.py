@@ -1,4 +1,4 @@
-"""The GraphQL queries that Mulligan uses: edits of an issue, the viewer, the end of a draft."""
+"""The GraphQL queries that Mulligan uses: edits of texts, the viewer, the end of a draft."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from github_simulator.json_shapes import timestamp
 from github_simulator.pulls import mark_ready
-from github_simulator.records import Actor, Issue, Permission, Pull, Repository, User
+from github_simulator.records import Actor, Comment, Issue, Permission, Pull, Repository, User
 from github_simulator.reply import ErrorReply, Json, Reply, Shape, not_found
 from github_simulator.request import ApiCall
 
@@ -22,6 +22,23 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
       includesCreatedEdit
       editor { __typename login ... on User { databaseId } }
       userContentEdits(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes { editedAt editor { __typename login ... on User { databaseId } } }
+      }
+    }
+  }
+}
+"""
+COMMENT_EDITS = """
+query($id: ID!) {
+  node(id: $id) {
+    ... on IssueComment {
+      databaseId
+      body
+      author { __typename login ... on User { databaseId } }
+      lastEditedAt
+      editor { __typename login ... on User { databaseId } }
+      userContentEdits(first: 100) {
         pageInfo { hasNextPage endCursor }
         nodes { editedAt editor { __typename login ... on User { databaseId } } }
       }
@@ -51,6 +68,8 @@ def ask(call: ApiCall) -> Reply:
         return Reply(200, {"data": {"viewer": _actor(call.user)}})
     if query == " ".join(EDITS.split()):
         return _edits(call)
+    if query == " ".join(COMMENT_EDITS.split()):
+        return _comment_edits(call)
     if query == " ".join(READY.split()):
         return _ready(call)
     return _problem("The simulator does not know this query.")
@@ -99,6 +118,23 @@ def _edits(call: ApiCall) -> Reply:
     return Reply(200, {"data": {"repository": found}})
 
 
+def _comment_edits(call: ApiCall) -> Reply:
+    name = _given(call).get("id")
+    found = next((one for one in _comments(call) if name == f"IC_{one.id}"), None)
+    if found is None:
+        return _problem(f"Could not resolve to a node with the global id of '{name}'.", "NOT_FOUND")
+    edits = _edit_fields(found, 0)
+    shown: Shape = {"databaseId": found.id, "body": found.body, **edits}
+    return Reply(200, {"data": {"node": shown}})
+
+
+def _comments(call: ApiCall) -> Iterator[Comment]:
+    for repository in call.world.repositories.values():
+        if repository.is_visible_to(call.user):
+            for issue in repository.visible():
+                yield from issue.comments
+
+
 def _issue(repository: Repository, number: JsonValue) -> Issue | None:
     found = repository.issues.get(number) if isinstance(number, int) else None
     return None if found is None or found.deleted or found.moved_to or found.pull else found
@@ -109,18 +145,22 @@ def _start(cursor: JsonValue) -> int:
 
 
 def _history(issue: Issue, start: int) -> Shape:
+    """Return the edits of an issue's text."""
+    edits: Shape = {"includesCreatedEdit": bool(issue.edits), **_edit_fields(issue, start)}
+    return {"number": issue.number, **edits}
+
+
+def _edit_fields(text: Issue | Comment, start: int) -> Shape:
     """Return the edits of a text, newest first; the first edit also adds the creation."""
-    edits = [(edit.at, edit.editor) for edit in reversed(issue.edits)]
-    creation = [(issue.created_at, issue.author)] if edits else []
+    edits = [(edit.at, edit.editor) for edit in reversed(text.edits)]
+    creation = [(text.created_at, text.author)] if edits else []
     listed = [*edits, *creation]
     shown, end = listed[start : start + PAGE], start + PAGE
     nodes: list[Json] = [{"editedAt": timestamp(at), "editor": _actor(who)} for at, who in shown]
     last: tuple[datetime | None, User | None] = edits[0] if edits else (None, None)
     return {
-        "number": issue.number,
-        "author": _actor(issue.author),
+        "author": _actor(text.author),
         "lastEditedAt": timestamp(last[0]),
-        "includesCreatedEdit": bool(edits),
         "editor": _actor(last[1]),
         "userContentEdits": {
             "pageInfo": {"hasNextPage": len(listed) > end, "endCursor": str(end)},

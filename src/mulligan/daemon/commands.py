@@ -10,6 +10,7 @@ from typing import assert_never
 
 import structlog
 
+from mulligan.daemon.restoration import restore_issue
 from mulligan.domain.command import ASKING, CommentCommand, PendingCommand, Verb
 from mulligan.domain.errors import DeniedError, GoneError, WorldError
 from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
@@ -48,6 +49,11 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
     commanded = list[IssueRef]()
     for command in batch.commands:
         if ref := _issue_of(repository, command, known.values()):
+            try:
+                restore_issue(ref, context, is_asked=True)
+            except WorldError as error:
+                log.warning("not_restored", issue=str(ref), reason=str(error))
+                return commanded
             _record(ref, command, context)
             commanded.append(ref)
     if batch.read_to > after and known:

@@ -10,12 +10,14 @@ import structlog
 
 from mulligan.daemon.commands import execute_commands, record_commands
 from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
-from mulligan.daemon.recovery import stand_down_unlabelled
+from mulligan.daemon.recovery import recover, stand_down_unlabelled
+from mulligan.daemon.restoration import may_be_lost, restore_repository
 from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, is_queued
 from mulligan.domain.errors import GoneError, MisconfiguredError, MulliganError, ShutdownError
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
+from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, LedgerReader, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import stopping
 
@@ -46,10 +48,14 @@ def poll_interval(
 
 @dataclass(frozen=True, slots=True)
 class FetchCache:
-    """When each repository was last fetched, and the pull requests last read; for one thread."""
+    """When each repository was last fetched, and the pull requests last read; for one thread.
+
+    `restored` are the repositories whose ledger was checked for a loss.
+    """
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
+    restored: set[str] = field(default_factory=set[str])
 
     def fetch_if_older(
         self, repository: str, context: ReadContext, oldest: timedelta
@@ -91,6 +97,7 @@ def poll(
         try:
             if wrong := freshness.fetch_if_older(repository, context, MAX_POLICY_AGE):
                 failed[repository] = wrong
+            _restore(repository, known[repository], context, worker, freshness.restored)
             due, problems = _poll_repository(
                 repository, known[repository], context, worker, freshness.pull_request_cache
             )
@@ -120,6 +127,18 @@ def _known(ledger: LedgerReader) -> defaultdict[str, KnownIssues]:
     for status in ledger.statuses():
         known[status.issue.repository][status.issue] = status
     return known
+
+
+def _restore(
+    repository: str, known: KnownIssues, context: BotContext, worker: Worker, done: set[str]
+) -> None:
+    """Rebuild a repository's issues once if the ledger was lost, and escalate where that fails."""
+    if repository not in done and may_be_lost(repository, known, context.ledger):
+        found = restore_repository(repository, known, context)
+        if found:
+            recover(context, worker, [repository])
+        known |= {ref: context.ledger.status(ref) for ref in found}
+    done.add(repository)
 
 
 def _poll_repository(
@@ -184,7 +203,8 @@ def _execute_all(
         known[ref] = context.ledger.status(ref)
 
 
-def _execute_commands(ref: IssueRef, context: WriteContext) -> Visit:
+def _execute_commands(ref: IssueRef, context: BotContext) -> Visit:
+    resume(ref, context)
     execute_commands(ref, context)
     return Visit(ref)
 

@@ -13,10 +13,12 @@ import structlog
 
 from mulligan.daemon.commands import answer_during_attempt, execute_commands
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE, under_lease
+from mulligan.daemon.restoration import restore_issue
 from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
     ShutdownError,
+    UnavailableError,
     WithdrawnError,
     WorldError,
 )
@@ -26,7 +28,7 @@ from mulligan.domain.outcome import Escalate, Retry, StandDown
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.effects import stand_down, write_deferred_status
 from mulligan.implement.issue_snapshot import withdrawal
-from mulligan.implement.phase import implement
+from mulligan.implement.phase import implement, resume
 from mulligan.implement.ports import BotContext, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import Cancellation, stopping
 
@@ -254,6 +256,11 @@ class Worker:
         return "The limit limits.fleet is reached; the issue waits."
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
+        try:
+            if restore_issue(ref, context):
+                resume(ref, context)
+        except UnavailableError as error:
+            return Visit(ref, skipped=str(error))
         execute_commands(ref, context)
         attempts = 0
         while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():

@@ -470,6 +470,24 @@ class Forgotten(Record):
     heard: tuple[str, ...] = ()
 
 
+class Restored(Record):
+    """The events before this one rebuilt the status from GitHub, after the ledger was lost.
+
+    `source` says from what. There were `number` attempts, and `epochs` epochs before the last one.
+    `heard` lists the last comments and reviews that Mulligan acted on.
+    """
+
+    kind: Literal["restored"] = "restored"
+    source: str = ""
+    number: int = 0
+    epochs: int = 0
+    rounds: int = 0
+    ci_attempts: int = 0
+    paused_by: str = ""
+    effects: tuple[KeptEffect, ...] = ()
+    heard: tuple[str, ...] = ()
+
+
 # All of them.
 
 Event = Annotated[
@@ -504,7 +522,8 @@ Event = Annotated[
     | LearningsAccepted
     | LearningsDropped
     | Resolved
-    | Forgotten,
+    | Forgotten
+    | Restored,
     Field(discriminator="kind"),
 ]
 

@@ -136,6 +136,7 @@ def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
     idle = around.at_work is None and around.holder is None
     reviewed = describe_review(facts.status)
     return [
+        *([describe_restoration(facts.status)] if facts.status.restored else []),
         *([reviewed] if reviewed else []),
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([around.overlooked] if around.overlooked else []),
@@ -186,6 +187,13 @@ def describe_review(status: IssueStatus) -> str:
         f"A review requests changes; it is acted on after {settled_at}, together "
         "with those that come until then."
     )
+
+
+def describe_restoration(status: IssueStatus) -> str:
+    """Say from what the status was restored; empty if the ledger was not lost."""
+    if not status.restored:
+        return ""
+    return f"The ledger was lost. Mulligan restored this issue from {status.restored}."
 
 
 def _written(at: datetime | None) -> str:

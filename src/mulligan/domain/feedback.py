@@ -21,11 +21,12 @@ CODE_CHARS = 2000
 class Feedback(Record):
     """All pending feedback: remarks of reviewers, a conflict, checks that failed on GitHub.
 
-    `at` is the time of the latest.
+    `at` is the time of the latest, and `received` are the ids of the reviews.
     """
 
     at: datetime
     remarks: tuple[Remark, ...] = ()
+    received: tuple[int, ...] = ()
     conflict: str = ""
     checks: tuple[FailedCheck, ...] = ()
 
@@ -47,6 +48,7 @@ def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
     return Feedback(
         at=max(pending.at, new.at),
         remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
+        received=(*pending.received, *new.received),
         conflict=new.conflict or pending.conflict,
         checks=new.checks or pending.checks,
     )

@@ -4,7 +4,7 @@ A change here needs a new revision in storage/migrations/, even an empty one: mi
 folds its stored statuses again. Pure.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
@@ -28,8 +28,10 @@ from mulligan.domain.events import (
     Forgotten,
     HumanResponded,
     IssueSeen,
+    KeptEffect,
     Published,
     Resolved,
+    Restored,
     RetryScheduled,
     Returned,
     ReviewReceived,
@@ -40,6 +42,7 @@ from mulligan.domain.feedback import Feedback, merge_feedback
 from mulligan.domain.issue import ReviewAct, Stage, parse_act
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.recorded_effects import (
+    NO_EFFECTS,
     CommentsRead,
     Effect,
     Effects,
@@ -241,6 +244,8 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             return _resolved(status, event)
         case Forgotten():
             return _forgotten(status, event)
+        case Restored():
+            return _restored(status, event)
         case _:
             return status
 
@@ -254,15 +259,31 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
         request=Request(event.act),
         known_since=event.known_since,
         pull=PullStatus(event.pull_request),
-        effects=_kept_effects(event),
+        effects=_kept_effects(event.effects),
         forgotten_epochs=event.epochs,
         handled=handled_of(event.heard),
     )
 
 
-def _kept_effects(event: Forgotten) -> Effects:
-    kept = Effects()
-    for each in event.effects:
+def _restored(status: IssueStatus, event: Restored) -> IssueStatus:
+    """Add what the rebuilt events cannot tell; the labels on the issue are Mulligan's own."""
+    return replace(
+        status,
+        restored=event.source,
+        number=max(status.number, event.number),
+        forgotten_epochs=event.epochs,
+        rounds=event.rounds,
+        ci_attempts=event.ci_attempts,
+        paused_by=event.paused_by,
+        effects=_kept_effects(event.effects, status.effects),
+        handled=handled_of(event.heard),
+        labelled=status.epoch > 0,
+    )
+
+
+def _kept_effects(effects: Iterable[KeptEffect], before: Effects = NO_EFFECTS) -> Effects:
+    kept = before
+    for each in effects:
         kind, _, key = each.name.partition(":")
         effect = effect_of(kind, key, each.remote_id)
         kept = kept if isinstance(effect, CommentsRead) else kept.plus(effect)
@@ -292,7 +313,7 @@ def _resolve(status: IssueStatus, reason: str) -> IssueStatus:
 def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
     """Add a review to the feedback: the issue is due again, or is escalated."""
     keys = tuple(map(ReviewAct, event.reviews))
-    found = Feedback(at=event.at, remarks=event.remarks)
+    found = Feedback(at=event.at, remarks=event.remarks, received=event.reviews)
     if event.opens_epoch:
         act = Authorised(
             act=str(ReviewAct(max(event.reviews, default=0))),

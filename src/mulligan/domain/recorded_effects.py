@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self, TypeVar
 
 from pydantic import PlainSerializer, PlainValidator
 
-from mulligan.domain.events import EffectDone, Event, Forgotten
+from mulligan.domain.events import EffectDone, Event, Forgotten, KeptEffect
 from mulligan.domain.issue import Act, Stage, parse_act
 
 ONCE = "issue"
@@ -292,6 +292,12 @@ def effect_of(kind: str, key: str, remote_id: str) -> Effect:
         return read(key, remote_id) if read else UnknownEffect(kind, key, remote_id)
     except ValueError:
         return UnknownEffect(kind, key, remote_id)
+
+
+def kept_effect(effect: Effect) -> KeptEffect:
+    """Write an effect for an event that stands for the events before it."""
+    key, remote_id = effect.written
+    return KeptEffect(name=f"{effect.kind}:{key}", remote_id=remote_id)
 
 
 def comments_read_to(event: Event) -> int:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mulligan.domain.eligibility import SETTLED_STAGES
-from mulligan.domain.events import Event, Forgotten, KeptEffect
+from mulligan.domain.events import Event, Forgotten
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.recorded_effects import CommentsRead, Effect, comments_read_to
+from mulligan.domain.recorded_effects import CommentsRead, comments_read_to, kept_effect
 from mulligan.domain.status import IssueStatus, Phase
 
 
@@ -74,15 +74,10 @@ def remnant_of(status: IssueStatus, events: Iterable[Event]) -> Forgotten:
         act=status.request.written_act,
         known_since=status.known_since,
         pull_request=status.pull.url,
-        effects=tuple(map(_kept, (*status.effects.done, *cursor))),
+        effects=tuple(map(kept_effect, (*status.effects.done, *cursor))),
         epochs=status.epochs,
         heard=status.handled.marks,
     )
-
-
-def _kept(effect: Effect) -> KeptEffect:
-    key, remote_id = effect.written
-    return KeptEffect(name=f"{effect.kind}:{key}", remote_id=remote_id)
 
 
 def has_rested(status: IssueStatus, last_event: datetime, now: datetime, time: timedelta) -> bool:

@@ -246,6 +246,7 @@ class IssueStatus:
     - `pending` are the unanswered commands; `paused_by` names who paused the issue.
     - `known_since` is when this ledger first recorded the issue.
     - `asked_at` is the URL of the last escalation comment.
+    - `restored` says from what the status was rebuilt after the ledger was lost.
     - `elsewhere`: the issue was left to another installation. `labelled`: this ledger set the
       review or hitl label that the issue carries.
     """
@@ -277,6 +278,7 @@ class IssueStatus:
     asked_at: str = ""
     elsewhere: bool = False
     labelled: bool = False
+    restored: str = ""
 
     @property
     def epochs(self) -> int:

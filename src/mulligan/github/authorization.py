@@ -333,7 +333,7 @@ class Authorization:
     def labelling_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Return who last added the ready label, whether they are trusted, and later edits."""
         try:
-            events = self._events(ref)
+            events = self.events(ref)
         except WorldError as error:
             log.warning("events_not_read", issue=str(ref), reason=str(error))
             return None
@@ -367,7 +367,7 @@ class Authorization:
         if refusal := self._trust.refusal(ref.repository, _account(status)):
             return replace(act, trusted=False, reason=refusal)
         try:
-            events = self._events(ref)
+            events = self.events(ref)
         except WorldError as error:
             return replace(act, edits=Edits(unread_reason=str(error)))
         return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
@@ -381,7 +381,7 @@ class Authorization:
             return str(error)
         if archived:
             return ARCHIVED
-        events = self._events(ref)
+        events = self.events(ref)
         if issue.state != "open":
             converted = any(event.event == "converted_to_discussion" for event in events)
             return "It was converted to a discussion." if converted else "The issue was closed."
@@ -393,7 +393,7 @@ class Authorization:
             return None
         self._read(ref)  # GoneError where it was transferred or its repository renamed.
         own = self._place.own_login()
-        found = settlement(self._events(ref), labels, _since_feedback(status), own)
+        found = settlement(self.events(ref), labels, _since_feedback(status), own)
         return _moved_on(found) if found else self._place.pull_request_elsewhere(ref, status)
 
     def _label_withdrawal(
@@ -433,7 +433,7 @@ class Authorization:
             found = self._read(ref)
         except GoneError as error:
             return Objection(str(error).rstrip("."))
-        events = self._events(ref)
+        events = self.events(ref)
         if distrust := _trust_refusal(ref, status, events, trust):
             return Objection(distrust.rstrip("."))
         if Issue(ref, found.title, found.body or "").text_sha256 == status.text.sha256:
@@ -448,7 +448,8 @@ class Authorization:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
         return None if edits.names_authors else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
 
-    def _events(self, ref: IssueRef) -> list[EventShape]:
+    def events(self, ref: IssueRef) -> list[EventShape]:
+        """Read all events of an issue."""
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
         events = self._client.read_all(EVENTS, path)
         for event in events:

@@ -224,10 +224,20 @@ class Client:
         """Get the end of a file; follow the redirect to its storage without sending the token."""
         return self._with_retries(lambda: self._download_redirected(path))
 
-    def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
-        """Send a GraphQL query, with retries; NotFoundError if the server has no GraphQL."""
+    def query(
+        self,
+        shape: TypeAdapter[T],
+        text: str,
+        variables: Mapping[str, object],
+        repository: str | None = None,
+    ) -> T:
+        """Send a GraphQL query, with retries; NotFoundError if the server has no GraphQL.
+
+        `repository` chooses the token, if the variables do not name one.
+        """
         body = {"query": text, "variables": dict(variables)}
-        whose = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
+        named = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
+        whose = repository or named
         ask = ApiRequest("POST", self._graphql, body=body, repository=whose)
         return self._with_retries(lambda: answered(shape, self._ask(ask)))
 

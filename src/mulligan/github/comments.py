@@ -11,6 +11,7 @@ from mulligan.domain.command import CommandBatch, CommentCommand
 from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.restoration import StatusRecord, record_of
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.github.answers import MovedError, NotFoundError
 from mulligan.github.authorization import TrustReader
@@ -133,12 +134,14 @@ class StatusComments:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._edited: dict[IssueRef, tuple[datetime, str]] = {}
+        self._recorded: dict[IssueRef, StatusRecord] = {}
         self._lock = Lock()
 
     def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
         """Create or update the status comment and return its id; `known` is the id in the ledger.
 
         Return None if the update is delayed: the last one is too recent, or the state is transient.
+        What decides after a loss of the ledger is never delayed (RESTORE-2).
         """
         ref = case.issue.ref
         if known and not self._may_edit(case):
@@ -146,19 +149,22 @@ class StatusComments:
         try:
             text = status_comment(case, _of_another(case, known, comments))
             mine = known or _without_a_name(ref, comments)
-            return str(comments.upsert(ref, status_marker(case), text, mine).id)
+            written = str(comments.upsert(ref, status_marker(case), text, mine).id)
         except WorldError:
             self._edited.pop(ref, None)
             raise
+        self._recorded[ref] = record_of(case).settled
+        return written
 
     def _may_edit(self, case: IssueContext) -> bool:
         """Return whether the comment may be edited now, and if so, record the edit; thread-safe."""
         ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
+        is_recorded = self._recorded.get(ref) == record_of(case).settled
         with self._lock:
             last, said = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
             if said == text:
                 return True
-            if _passes(case) or last <= now < last + STATUS_EDIT_INTERVAL:
+            if is_recorded and (_passes(case) or last <= now < last + STATUS_EDIT_INTERVAL):
                 return False
             self._edited[ref] = (now, text)
             return True

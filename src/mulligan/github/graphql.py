@@ -1,4 +1,4 @@
-"""GraphQL queries for facts that REST lacks: edits of an issue, the token's account. Pure."""
+"""GraphQL queries for facts that REST lacks: edits of texts, the token's account. Pure."""
 
 from typing import TypeVar
 
@@ -36,6 +36,24 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }"""
 """Reads the edits of an issue's text, page by page; the events have those of the title."""
+
+COMMENT_EDITS_QUERY = """\
+query($id: ID!) {
+  node(id: $id) {
+    ... on IssueComment {
+      databaseId
+      body
+      author { __typename login ... on User { databaseId } }
+      lastEditedAt
+      editor { __typename login ... on User { databaseId } }
+      userContentEdits(first: 100) {
+        pageInfo { hasNextPage endCursor }
+        nodes { editedAt editor { __typename login ... on User { databaseId } } }
+      }
+    }
+  }
+}"""
+"""A comment with its last edits, newest first."""
 
 VIEWER_QUERY = "query { viewer { __typename login } }"
 """Reads the account of a token; REST does not return it for an App's token."""
@@ -111,6 +129,27 @@ class EditsAnswer(Shape):
     data: _Edits
 
 
+class CommentText(Shape):
+    """The text of a comment, and who edited it last."""
+
+    number: int = Field(alias="databaseId")
+    body: str
+    author: Actor | None = None
+    last: AwareDatetime | None = Field(alias="lastEditedAt")
+    editor: Actor | None = None
+    changes: Changes = Field(alias="userContentEdits")
+
+
+class _Node(Shape):
+    node: CommentText
+
+
+class CommentEditsAnswer(Shape):
+    """The answer to COMMENT_EDITS_QUERY."""
+
+    data: _Node
+
+
 class _Viewer(Shape):
     viewer: Actor
 
@@ -150,6 +189,7 @@ class _Problems(Shape):
 
 
 EDITS = TypeAdapter(EditsAnswer)
+COMMENT_EDITS = TypeAdapter(CommentEditsAnswer)
 VIEWER = TypeAdapter(ViewerAnswer)
 READY = TypeAdapter(ReadyAnswer)
 

@@ -17,6 +17,7 @@ from mulligan.domain.issue import (
     OperatorAct,
     RepositoryFacts,
 )
+from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
 from mulligan.github.authorization import LONG_AGO
 
@@ -83,10 +84,15 @@ class LocalTracker:
         return self.facts
 
     def list_labelled(
-        self, repository: str, label: str, priority: Sequence[str] = ()
+        self,
+        repository: str,
+        label: str,
+        priority: Sequence[str] = (),
+        *,
+        with_closed: bool = False,
     ) -> Sequence[IssueRef]:
         """List the issue if it has the label."""
-        del priority
+        del priority, with_closed
         ref = self.issue.ref
         carries = label.casefold() in {name.casefold() for name in self.issue.labels}
         return [ref] if carries and ref.repository == repository else []
@@ -126,6 +132,11 @@ class LocalTracker:
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Return None: there is no other installation."""
         del ref, status
+
+    def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
+        """Return nothing: a rehearsal is the first work on the issue."""
+        del ref, labels
+        return FoundWork()
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return None: the file is read only once."""

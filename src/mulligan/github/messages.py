@@ -6,6 +6,7 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
+from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure
 from mulligan.github.markdown_parts import (
@@ -20,6 +21,7 @@ from mulligan.github.markdown_parts import (
     quoted,
     spending_line,
 )
+from mulligan.github.status_record import record_line
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
 
@@ -119,12 +121,13 @@ def status_marker(case: IssueContext) -> str:
 
 
 def status_comment(case: IssueContext, other: str = "") -> str:
-    """Show the stage, the attempts and the next step (STATUS-1).
+    """Show the stage, the attempts and the next step (STATUS-1), and record them (RESTORE-1).
 
     `other` is the address of another installation's status comment (RECOVERY-3).
     """
     warning = TWO_INSTALLATIONS.format(other=other) if other else ""
-    return body(status_marker(case), stage_summary(case), warning)
+    start = f"{status_marker(case)}\n{record_line(record_of(case))}"
+    return body(start, stage_summary(case), warning)
 
 
 def stage_summary(case: IssueContext) -> str:

@@ -67,7 +67,7 @@ def find_open(client: Client, ref: IssueRef) -> PullShape | None:
     owner = ref.repository.partition("/")[0]
     query = {"head": f"{owner}:{ref.branch}", "state": "open"}
     pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
-    ours = [belongs(pull, ref) for pull in pulls if _is_from(pull, ref)]
+    ours = [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
     return min(ours, key=lambda pull: pull.number, default=None)
 
 
@@ -87,7 +87,7 @@ def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     return not pull.created_at or not status.request.at or pull.created_at >= status.request.at
 
 
-def _is_from(pull: PullShape, ref: IssueRef) -> bool:
+def is_from(pull: PullShape, ref: IssueRef) -> bool:
     """Return whether its branch is the issue's, in this repository and not in a fork."""
     where = pull.head.repo.full_name if pull.head.repo else ""
     return pull.head.ref == ref.branch and where.casefold() == ref.repository.casefold()

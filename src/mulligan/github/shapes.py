@@ -82,6 +82,7 @@ class CommentShape(Shape):
     updated_at: AwareDatetime | None = None
     html_url: str
     issue_url: str
+    node_id: str = ""
 
     @property
     def is_edited(self) -> bool:

@@ -17,12 +17,14 @@ from mulligan.domain.issue import (
     Objection,
     RepositoryFacts,
 )
+from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import MovedError, NotFoundError
 from mulligan.github.authorization import Authorization, TrustReader
 from mulligan.github.client import Client
 from mulligan.github.comments import CommandReader, Comments
 from mulligan.github.credentials import Identity
+from mulligan.github.found_work import WorkReader
 from mulligan.github.labels import priority_rank
 from mulligan.github.pulls import GitHubPulls, opened_elsewhere
 from mulligan.github.shapes import ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
@@ -49,6 +51,9 @@ class GitHubTracker:
         self._identity = Identity(client, login)
         self._authorization = Authorization(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
+        self._work = WorkReader(
+            client, self._comments, self.own_login, self._there, self._authorization.events
+        )
         self._commands = CommandReader(client, self._trust, self._comments)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
@@ -85,10 +90,16 @@ class GitHubTracker:
         return frozenset(label.name for label in found)
 
     def list_labelled(
-        self, repository: str, label: str, priority: Sequence[str] = ()
+        self,
+        repository: str,
+        label: str,
+        priority: Sequence[str] = (),
+        *,
+        with_closed: bool = False,
     ) -> Sequence[IssueRef]:
         """List the open issues that have a label, by priority, then oldest first."""
-        query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
+        state = "all" if with_closed else "open"
+        query = {"labels": label, "state": state, "sort": "created", "direction": "asc"}
         try:
             found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
         except MovedError:
@@ -147,6 +158,10 @@ class GitHubTracker:
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Return another installation's open pull request for the epoch's request, or None."""
         return opened_elsewhere(self._client, ref, status)
+
+    def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
+        """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
+        return self._work.find(ref, labels)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the epoch is not trusted any more (TRUST-1), or who edited it (TRUST-2)."""

@@ -195,6 +195,17 @@ def update_status_comment(case: IssueContext, context: WriteContext) -> None:
     record_effect(ref, StageShown(case.status.stage if written else None), context.ledger)
 
 
+def write_record(ref: IssueRef, context: WriteContext) -> None:
+    """Write the status comment, so that the attempt counts if the ledger is lost (RESTORE-2).
+
+    The labels wait for the next attempt. If GitHub denies it, nothing is written.
+    """
+    with suppress(DeniedError):
+        written = context.writer.update_status(load_context(context.tracker.read(ref), context))
+        if written:
+            record_effect(ref, StatusWritten(written), context.ledger)
+
+
 def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
     """Write the deferred status comment; leave the labels, which people may have changed since."""
     with suppress(GoneError):
@@ -367,6 +378,8 @@ def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
     context.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
     if step:
         sync_labels_and_status(ref, context)
+    else:
+        write_record(ref, context)
 
 
 def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: BotContext) -> None:

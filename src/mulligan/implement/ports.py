@@ -37,6 +37,7 @@ from mulligan.domain.issue import (
     Stage,
 )
 from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.domain.restoration import FoundWork
 from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, WorkerResultMeta
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
@@ -85,7 +86,12 @@ class Tracker(Protocol):
         ...
 
     def list_labelled(
-        self, repository: str, label: str, priority: Sequence[str] = ()
+        self,
+        repository: str,
+        label: str,
+        priority: Sequence[str] = (),
+        *,
+        with_closed: bool = False,
     ) -> Sequence[IssueRef]:
         """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
         ...
@@ -122,6 +128,10 @@ class Tracker(Protocol):
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Name another installation's open pull request for the epoch's request, if any."""
+        ...
+
+    def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
+        """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
         ...
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
@@ -509,6 +519,10 @@ class Ledger(LedgerReader, Protocol):
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event durably; give the issue's new status."""
+        ...
+
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        """Record all the events in one transaction; False if the ledger knows the issue."""
         ...
 
     def with_lease(self, lease: Lease) -> "Ledger":

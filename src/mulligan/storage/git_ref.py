@@ -494,6 +494,17 @@ class RefLedger:
                     raise lease_lost(self.lease)
         return status
 
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        """Record all the events and save them; False if the ledger knows the issue."""
+        session = self.session
+        with session.lock:
+            done = session.ledger.restore(ref, events)
+            for recorded in session.ledger.events(ref) if done else ():
+                session.note(ref, recorded)
+            if done:
+                session.save()
+        return done
+
     def with_lease(self, lease: Lease) -> "RefLedger":
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)

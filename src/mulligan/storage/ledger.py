@@ -49,6 +49,12 @@ class WatchedLedger:
         self.listener(status, event)
         return status
 
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        done = self.inner.restore(ref, events)
+        if done:
+            self.listener(self.inner.status(ref), events[-1])
+        return done
+
     def with_lease(self, lease: Lease) -> "WatchedLedger":
         return replace(self, inner=self.inner.with_lease(lease))
 
@@ -97,18 +103,30 @@ class SqlLedger:
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event and update the status; both are on the disk when this returns."""
-        event = redacted(storable(event), self.redactor)
         with self.database.write() as connection:
-            before = _stored(connection, ref)
-            at = self.clock.now()
-            if self.lease and not still_held(connection, self.lease, at):
-                raise lease_lost(self.lease)
-            status = advance(before or IssueStatus(ref), event, at)
-            # The database assigns `seq`.
-            recorded = record_event(status, event, at, seq=0)
-            connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
-            _keep(connection, status, known=before is not None)
-            raise_cursor(connection, ref.repository, comments_read_to(event))
+            return self._append(connection, ref, event)
+
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        """Record all the events in one transaction; False if the ledger knows the issue."""
+        with self.database.write() as connection:
+            if _stored(connection, ref) is not None:
+                return False
+            for event in events:
+                self._append(connection, ref, event)
+        return bool(events)
+
+    def _append(self, connection: Connection, ref: IssueRef, event: Event) -> IssueStatus:
+        event = redacted(storable(event), self.redactor)
+        before = _stored(connection, ref)
+        at = self.clock.now()
+        if self.lease and not still_held(connection, self.lease, at):
+            raise lease_lost(self.lease)
+        status = advance(before or IssueStatus(ref), event, at)
+        # The database assigns `seq`.
+        recorded = record_event(status, event, at, seq=0)
+        connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
+        _keep(connection, status, known=before is not None)
+        raise_cursor(connection, ref.repository, comments_read_to(event))
         return status
 
     def status(self, ref: IssueRef) -> IssueStatus:

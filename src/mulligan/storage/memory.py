@@ -100,6 +100,12 @@ class LeasedLedger:
             raise lease_lost(self.lease)
         return self.inner.append(ref, event)
 
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        """Record all the events at once; LeaseLostError if the lease was lost."""
+        if not self.leases.holds(self.lease):
+            raise lease_lost(self.lease)
+        return self.inner.restore(ref, events)
+
     def with_lease(self, lease: Lease) -> "LeasedLedger":
         """Return the ledger under another lease."""
         return replace(self, lease=lease)
@@ -157,12 +163,23 @@ class MemoryLedger:
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event; return the issue's new status."""
-        event = redacted(storable(event), self._redactor)
         with self._lock:
-            at = self._clock.now()
-            status = advance(self._status(ref), event, at)
-            self._events.append(record_event(status, event, at, seq=len(self._events) + 1))
-            self._statuses[ref] = status
+            return self._append(ref, event)
+
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        """Record all the events at once; False if the ledger knows the issue."""
+        with self._lock:
+            if ref in self._statuses:
+                return False
+            for event in events:
+                self._append(ref, event)
+        return bool(events)
+
+    def _append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        event, at = redacted(storable(event), self._redactor), self._clock.now()
+        status = advance(self._status(ref), event, at)
+        self._events.append(record_event(status, event, at, seq=len(self._events) + 1))
+        self._statuses[ref] = status
         return status
 
     def with_lease(self, lease: Lease) -> LeasedLedger:

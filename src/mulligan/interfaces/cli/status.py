@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mulligan.domain.explanation import describe_review
+from mulligan.domain.explanation import describe_restoration, describe_review
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
@@ -68,5 +68,9 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
         found.stage,
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
         found.outcome or "",
-        "\n".join(filter(None, (one_line(why, 200), describe_review(found)))),
+        "\n".join(filter(None, _reasons(found, why))),
     )
+
+
+def _reasons(found: IssueStatus, why: str) -> tuple[str, ...]:
+    return one_line(why, 200), describe_review(found), describe_restoration(found)

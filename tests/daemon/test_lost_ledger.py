@@ -1,0 +1,298 @@
+"""The ledger is lost at every point of an issue's life: nothing is done that was done before."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.daemon.explain import explain
+from mulligan.daemon.once import run_once
+from mulligan.daemon.worker import Worker
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.storage.memory import MemoryLeases, MemoryLedger
+from world.behaviours import AgentInput
+from world.simulated import NAME
+from world.trackers import BOT
+from world.workers import WorkerEnvironment, worker_environment
+
+READY, RUNNING, REVIEW, HITL = "mulligan", "mulligan:running", "mulligan:review", "mulligan:hitl"
+STATUS = "<!-- mulligan:status"
+
+
+@dataclass
+class Life:
+    """One issue with its installation; `runs` counts the runs of the agent."""
+
+    here: WorkerEnvironment
+    ref: IssueRef
+    succeeds: bool = True
+    runs: int = 0
+    made: list[str] = field(default_factory=list[str])
+
+    def agent(self, given: AgentInput) -> None:
+        self.runs += 1
+        if self.succeeds:
+            given.write("src/tool.py", f"X = {self.runs + 1}\n")
+
+    def go(self, attempts: int | None = None) -> None:
+        """Make one pass, a while after the last."""
+        self.here.desk.clock.time += timedelta(seconds=20)
+        self.here.desk.hub.advance_one_second()
+        context = self.here.context(self.agent)
+        if attempts:
+            Worker(context, max_attempts=attempts).visit(self.ref)
+        else:
+            run_once((NAME,), context)
+
+    def say(self, text: str) -> int:
+        self.here.desk.hub.advance_one_second()
+        return self.here.desk.hub.world.comment(self.ref, text, "wes")
+
+    @property
+    def pull(self) -> IssueRef:
+        (pull,) = self.here.desk.hub.world.pulls_of(NAME)
+        return IssueRef(NAME, pull.number)
+
+    @property
+    def stage(self) -> Stage:
+        return self.here.ledger.status(self.ref).stage
+
+    def lose(self) -> None:
+        """Delete ledger and leases, as with the disk."""
+        leases = MemoryLeases(self.here.desk.clock)
+        ledger = MemoryLedger(self.here.desk.clock, leases)
+        self.here = replace(self.here, ledger=ledger, leases=leases)
+
+    def shown(self) -> dict[str, object]:
+        """Tell everything that people see of the work, and what it cost."""
+        world = self.here.desk.hub.world
+        pulls = [(p.number, p.state) for p in world.pulls_of(NAME)]
+        said = [c for c in world.comments_of(self.ref) if c.author.login == BOT]
+        return {
+            "runs": self.runs,
+            "labels": world.labels_of(self.ref),
+            "comments": [c.body.partition(" ")[2].partition(" ")[0] for c in said],
+            "pulls": pulls,
+        }
+
+
+def queued(life: Life) -> None:
+    life.here.policy["checks"] = []
+
+
+def retried(life: Life, attempts: int) -> None:
+    life.succeeds = False
+    life.go(attempts)
+
+
+def to_hitl(life: Life) -> None:
+    life.succeeds = False
+    life.go()
+    assert life.stage is Stage.HITL
+
+
+def answered(life: Life) -> None:
+    to_hitl(life)
+    life.say("/mulligan status")
+    life.go()
+
+
+def retried_by_command(life: Life) -> None:
+    to_hitl(life)
+    life.say("/mulligan fix: Do it right.")
+    life.succeeds = True
+    life.go()
+    assert life.stage is Stage.REVIEW
+
+
+def in_review(life: Life) -> None:
+    life.go()
+    assert life.stage is Stage.REVIEW
+
+
+def reviewed(life: Life) -> None:
+    in_review(life)
+    life.here.desk.hub.world.review(life.pull, "wes", "REQUEST_CHANGES", "Make it three.")
+
+
+def review_answered(life: Life) -> None:
+    reviewed(life)
+    life.here.desk.clock.time += timedelta(minutes=10)
+    life.go()
+    assert life.runs == 2
+
+
+def merged(life: Life) -> None:
+    in_review(life)
+    life.here.desk.hub.world.merge(life.pull, "wes")
+
+
+def merge_seen(life: Life) -> None:
+    merged(life)
+    life.go()
+    assert life.stage is Stage.RESOLVED
+
+
+def skipped(life: Life) -> None:
+    to_hitl(life)
+    life.say("/mulligan skip not worth it")
+    life.go()
+    assert life.stage is Stage.RESOLVED
+
+
+def paused(life: Life) -> None:
+    retried(life, 1)
+    life.say("/mulligan pause")
+    life.go()
+    assert life.here.ledger.status(life.ref).paused_by
+
+
+def waiting(life: Life) -> None:
+    life.here.policy["setup"] = ["setup"]
+    life.here.lines["setup"] = lambda _: "The network is away."
+    life.go()
+    assert life.here.ledger.status(life.ref).due
+    life.here.policy.pop("setup")
+
+
+def withdrawn(life: Life) -> None:
+    retried(life, 1)
+    life.here.desk.hub.world.unlabel(life.ref, READY, "wes")
+    life.go()
+    assert life.stage is Stage.RESOLVED
+
+
+POINTS: dict[str, Callable[[Life], None]] = {
+    "queued": queued,
+    "one attempt failed": lambda life: retried(life, 1),
+    "two attempts failed": lambda life: retried(life, 2),
+    "waiting": waiting,
+    "asked a person": to_hitl,
+    "question answered": answered,
+    "retried by command": retried_by_command,
+    "in review": in_review,
+    "changes requested": reviewed,
+    "review answered": review_answered,
+    "merged": merged,
+    "merge seen": merge_seen,
+    "skipped": skipped,
+    "paused": paused,
+    "withdrawn": withdrawn,
+}
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Generator[Life]:
+    with worker_environment(tmp_path) as here:
+        yield Life(here, here.desk.ready())
+
+
+def after(tmp_path: Path, live: Callable[[Life], None], *, lost: bool) -> dict[str, object]:
+    """Live up to a point, lose the ledger or not, and make three more passes."""
+    tmp_path.mkdir()
+    with worker_environment(tmp_path) as here:
+        life = Life(here, here.desk.ready())
+        live(life)
+        life.here.desk.clock.time += timedelta(minutes=10)
+        if lost:
+            life.lose()
+        for _ in range(3):
+            life.go()
+        return life.shown()
+
+
+OFTEN = ("queued", "one attempt failed", "asked a person", "in review", "merged", "skipped")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [each if each in OFTEN else pytest.param(each, marks=pytest.mark.deep) for each in POINTS],
+)
+def test_what_follows_is_what_follows_when_the_ledger_is_kept(tmp_path: Path, point: str) -> None:
+    kept = after(tmp_path / "kept", POINTS[point], lost=False)
+    assert after(tmp_path / "lost", POINTS[point], lost=True) == kept
+
+
+# What was forged, or contradicts the rest of GitHub.
+
+
+def record_of(life: Life) -> tuple[int, str]:
+    """Find the status comment; give its id and its text."""
+    said = life.here.desk.hub.world.comments_of(life.ref)
+    return next((c.id, c.body) for c in said if c.body.startswith(STATUS))
+
+
+def edit(life: Life, comment: int, body: str, by: str) -> None:
+    """Edit a comment as anybody with the permission to write can."""
+    life.here.desk.hub.advance_one_second()
+    life.here.desk.hub.patch(f"issues/comments/{comment}", {"body": body}, by=by)
+
+
+def lower_attempts(life: Life) -> None:
+    comment, body = record_of(life)
+    edit(life, comment, body.replace('"attempts":[', '"attempts_before":['), "mia")
+
+
+def put_old_record_back(life: Life) -> None:
+    comment, before = record_of(life)
+    life.go(1)
+    edit(life, comment, before, "mia")
+
+
+def name_foreign_pull(life: Life) -> None:
+    comment, body = record_of(life)
+    edit(life, comment, body.replace('"epoch":1', '"epoch":1,"pull":7'), "mia")
+
+
+def delete_comment(life: Life) -> None:
+    comment, _ = record_of(life)
+    life.here.desk.hub.ask("DELETE", f"issues/comments/{comment}", by="mia")
+
+
+def have_no_graphql(life: Life) -> None:
+    life.here.desk.hub.world.graphql = False
+
+
+FORGERIES: dict[str, Callable[[Life], None]] = {
+    "attempts lowered": lower_attempts,
+    "an old record put back": put_old_record_back,
+    "a foreign pull request": name_foreign_pull,
+    "the comment deleted": delete_comment,
+    "editors unknown": have_no_graphql,
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_record_goes_to_a_person_with_one_comment(life: Life, forgery: str) -> None:
+    retried(life, 1)
+    FORGERIES[forgery](life)
+    runs = life.runs
+    life.lose()
+    for _ in range(3):
+        life.go()
+    asked = [text for text in life.here.said(life.ref) if text.startswith("<!-- mulligan:hitl")]
+    assert (life.runs, life.stage, len(asked)) == (runs, Stage.HITL, 1)
+    assert "cannot be restored" in asked[0]
+    assert life.here.labels(life.ref) == [HITL]
+    assert life.here.desk.hub.world.pulls_of(NAME) == []
+    assert life.here.pushed(life.ref) is None
+
+
+def test_a_record_copied_by_a_writer_is_nothing(life: Life) -> None:
+    retried(life, 1)
+    _, body = record_of(life)
+    life.say(body.replace('"epoch":1', '"epoch":9'))
+    life.lose()
+    life.go()
+    assert life.here.ledger.status(life.ref).epochs == 1
+
+
+def test_explain_says_from_what_an_issue_was_restored(life: Life) -> None:
+    to_hitl(life)
+    comment, _ = record_of(life)
+    life.lose()
+    life.go()
+    notes = explain(life.ref, life.here.context(life.agent), None).notes
+    assert any(f"status comment {comment}" in note for note in notes)
