@@ -107,4 +107,5 @@ def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(
         said += daemon.communicate(timeout=120)[1]
     assert said.count("configuration_refused") == 1
     assert "is not YAML" in said
+    assert "event=restart_needed keys=poll.interval" in said
     assert said.count("event=configured") == 2

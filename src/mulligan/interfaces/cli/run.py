@@ -9,6 +9,7 @@ from pathlib import Path
 import structlog
 
 from mulligan.config.operator import Operator
+from mulligan.config.restart import keys_that_need_restart, with_running_state
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import MulliganError
@@ -40,7 +41,7 @@ def run(config: Path | None) -> Exit:
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
     listeners: list[Listener] = [_log_event]
-    daemon = Daemon(_configuration_reader(path, partial(_notify_all, listeners)))
+    daemon = Daemon(_configuration_reader(path, operator, partial(_notify_all, listeners)))
     with lock_state(operator, "run"), closing(daemon):
         log.info("started", repositories=len(operator.repositories))
         with (
@@ -65,7 +66,9 @@ def _dashboard(
     return open_dashboard(operator, daemon, address, listen)
 
 
-def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
+def _configuration_reader(
+    path: Path, running: Operator, listener: Listener
+) -> Callable[[], Runtime | None]:
     """Return a function that reads the file if it changed, and logs a mistake in it once."""
     seen: list[object] = [None]
 
@@ -75,7 +78,10 @@ def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtim
             return None
         seen[0] = found
         try:
-            return _build_runtime(read_configuration(path), listener)
+            changed = read_configuration(path)
+            if keys := keys_that_need_restart(running, changed):
+                log.warning("restart_needed", keys=", ".join(keys))
+            return _build_runtime(with_running_state(running, changed), listener)
         except MulliganError as error:
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
             return None

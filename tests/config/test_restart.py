@@ -1,0 +1,41 @@
+"""Changed settings that a running daemon does not take over are named by key."""
+
+import pytest
+from pydantic import JsonValue
+
+from mulligan.config.operator import Operator
+from mulligan.config.restart import RESTART_KEYS, keys_that_need_restart, with_running_state
+
+pytestmark = pytest.mark.pure
+BASE: dict[str, JsonValue] = {
+    "repositories": [{"name": "acme/tools"}],
+    "agent": {"kind": "command", "command": ["agent"]},
+    "state": {"url": "sqlite:////srv/one.db"},
+}
+CHANGES: dict[str, dict[str, JsonValue]] = {
+    "poll.interval": {"poll": {"interval": "5m"}},
+    "limits.concurrency": {"limits": {"concurrency": 7}},
+    "limits.per_repository": {"limits": {"per_repository": 7}},
+    "limits.lease": {"limits": {"lease": "7m"}},
+    "limits.shutdown_grace": {"limits": {"shutdown_grace": "7m"}},
+    "state.url": {"state": {"url": "sqlite:////srv/two.db"}},
+    "dashboard.listen": {"dashboard": "off"},
+    "dashboard.hosts": {"dashboard": {"hosts": ["mulligan.example.org"]}},
+}
+
+
+def configured(**changes: JsonValue) -> Operator:
+    return Operator.model_validate({**BASE, **changes})
+
+
+@pytest.mark.parametrize("key", RESTART_KEYS)
+def test_a_setting_that_is_read_once_is_named(key: str) -> None:
+    changed = configured(**CHANGES[key])
+    assert keys_that_need_restart(configured(), changed) == (key,)
+    assert with_running_state(configured(), changed).state == configured().state
+
+
+def test_other_settings_need_no_restart() -> None:
+    changed = configured(limits={"interruptions": 9}, trust={"permission": "maintain"})
+    assert keys_that_need_restart(configured(), changed) == ()
+    assert with_running_state(configured(), changed) == changed
