@@ -1,7 +1,7 @@
 """Change no table: a status tells whether it was restored; all statuses are folded anew."""
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 
 def upgrade() -> None:
