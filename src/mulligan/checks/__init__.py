@@ -1,1 +1,1 @@
-"""Runs setup commands, checks and the reviewer, and judges the results; holds the guards."""
+"""Setup commands, checks and the reviewer: run them, judge the results; the guards."""

@@ -20,9 +20,9 @@ Key = Callable[[Finding], Hashable]
 
 
 def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
-    """Put two runs of a check on one tree together: what failed once only is flaky (CHECK-3).
+    """Merge two runs of a check on one tree: a failure in only one of them is flaky (CHECK-3).
 
-    Where the two have nothing in common, or their failures cannot be named, the second counts.
+    If the two have nothing in common, or their failures cannot be identified, the second counts.
     """
     if again.passed:
         return first.model_copy(
@@ -49,7 +49,7 @@ def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
 
 
 def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
-    """Merge two runs on a start tree: only what failed alike in both counts (BASELINE-1)."""
+    """Merge two runs on a start tree: only failures in both count (BASELINE-1)."""
     if first.passed or again.passed:
         return first if first.passed else again
     both, _ = _split(again.findings, first.findings, _failure_key)
@@ -58,10 +58,7 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
 
 
 def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckResult:
-    """Separate the failures that the start tree had already from the new ones (BASELINE-1).
-
-    If they cannot be separated, all of them count, and the digest says so.
-    """
+    """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
     if before is None:
         return _with_note(failed, BASELINE_MISSING)
     if before.passed:
@@ -81,7 +78,7 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
 
 
 def _comparable(failed: CheckResult, before: CheckResult) -> bool:
-    """Tell whether both runs came to their end, and named what failed."""
+    """Return whether both runs ended by themselves and list every failure."""
     return (
         all(run.came_to_its_end and run.findings for run in (failed, before))
         and failed.unnamed <= before.unnamed
@@ -89,18 +86,17 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
 
 
 def _is_named(found: Finding) -> bool:
-    """Tell whether a failure has an identity: a test and what it is of, or a file (DIGEST-4).
+    """Return whether a failure has an identity: a test and its unit, or a file (DIGEST-4).
 
-    A bare name may be that of another package's test, and a bare line may be the failure that the
-    agent has to fix.
+    Without one, it could be another package's test, or the failure that the agent has to fix.
     """
     return names_unit(found.test_id or "") or tells_apart(found.file)
 
 
 def _failure_key(found: Finding) -> tuple[str, str]:
-    """Know a failure by its identity (DIGEST-4) and its message.
+    """Return the key of a failure: its identity (DIGEST-4) and its message.
 
-    A test that fails in another way than before was reached by the change, and not fixed.
+    A test that fails with another message than before was affected by the change, and not fixed.
     """
     return identity(found), normalise(found.message)
 
@@ -108,7 +104,7 @@ def _failure_key(found: Finding) -> tuple[str, str]:
 def _split(
     findings: Sequence[Finding], others: Iterable[Finding], key: Key
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Part findings in those that are among the others, each as often as there, and the rest."""
+    """Split findings into those that are among the others, each as often as there, and the rest."""
     there = Counter(map(key, others))
     inside, outside = list[Finding](), list[Finding]()
     for found in findings:
@@ -119,7 +115,7 @@ def _split(
 
 
 def _with_only(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckResult:
-    """Leave only some findings in a result, and tell of no others."""
+    """Keep only some findings in a result, and do not mention the others."""
     places = {(found.file, found.line) for found in findings}
     named_before = len(result.findings) - len(findings)
     return result.model_copy(
@@ -134,7 +130,7 @@ def _with_only(result: CheckResult, findings: Sequence[Finding], note: str) -> C
 
 
 def _digest_of_findings(findings: Sequence[Finding], note: str) -> str:
-    """Write a digest of some findings: five in full, then ids, within the usual size."""
+    """Return a digest of some findings: five in full, then ids, within the usual size."""
     blocks = [_block(found) for found in findings[:FINDINGS_IN_FULL]]
     rest = [f"- {found.name}" for found in findings[FINDINGS_IN_FULL:]]
     lines, room = list[str](), MAX_CHARS - len(note) - 30

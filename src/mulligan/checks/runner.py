@@ -1,4 +1,4 @@
-"""Run setup commands, checks and the reviewer command, and make results of their output."""
+"""Run setup commands, checks and the reviewer command, and build results from their output."""
 
 import hashlib
 import io
@@ -51,10 +51,10 @@ NOT_FOUND = 127
 """The exit code of a shell that does not find a program (POSIX)."""
 
 MAX_FINDINGS = 1000
-"""Findings of a check that are compared with the start tree; of further ones, only the count."""
+"""Limit of a check's findings to compare with the start tree; further ones are only counted."""
 
 MAX_LOG_BYTES = 256 * 1024**2
-"""Bytes of a command's output that are kept; a digest of that takes about five seconds."""
+"""Limit of a command's output to store; a digest of that takes about five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class CommandVerifier:
         network: Network,
         proxy_socket: Path | None = None,
     ) -> "_FailedLine | None":
-        """Run setup commands until one fails; give that."""
+        """Run setup commands until one fails; return that."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with self._homes(worktree).for_set_up() as home:
@@ -217,7 +217,7 @@ class CommandVerifier:
         return apply_rerun(first, again)
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Separate the failures that the start tree had already from the new ones (BASELINE-1)."""
+        """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
         return subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
@@ -241,11 +241,11 @@ class CommandVerifier:
         return keep_reproduced(first, again)
 
     def place(self, worktree: RunDirectory) -> str:
-        """Give the path at which commands find a worktree."""
+        """Return the path at which commands find a worktree."""
         return str(self.sandbox.worktree_path(worktree.path))
 
     def toolchain(self, lines: Sequence[str]) -> str:
-        """Name the programs on this machine that the shell lines can run, as a hash in hex."""
+        """Return a hash, in hex, of the programs on this machine that the shell lines can run."""
         return toolchain_of(lines, self.environment.get("PATH", ""))
 
     def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
@@ -295,7 +295,7 @@ class CommandVerifier:
 
 
 def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:
-    """Give the paths and the network that a command may use."""
+    """Return the paths and the network that a command may use."""
     return CommandAccess(
         read=worktree.readable,
         write=worktree.writable,
@@ -347,7 +347,7 @@ def _append(log: Path, line: str, part: Path) -> None:
     part.unlink()
 
 
-# The program that a shell line starts with
+# The first program of a shell line
 
 LOOK_UP = 'command -v -- "$1"'
 LOOK_UP_TIMEOUT = timedelta(seconds=30)
@@ -356,7 +356,7 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def program_of(line: str) -> str:
-    """Give the program that a shell line runs first; empty if only a shell can find out."""
+    """Return the program that a shell line runs first; empty if only a shell can find out."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -367,7 +367,7 @@ def program_of(line: str) -> str:
 
 
 def program_exists(program: str, environment: Mapping[str, str]) -> bool:
-    """Tell whether the shell that runs the checks finds a program; builtins count."""
+    """Return whether the shell that runs the checks finds a program; builtins count."""
     looked = run(
         Command(
             argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
@@ -385,10 +385,10 @@ WORD = re.compile(r"[\w./+@-]+")
 
 
 def toolchain_of(lines: Sequence[str], path: str) -> str:
-    """Hash what `path` (as in PATH) offers to shell lines; equal while nothing was installed.
+    """Return a hash of the programs on `path` (as in PATH); equal while nothing is installed.
 
-    It covers each directory's time of change, and the real path, size and time of change of each
-    program that a line names. Programs inside the repository belong to its tree and its setup.
+    It covers each directory's modification time, and the real path, size and modification time of
+    each program that a line names. Programs inside the repository belong to its tree and its setup.
     """
     words = sorted({word for line in lines for word in WORD.findall(line)})
     programs: list[str | None] = [
@@ -423,7 +423,7 @@ class Answer(BaseModel):
 
 
 def read_answer(output: bytes) -> ReviewerResult:
-    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
+    """Return the last JSON object that is a verdict; without one, the result counts as PASS."""
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _candidates(text)) if found]
     if not answers:

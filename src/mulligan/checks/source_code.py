@@ -1,4 +1,4 @@
-"""Read the code around the places that a check names, safely, from a worktree (CONTEXT-14)."""
+"""Read the code around the locations that a check reports, safely, from a worktree (CONTEXT-14)."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from tree_sitter_language_pack import SupportedLanguage, get_parser
 
 from mulligan.domain.result import Finding, SourceExcerpt
 
-# The code around a place
+# The code around a location
 
 MAX_EXCERPTS = 5
 FILE_BYTES = 512 * 1024
 CONTEXT_LINES = 3
 
 MAX_WHOLE_BLOCK_LINES = 24
-"""Lines up to which the innermost function or class is shown whole."""
+"""Limit of lines up to which the innermost function or class is shown whole."""
 
 LINE_CHARS = 160
 
@@ -37,7 +37,7 @@ class Block:
 
 
 def code_around(root: Path, findings: Iterable[Finding]) -> tuple[SourceExcerpt, ...]:
-    """Show the first places that findings name in files of the worktree, each place once."""
+    """Return excerpts of the first locations in findings, each once."""
     places = dict.fromkeys(
         (found.file, found.line) for found in findings if found.file and found.line
     )
@@ -54,13 +54,13 @@ def _around(root: Path, file: str, line: int) -> str:
     if not content or b"\0" in content:
         return ""
     lines = content.decode(errors="replace").rstrip("\n").split("\n")
-    # A tool that misses something at the end names the line after the last.
+    # A tool that misses something at the end reports the line after the last.
     at = min(line, len(lines))
     return excerpt(lines, at, enclosing(content, file, at)) if line <= at + 1 else ""
 
 
 def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
-    """Write the heads of the blocks, outermost first, and what stands around the marked line.
+    """Return the heads of the enclosing blocks, outermost first, and the marked line's context.
 
     All lines count from 1; a short innermost block is shown whole.
     """
@@ -79,7 +79,7 @@ def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
     return "\n".join(lines_shown)
 
 
-# The functions and classes that a line lies in
+# The functions and classes that enclose a line
 
 LANGUAGES: Mapping[str, SupportedLanguage] = {
     **dict.fromkeys((".py", ".pyi"), "python"),
@@ -125,7 +125,7 @@ MAX_BLOCK_DEPTH = 6
 
 
 def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
-    """Give the blocks that a line lies in, outermost first."""
+    """Return the blocks that enclose a line, outermost first."""
     language = LANGUAGES.get(PurePosixPath(file).suffix.lower())
     lines = content.split(b"\n")
     if not 1 <= line <= len(lines):
@@ -141,7 +141,7 @@ def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
 
 
 def _enclosing_definitions(node: Node) -> Iterator[Block]:
-    """Yield the definitions around a node, innermost first; the file itself is none."""
+    """Yield the definitions around a node, innermost first, without the file itself."""
     at: Node | None = node
     while at and at.parent:
         if BLOCK.fullmatch(at.type) and at.end_point.row > at.start_point.row:
@@ -150,7 +150,7 @@ def _enclosing_definitions(node: Node) -> Iterator[Block]:
 
 
 def _by_indentation(lines: list[str], line: int) -> tuple[Block, ...]:
-    """Take what a line is indented under, wherever that leads."""
+    """Return the blocks under which a line is indented."""
     blocks, depth = list[Block](), _depth(lines[line - 1])
     for above in range(line - 1, 0, -1):
         text = lines[above - 1]
@@ -161,7 +161,7 @@ def _by_indentation(lines: list[str], line: int) -> tuple[Block, ...]:
 
 
 def _end(lines: list[str], first: int, depth: int) -> int:
-    """Find the last line that is indented deeper than the first one."""
+    """Return the last line that is indented deeper than the first one."""
     last = first
     for number in range(first + 1, len(lines) + 1):
         text = lines[number - 1]
@@ -180,7 +180,7 @@ def _depth(text: str) -> int:
 
 
 def read(root: Path, name: str, most: int) -> bytes | None:
-    """Read a file below `root`; None where there is none, or it is larger than `most` bytes."""
+    """Read a file below `root`; None if it does not exist or is larger than `most` bytes."""
     with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(last, flags, dir_fd=directory), "rb") as opened:
@@ -198,7 +198,7 @@ def remove(root: Path, name: str) -> None:
 
 @contextmanager
 def _directory_of(root: Path, name: str) -> Generator[tuple[int, str]]:
-    """Open the directory of a file, step by step; give it, and the last part of the name."""
+    """Open the directory of a file, step by step; yield it, and the last part of the name."""
     *parents, last = _steps(root, name)
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     directory = os.open(root, flags)
@@ -213,7 +213,7 @@ def _directory_of(root: Path, name: str) -> Generator[tuple[int, str]]:
 
 
 def _steps(root: Path, name: str) -> tuple[str, ...]:
-    """Take a path apart, be it relative or absolute; ValueError where it leads out of `root`."""
+    """Split a path, relative or absolute, into parts; ValueError if it leads out of `root`."""
     path = PurePosixPath(name)
     parts = (path.relative_to(root.as_posix()) if path.is_absolute() else path).parts
     if not parts or ".." in parts:

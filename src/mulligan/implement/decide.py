@@ -55,9 +55,9 @@ from mulligan.text.escape import one_line
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What to record of an issue, and why it must not be worked on (`refusal`; "" to go on).
+    """What to record of an issue, and why it must not be worked on (`refusal`; "" to continue).
 
-    `rule` is the broken rule. `text_change` says who changed the text since the request.
+    `rule` is the broken rule. `text_change` is who changed the text since the request.
     """
 
     seen: IssueSeen | None = None
@@ -86,7 +86,7 @@ def decide_admission(facts: Facts) -> Admission:
 
 
 def _text_to_record(facts: Facts, *, is_admitted: bool) -> IssueSeen | None:
-    """Give the text to record: when an act is first seen, and when work starts (TRUST-2)."""
+    """Return the text to record: when an act is first seen, and when work starts (TRUST-2)."""
     act, issue, status = facts.act, facts.issue, facts.status
     if act is None or not act.trusted or status.phase is not Phase.IDLE:
         return None
@@ -103,7 +103,7 @@ def _text_to_record(facts: Facts, *, is_admitted: bool) -> IssueSeen | None:
 
 
 def decide_reopening(facts: Facts) -> Authorised | None:
-    """Decide whether a newer request than the one that was ended opens its epoch (LABEL-6)."""
+    """Decide whether a newer request than the finished one opens its epoch (LABEL-6)."""
     broken, act = first_broken(facts), facts.act
     stands = broken is None or broken.rule in TEMPORARY_RULES
     return Authorised.of(act) if act and stands and opens_epoch(facts) else None
@@ -119,7 +119,7 @@ class DiskFull:
 
 @dataclass(frozen=True, slots=True)
 class AgentUnavailable:
-    """The model's service refused the agent's key, or asked it to wait; it is tried again then."""
+    """The model's service refused the agent's key, or asked to wait; the next try is then."""
 
     until: datetime
     reason: str
@@ -154,7 +154,7 @@ class StartFacts:
 
     @property
     def frees_disk(self) -> bool:
-        """Tell whether the issue's own worktree is to be deleted before the disk is judged."""
+        """Return whether to delete the issue's own worktree before checking the disk."""
         return bool(self.disk_shortage) and self.has_worktree and not self.has_kept_commit
 
 
@@ -172,7 +172,7 @@ def decide_start(facts: StartFacts) -> Start:
 
 
 def _shows_another_disk(facts: StartFacts) -> bool:
-    """Tell whether the issue shows the full disk of another worker.
+    """Return whether the issue shows the full disk of another worker.
 
     Otherwise several workers with full disks would keep replacing each other's reason.
     """
@@ -215,17 +215,17 @@ class EndedAttempt:
 
     @property
     def reason_sentence(self) -> str:
-        """Word the reason as a sentence for people."""
+        """Return the reason as a sentence for people."""
         return explain(self.outcome, self.reason)
 
     @property
     def is_death(self) -> bool:
-        """Tell whether Mulligan was killed during the attempt, other than by a shutdown."""
+        """Return whether Mulligan was killed during the attempt, other than by a shutdown."""
         return self.outcome is Outcome.INTERRUPTED and self.reason != SHUTDOWN
 
 
 def epoch_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> list[EndedAttempt]:
-    """Give the attempts of the current epoch, oldest first."""
+    """Return the attempts of the current epoch, oldest first."""
     return [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
 
 
@@ -374,12 +374,12 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."
 
 
-# When the world changed since the decision.
+# When the situation has changed since the decision.
 
 
 @dataclass(frozen=True, slots=True)
 class CommitLost:
-    """The verified commit of an attempt is nowhere any more (COMMIT-2)."""
+    """The verified commit of an attempt is lost (COMMIT-2)."""
 
     attempt: WorkerResultMeta
 
@@ -423,11 +423,11 @@ class PublicationRefused:
 LostWork = CommitLost | BaseDropped
 
 Situation = LostWork | ForeignPush | Withdrawn | TakenElsewhere | PublicationRefused
-"""What an effect found instead of the world that the decision was made for."""
+"""The situation that an effect found, if it differs from the decision's."""
 
 
 def reconsider(found: Situation) -> Decided | AttemptCompleted:
-    """Decide what replaces a decision that the world does not allow; give the event of it.
+    """Return the event that replaces a decision which the situation does not allow.
 
     Work that cannot be published gives its attempt another outcome, which costs no attempt and on
     which `decide` decides again.
@@ -453,12 +453,12 @@ PUBLICATION_FIX = "Fix this, then write /mulligan retry. Mulligan keeps the veri
 
 
 def is_foreign(tip: str | None, status: IssueStatus, last: WorkerResultMeta) -> bool:
-    """Tell whether the head of the remote branch is somebody else's commit (PUBLISH-3)."""
+    """Return whether the head of the remote branch is somebody else's commit (PUBLISH-3)."""
     return tip not in {None, last.head_sha, expected_remote_head(status, last)}
 
 
 def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
-    """Give the commit the remote branch must have: the one worked on, or the last one pushed."""
+    """Return the commit the remote branch must have: the one worked on, or the last one pushed."""
     if last and last.start_sha != last.base_sha:
         return last.start_sha
     return status.effects.pushed
@@ -510,7 +510,7 @@ class AttemptsLeft:
 
     @property
     def nothing(self) -> bool:
-        """Tell whether no attempt is left."""
+        """Return whether no attempt is left."""
         return self.used >= self.limit
 
 
@@ -521,7 +521,7 @@ def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
 
 
 def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
-    """Tell whether the newest review is at least `settings.settle` old."""
+    """Return whether the newest review is at least `settings.settle` old."""
     return max(each.at for each in new) + settings.settle <= now
 
 

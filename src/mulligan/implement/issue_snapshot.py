@@ -52,7 +52,7 @@ from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
 from mulligan.text.visible import visible_text
 
-# What the rules of domain/eligibility.py look at.
+# The facts for the rules of domain/eligibility.py.
 
 
 def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | None = None) -> Facts:
@@ -84,7 +84,7 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
 
 
 def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct | None:
-    """Find the request: the label, or the command that opened the epoch if that is newer."""
+    """Return the request: the label, or the command that opened the epoch if that is newer."""
     status = context.ledger.status(ref)
     labelled = context.tracker.authorising_act(ref, ready)
     if not status.request.by_command or (
@@ -94,7 +94,7 @@ def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct 
     return context.tracker.reauthorise(ref, status)
 
 
-# What the start of an attempt depends on.
+# The facts for the start of an attempt.
 
 
 def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) -> StartFacts:
@@ -113,14 +113,14 @@ def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) ->
 
 
 def bundle_of(ref: IssueRef, attempt: WorkerResultMeta, artifacts: Artifacts) -> Path:
-    """Give the file that stores the verified commit of an attempt."""
+    """Return the file that stores the verified commit of an attempt."""
     return artifacts.path(ref, attempt.number, "verified.bundle")
 
 
 def find_commit(
     ref: IssueRef, attempt: WorkerResultMeta, bundle: Path, worktrees: Worktrees
 ) -> str | LostWork:
-    """Find the verified commit of an attempt, here or in its bundle; say how it was lost."""
+    """Return the verified commit of an attempt, from here or its bundle, or how it was lost."""
     head = attempt.head_sha if attempt.outcome is Outcome.SUCCEEDED else None
     if head and worktrees.ensure_commit(ref, head, bundle):
         return head
@@ -130,14 +130,14 @@ def find_commit(
 
 
 def find_kept_commit(ref: IssueRef, context: StartContext) -> str | LostWork | None:
-    """Find the verified commit that an earlier attempt kept, if one did."""
+    """Return the verified commit that an earlier attempt kept, if one did."""
     if not context.ledger.status(ref).is_kept:
         return None
     last = context.ledger.history(ref)[-1]
     return find_commit(ref, last, bundle_of(ref, last, context.artifacts), context.worktrees)
 
 
-# What the steps and their texts need.
+# The context for the steps and their texts.
 
 
 def load_context(issue: Issue, context: ReadContext) -> IssueContext:
@@ -163,9 +163,9 @@ def load_context(issue: Issue, context: ReadContext) -> IssueContext:
 
 
 def learnings_of(repository: str, context: ReadContext) -> tuple[Learning, ...] | None:
-    """List the facts that agents at any issue of a repository are told; None if the policy is off.
+    """List the facts for agents at any issue of a repository; None if the policy is off.
 
-    The policy is the base branch's, so that no change can switch it on for itself.
+    The policy is the base branch's, so that no change can enable it for itself.
     """
     if context.policies.in_force(repository).learnings is Learnings.ISSUE:
         return None
@@ -211,7 +211,7 @@ def _own_comments(ref: IssueRef, ledger: LedgerReader) -> Iterator[str]:
 
 
 def _waits_for(issue: Issue, context: ReadContext) -> str:
-    """Say which open issue or pull request this issue must wait for; empty for none."""
+    """Return which open issue or pull request this issue must wait for; empty if none."""
     opened = dict[IssueRef, Issue | None]()
 
     def named(ref: IssueRef) -> tuple[IssueRef, ...]:
@@ -255,7 +255,7 @@ def _wait_reason(ref: IssueRef, other: Issue, ledger: LedgerReader) -> str:
 
 
 def ignored_dependencies(issue: Issue, tracker: Tracker) -> str:
-    """Name the dependencies that are ignored because they do not exist; for `explain`."""
+    """Return the dependencies that are ignored because they do not exist; for `explain`."""
     gone = [ref for ref in _named_in(issue) if _is_gone(ref, tracker)]
     itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
     return ignored_reason(issue.ref, gone, itself=itself)
@@ -275,11 +275,11 @@ def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
     return dependencies(visible_text(issue.body).text, issue.ref)
 
 
-# Questions asked again right before a write.
+# Checks right before a write.
 
 
 def withdrawal(ref: IssueRef, context: ReadContext) -> str | None:
-    """Check again whether the work is still requested (LABEL-5); give the reason if not."""
+    """Check again whether the work is still requested (LABEL-5); return the reason if not."""
     status = context.ledger.status(ref)
     if status.ending_reason:
         return status.ending_reason
@@ -327,7 +327,7 @@ def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> boo
 
 
 def check_shown_work(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> str:
-    """Check base, people and text right before unverified work is pushed; give the refusal."""
+    """Check base, people and text right before pushing unverified work; return the refusal."""
     if not base_has_start(ref, last, context.worktrees):
         return base_dropped(last)
     wrong = objection(ref, context)
@@ -335,12 +335,12 @@ def check_shown_work(ref: IssueRef, last: WorkerResultMeta, context: ReadContext
 
 
 def base_has_start(ref: IssueRef, meta: WorkerResultMeta, worktrees: Worktrees) -> bool:
-    """Fetch, and tell whether the base branch still contains the base of an attempt's work."""
+    """Fetch, and return whether the base branch still contains the base of an attempt's work."""
     return worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
 
 
 def pull_request_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
-    """Name another installation's open pull request for the request, if any."""
+    """Return another installation's open pull request for the request, if any."""
     status = context.ledger.status(ref)
     if status.pull.number is not None:
         return None
@@ -348,7 +348,7 @@ def pull_request_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
 
 
 def settled_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
-    """Say how another installation settled the request, if one did (RECOVERY-3)."""
+    """Return how another installation settled the request, if one did (RECOVERY-3)."""
     labels = context.policies.in_force(ref.repository).labels
     try:
         return context.tracker.settled_elsewhere(ref, context.ledger.status(ref), labels)

@@ -1,1 +1,1 @@
-"""Starts processes, confines them, limits their network, and stops them."""
+"""Processes: start them, confine them, limit their network, and stop them."""

@@ -1,4 +1,4 @@
-"""How work is told to end: all of it at a shutdown, or one visit for a reason of its own."""
+"""Cancellation: of all work at a shutdown, or of one visit for its own reason."""
 
 import threading
 import time
@@ -9,35 +9,35 @@ from contextvars import ContextVar
 from mulligan.domain.errors import MulliganError, ShutdownError
 
 CLOSING = threading.Event()
-"""Set when Mulligan is told to stop: what runs may end, and nothing new is begun."""
+"""Set when Mulligan is asked to stop: running work may finish, and no work starts."""
 
 SHUTDOWN = threading.Event()
-"""Set when that takes too long: every running command is ended."""
+"""Set when that takes too long: every running command is stopped."""
 
 
 class Cancellation:
-    """Tells the commands of one piece of work to end, and why; the first reason stays."""
+    """Stops the commands of one piece of work, with a reason; the first reason stays."""
 
     def __init__(self) -> None:
         self._reason: MulliganError | None = None
 
     def cancel(self, reason: MulliganError) -> None:
-        """End what runs under it; `run` raises the reason."""
+        """Stop the commands; `run` raises the reason."""
         self._reason = self._reason or reason
 
     @property
     def reason(self) -> MulliganError | None:
-        """Give the reason to stop; None while there is none."""
+        """Return the reason to stop; None if there is none."""
         return self._reason
 
 
 CURRENT_CANCELLATION: ContextVar[Cancellation | None] = ContextVar("stop", default=None)
-"""What stops the work of this thread, besides SHUTDOWN."""
+"""Stops the work of this thread, besides SHUTDOWN."""
 
 
 @contextmanager
 def ignore_cancellation() -> Generator[None]:
-    """Let the commands of this block run, though the work was told to end; a shutdown ends them."""
+    """Run this block's commands although the work is cancelled; a shutdown still stops them."""
     token = CURRENT_CANCELLATION.set(None)
     try:
         yield
@@ -50,7 +50,7 @@ _RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 @contextmanager
 def defer_shutdown() -> Generator[None]:
-    """Write down what happened: what this block runs comes to its end, also at a shutdown."""
+    """Run this block to its end, even at a shutdown, so that its results are recorded."""
     token = _RECORDING.set(True)
     try:
         yield
@@ -59,12 +59,12 @@ def defer_shutdown() -> Generator[None]:
 
 
 def stopping() -> bool:
-    """Tell whether Mulligan is stopping."""
+    """Return whether Mulligan is stopping."""
     return CLOSING.is_set() or SHUTDOWN.is_set()
 
 
 def reason_to_stop() -> MulliganError | None:
-    """Say why the work of this thread is to end; None while it is not."""
+    """Return why the work of this thread must stop; None if it need not."""
     if _RECORDING.get():
         return None
     if SHUTDOWN.is_set():
@@ -74,13 +74,13 @@ def reason_to_stop() -> MulliganError | None:
 
 
 POLL_SECONDS = 0.1
-"""How soon a rest hears that it is to end, in seconds."""
+"""How often a sleep checks for cancellation, in seconds."""
 
 
 def sleep_until_cancelled(seconds: float) -> None:
-    """Wait for something outside; raises why, as soon as the work is to end or nothing new begun.
+    """Sleep; raise the reason as soon as the work is cancelled or Mulligan is stopping.
 
-    What is cut short is taken up again at the next start.
+    The next start continues interrupted work.
     """
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:

@@ -42,9 +42,9 @@ LINE_CHARS = 300
 
 
 class AccessLog:
-    """Writes a connection for each request; `hosts` are the refused ones, in order.
+    """Writes one line per request; `hosts` are the refused ones, in order.
 
-    Every connection goes through `redact` first. A full disk loses lines, and stops nothing.
+    Every line goes through `redact` first. A full disk loses lines, but stops no work.
     """
 
     def __init__(self, file: IO[str], redact: Callable[[str], str] = str) -> None:
@@ -59,11 +59,11 @@ class AccessLog:
         return tuple(self._hosts)
 
     def passed(self, what: str) -> None:
-        """Log a request that was sent on."""
+        """Log a request that was forwarded."""
         self._write("passed", what)
 
     def failed(self, what: str) -> None:
-        """Log a request that was allowed and failed."""
+        """Log a request that was allowed but failed."""
         self._write("failed", what)
 
     def refused(self, refusal: Refused) -> None:
@@ -85,7 +85,7 @@ class AccessLog:
 
 @contextmanager
 def open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
-    """Open the log of one proxy; UnavailableError where it cannot be written."""
+    """Open the log of one proxy; UnavailableError if it cannot be written."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("w", encoding="utf-8")
@@ -96,18 +96,18 @@ def open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessL
         yield AccessLog(file, clean)
 
 
-# What is observed of the requests to services.
+# Observation of the requests to services.
 
 
 class ServiceExchange(Protocol):
-    """Told of one request to a service, in the proxy's thread. See agents/model_traffic.py."""
+    """Observes one request to a service, in the proxy's thread. See agents/model_traffic.py."""
 
     def waits(self) -> None:
-        """The service has all that was sent, and its next bytes are waited for."""
+        """The request is sent, and the next bytes are the service's."""
         ...
 
     def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """The service sent the head of its answer."""
+        """The service sent the status and headers of its answer."""
         ...
 
     def received(self, part: bytes) -> None:
@@ -119,23 +119,23 @@ class ServiceExchange(Protocol):
         ...
 
     def ended(self) -> None:
-        """The answer is complete, or nobody waits for it any more."""
+        """The answer is complete, or the agent closed the connection."""
         ...
 
 
 class ServiceObserver(Protocol):
-    """Told of all requests to services of one proxy."""
+    """Observes all requests of one proxy to services."""
 
     def begin(self) -> ServiceExchange:
-        """Observe a further request."""
+        """Observe another request."""
         ...
 
 
 class NoServices:
-    """Observes a proxy that leads to no service."""
+    """Observes a proxy without services."""
 
     def begin(self) -> NoReturn:
-        """Refuse: there is nothing to observe."""
+        """Raise an error: there is nothing to observe."""
         raise NotImplementedError
 
 
@@ -218,12 +218,12 @@ class Connection:
 # The proxy.
 
 MAX_CONNECTIONS = 64
-"""Connections of one sandbox at a time; each takes two descriptors of Mulligan's at most."""
+"""Limit of connections per sandbox; each takes at most two descriptors of Mulligan's."""
 
 CONNECT_SECONDS = 30.0
 
 ANSWER_SECONDS = 900.0
-"""How long a model may send nothing; the default stall limit of an agent is as long."""
+"""Limit of a model's silence, equal to the default stall limit of an agent."""
 
 CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
 
@@ -231,7 +231,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Proxy:
-    """Serves the connections of one sandbox; `allowed` is fixed from outside."""
+    """Serves the connections of one sandbox; `allowed` is fixed by the caller."""
 
     def __init__(self, allowed: Allowed, access_log: AccessLog, observer: ServiceObserver) -> None:
         self._allowed = allowed
@@ -242,7 +242,7 @@ class Proxy:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no connection may be accepted now."""
+        """Return whether no connection can be accepted now."""
         return len(self._serving) >= MAX_CONNECTIONS
 
     def accept(self, connection: socket.socket, when_done: Callable[[], None]) -> None:
@@ -274,7 +274,7 @@ class Proxy:
         except (*CONNECTION_ERRORS, asyncio.CancelledError):
             writer.transport.abort()
         finally:
-            # It counts for as long as it has a descriptor.
+            # It counts as long as it has a descriptor.
             with suppress(*CONNECTION_ERRORS):
                 writer.close()
                 async with asyncio.timeout(SILENCE_SECONDS):
@@ -291,7 +291,7 @@ class Proxy:
                     return
                 case ToItself():
                     said = await connection.open_tunnel()
-                    # A tunnel in a tunnel in a tunnel would have no end.
+                    # Nested tunnels would have no end.
                     await self._serve_requests(
                         Connection(connection.reader, connection.writer, said),
                         replace(allowed, tunnels_to_itself=False),
@@ -388,7 +388,7 @@ class Proxy:
 
 
 def _reason(error: Exception) -> str:
-    """Say why a model was not reached, without the key that a bad header's error would quote."""
+    """Return why a model was not reached, without the key that an error may quote."""
     quotes = isinstance(error, httpx.LocalProtocolError)
     return type(error).__name__ if quotes else str(error) or type(error).__name__
 
@@ -421,7 +421,7 @@ async def _answer(
     key_filter: KeyFilter,
     exchange: ServiceExchange,
 ) -> None:
-    """Send an answer on, without the key that a service may have put into it."""
+    """Forward an answer, without the key that a service may have included."""
     is_plain = "content-encoding" not in answer.headers
     headers = response_headers(answer.headers.raw, is_plain=is_plain)
     await connection.send(
@@ -494,7 +494,7 @@ def _run(runner: asyncio.Runner, serving: Coroutine[None, None, None]) -> None:
 
 
 PAUSE_SECONDS = 1.0
-"""How long the proxy accepts nothing after it could not, for want of descriptors for example."""
+"""How long the proxy pauses after it failed to accept, for example without descriptors."""
 
 
 async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) -> None:
@@ -526,7 +526,7 @@ async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) ->
 
 
 def _listener(directory: Path) -> socket.socket:
-    """Make the socket by a short path: an address holds at most 107 bytes (unix(7))."""
+    """Create the socket with a short path: an address has at most 107 bytes (unix(7))."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

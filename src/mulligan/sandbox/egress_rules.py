@@ -1,4 +1,4 @@
-"""What may be reached through the proxy, and what is changed of a request on its way. Pure."""
+"""Decide which hosts the proxy allows, and how it changes requests and answers. Pure."""
 
 import ipaddress
 import re
@@ -19,14 +19,14 @@ HOP_BY_HOP = frozenset(
         *(b"transfer-encoding", b"upgrade", b"expect", b"host"),
     }
 )
-"""Headers for one connection only (RFC 9110, 7.6.1), and those that are written anew."""
+"""Headers for one connection only (RFC 9110, 7.6.1), and those that are replaced."""
 CREDENTIALS = frozenset(
     {
         *(b"authorization", b"proxy-authorization", b"cookie"),
         *(b"x-api-key", b"api-key", b"x-goog-api-key"),
     }
 )
-"""Headers that say who asks: from inside, that is never anybody else than from outside."""
+"""Headers with credentials: those from inside are always removed."""
 NOTHING = frozenset[bytes]()
 LENGTH = frozenset({b"content-length"})
 ENCODING = frozenset({b"content-encoding"})
@@ -35,7 +35,7 @@ CREDENTIAL_PARAMETERS = frozenset({"key", "access_token"})
 METHODS = frozenset(
     {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"},
 )
-"""What services are asked with. TRACE would have the key sent back."""
+"""Methods that services need. TRACE would send the key back."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 Address = tuple[str, int]
@@ -43,9 +43,9 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A service by the name that its paths begin with inside; `origin` is `scheme://host:port`.
+    """A service by the first part of its paths inside; `origin` is `scheme://host:port`.
 
-    `header` is sent to it with `value`; none where it has no name.
+    `header` is sent to it with `value`, unless it is empty.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """All that may be reached, and the port that the proxy itself is asked at.
+    """Everything that may be reached, and the port of the proxy itself.
 
     With `tunnels_to_itself`, a tunnel may lead to that port.
     """
@@ -77,7 +77,7 @@ class ToService:
 
 @dataclass(frozen=True, slots=True)
 class ToHost:
-    """A tunnel to a host that is allowed by name."""
+    """A tunnel to an allowed host."""
 
     host: str
     port: int
@@ -85,12 +85,12 @@ class ToHost:
 
 @dataclass(frozen=True, slots=True)
 class ToItself:
-    """A tunnel to the proxy's own port, by an agent that leaves nothing out of proxying."""
+    """A tunnel to the proxy's own port, from an agent that proxies every address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing that is allowed; `host` is what was asked for, nothing where it was not a host."""
+    """A refused request; `host` is the requested one, or empty if there is none."""
 
     message: str
     host: str = ""
@@ -117,13 +117,13 @@ def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
 
 
 def refuse(host: str, why: str = "is not allowed") -> Refused:
-    """Refuse a host, in words for the agent."""
+    """Refuse a host, with a reason for the agent."""
     named = one_line(host, NAME_CHARS)
     return Refused(f"The host {named} {why}; Mulligan lets nothing else out.", named)
 
 
 def address_of(text: str, port: int = HTTPS) -> Address | None:
-    """Read `host`, `host:port` or `[v6]:port`; None for anything else."""
+    """Parse `host`, `host:port` or `[v6]:port`; None for anything else."""
     try:
         parts = urlsplit(f"//{text}")
         host, found = parts.hostname, parts.port
@@ -135,12 +135,12 @@ def address_of(text: str, port: int = HTTPS) -> Address | None:
 
 
 def addresses_of(hosts: Iterable[str]) -> tuple[Address, ...]:
-    """Read the hosts of a configuration."""
+    """Parse the hosts of a configuration."""
     return tuple(found for each in hosts if (found := address_of(each)))
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an address is of the internet: not of this machine, its network or its cloud."""
+    """Return whether an address is on the internet: not of this machine, its network or cloud."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
         found = found.ipv4_mapped
@@ -148,17 +148,17 @@ def is_public(address: str) -> bool:
 
 
 def is_literal(host: str) -> bool:
-    """Tell an address from a name, however the number is written."""
+    """Return whether a host is an IP address, in any notation."""
     last = host.rpartition(".")[2]
     return ":" in host or last.isdigit() or last.startswith("0x")
 
 
 def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
-    """Give the headers that a service gets: with the key from here, with none from inside."""
+    """Return the headers for a service: with the key from here, without any from inside."""
     host = route.origin.partition("://")[2].encode()
     key = [(route.header.encode(), route.value.encode())] if route.header else []
     chunked = any(name.lower() == b"transfer-encoding" for name, _ in given)
-    # Of two lengths, a service might believe the other one (RFC 9112, 6.1).
+    # With two lengths, a service might use the other one (RFC 9112, 6.1).
     dropped = HOP_BY_HOP | CREDENTIALS | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
     # A key in a compressed answer would not be found.
     plain = (b"Accept-Encoding", b"identity")
@@ -166,17 +166,17 @@ def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def response_headers(given: Headers, *, is_plain: bool = True) -> list[tuple[bytes, bytes]]:
-    """Give the headers of an answer that are not for one connection only.
+    """Return the headers of an answer, except those for one connection only.
 
-    If it is not `is_plain`, it will be unpacked: its length and encoding are other ones then.
+    Unless it `is_plain`, it will be decompressed, which changes its length and encoding.
     """
     return [*_passed_on(given, HOP_BY_HOP | (NOTHING if is_plain else LENGTH | ENCODING))]
 
 
 class KeyFilter:
-    """Blanks a key in an answer that comes in parts, however the service wrote the key.
+    """Masks a key in an answer that arrives in parts, in any form that a service may use.
 
-    Every part keeps its length. What may be the beginning of a key waits for the next part.
+    Every part keeps its length. A possible beginning of a key waits for the next part.
     """
 
     def __init__(self, key: str) -> None:
@@ -185,26 +185,26 @@ class KeyFilter:
         self._held = b""
 
     def text(self, whole: bytes) -> bytes:
-        """Blank the key in a text that is whole."""
+        """Mask the key in a complete text."""
         return (
             self._pattern.sub(lambda found: b"*" * len(found[0]), whole) if self._pattern else whole
         )
 
     def feed(self, part: bytes) -> bytes:
-        """Take a part; give what can be shown by now."""
+        """Add a part; return the bytes that are safe to forward."""
         seen = self.text(self._held + part)
         begun = max((_begun(form, seen) for form in self._forms), default=0)
         self._held = seen[len(seen) - begun :]
         return seen[: len(seen) - begun]
 
     def end(self) -> bytes:
-        """Give what was held back, when nothing more comes."""
+        """Return the bytes held back, at the end of the answer."""
         rest, self._held = self._held, b""
         return rest
 
 
 def _begun(form: bytes, text: bytes) -> int:
-    """Count the bytes at the end of a text that are the beginning of a form."""
+    """Count the bytes at the end of a text with which a form begins."""
     sizes = range(min(len(form) - 1, len(text)), 0, -1)
     return next((size for size in sizes if text.endswith(form[:size])), 0)
 
@@ -243,7 +243,7 @@ def _service(path: str, allowed: Allowed) -> Decision:
 
 
 def _without_keys(target: str) -> str:
-    """Take the parameters out that would ask in somebody else's name."""
+    """Remove query parameters with credentials."""
     path, mark, query = target.partition("?")
     kept = [
         (name, value)

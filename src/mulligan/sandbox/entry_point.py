@@ -1,12 +1,15 @@
-"""Inside a sandbox: become the user of the sandbox, and lead a port to the socket that leads out.
+"""Inside a sandbox: switch to the sandbox's user, and forward a port to the proxy's socket.
 
 Run as `python -I -S entry_point.py TROUBLE_FD USER PROCESSES DIRECTORY SOCKET PORT PROGRAM ARG…`,
-with the standard library only. USER is the number of the user and the group to become, and SOCKET
-what the port of loopback leads to; each is `-` for none. PROCESSES is how many processes and
-threads that user may have. DIRECTORY may be closed to others than USER. It turns into the program,
-so that how that ends is how this ends; a process of its own stays behind and copies.
-It dies with the sandbox. Where the program cannot be started, the number of the error is written to
-TROUBLE_FD, which the program never has.
+with the standard library only.
+
+USER is the uid and gid to switch to. SOCKET is where the port on loopback leads. Each is `-` for
+none. PROCESSES is the limit of that user's processes and threads. DIRECTORY may be closed to others
+than USER.
+
+It replaces itself with the program, so that the program's exit status is its own. A separate
+process stays to copy, and ends with the sandbox. If the program cannot be started, the errno is
+written to TROUBLE_FD, which the program never inherits.
 """
 
 import _socket
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     import signal
     import socket
 else:
-    # The same functions: what `signal` and `socket` import takes longer than all the rest.
+    # The same functions: importing `signal` and `socket` takes longer than all the rest.
     import _signal as signal
 
 LOOPBACK = "127.0.0.1"
@@ -26,13 +29,13 @@ BACKLOG = 128
 CHUNK = 65536
 SPARE_PROCESSES = 64
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""Who is asked to end is the program; what it still has to say goes through here."""
+"""The program receives these signals; the forwarder must deliver its last output."""
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-"""What Python ignores from its start on, and a program does not expect to be ignored."""
+"""Python ignores these from its start; a program expects the default."""
 
 
 def listen(port: int) -> _socket.socket:
-    """Take connections at a port, before there is anybody to make one."""
+    """Listen on a port, before any client can connect."""
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     listener.bind((LOOPBACK, port))
     listener.listen(BACKLOG)
@@ -40,9 +43,9 @@ def listen(port: int) -> _socket.socket:
 
 
 def forward_connections(taken: int, proxy_socket: str) -> None:
-    """Join each connection with a new one to the socket; never return."""
+    """Connect each connection to the socket; never return."""
     import socket  # noqa: PLC0415 - the program need not wait for these
-    from threading import Thread  # noqa: PLC0415 - as above
+    from threading import Thread  # noqa: PLC0415 - likewise
 
     listener = socket.socket(fileno=taken)
     while True:
@@ -58,7 +61,7 @@ def forward_connections(taken: int, proxy_socket: str) -> None:
 
 
 def copy_stream(source: "socket.socket", sink: "socket.socket") -> None:
-    """Copy one way until the end, which is passed on; where one side breaks off, both end."""
+    """Copy one way until the end, and close the other side; if one side fails, both end."""
     try:
         while chunk := source.recv(CHUNK):
             sink.sendall(chunk)
@@ -69,7 +72,7 @@ def copy_stream(source: "socket.socket", sink: "socket.socket") -> None:
 
 
 def shut_down_socket(line: "socket.socket") -> None:
-    """End a connection that may have ended."""
+    """Close a connection that may be closed already."""
     try:
         line.shutdown(_socket.SHUT_RDWR)
     except OSError:
@@ -77,7 +80,7 @@ def shut_down_socket(line: "socket.socket") -> None:
 
 
 def start_forwarder(listener: _socket.socket, door: str) -> None:
-    """Copy in a process that is nobody's child, so that the program finds none it did not start."""
+    """Copy in a detached process, so that the program has no unexpected child."""
     first = os.fork()
     if first:
         os.waitpid(first, 0)
@@ -96,23 +99,23 @@ def start_forwarder(listener: _socket.socket, door: str) -> None:
 
 
 def environment() -> dict[bytes, bytes]:
-    """Give the environment as it was given; to os.environ Python adds LC_CTYPE (PEP 538)."""
+    """Return the environment as given; Python adds LC_CTYPE to os.environ (PEP 538)."""
     with open("/proc/self/environ", "rb") as given:
         variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
         return {name: value for name, _, value in variables}
 
 
 def change_user(user: int) -> None:
-    """Become another user in all respects, without the right to do so again."""
+    """Switch to another user completely, without a way back."""
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 
 
 def limit_processes(most: int) -> None:
-    """Have the kernel refuse further processes and threads of the user, in this namespace alone.
+    """Limit the user's processes and threads in this namespace, by the kernel.
 
-    A little more than the supervisor allows, which then ends the command and says why.
+    The limit is slightly above the supervisor's, which stops the command with a reason.
     """
     import resource  # noqa: PLC0415 - the program of another user need not wait for it
 
@@ -121,22 +124,22 @@ def limit_processes(most: int) -> None:
 
 
 def exec_program(argv: list[str], directory: str, variables: dict[bytes, bytes]) -> int:
-    """Turn into the program in its directory; an errno where that fails."""
+    """Replace this process with the program in its directory; return the errno if that fails."""
     for number in RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     try:
         os.chdir(directory)
         variables[b"PWD"] = os.fsencode(directory)
-        os.execvpe(argv[0], argv, variables)  # noqa: S606 - what this program is for
+        os.execvpe(argv[0], argv, variables)  # noqa: S606 - the purpose of this program
     except OSError as error:
         return error.errno or 0
 
 
 def main() -> None:
-    """Change the user, open the way out, and start the program."""
+    """Switch the user, start the forwarder, and start the program."""
     trouble, user, processes, directory, door, port, *argv = sys.argv[1:]
     os.set_inheritable(int(trouble), False)  # noqa: FBT003 - it has no name
-    # Once the user is another one, the kernel shows this no more.
+    # After the switch, the kernel no longer shows this.
     variables = environment()
     if user != "-":
         limit_processes(int(processes))

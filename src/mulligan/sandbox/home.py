@@ -17,12 +17,12 @@ from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.sandbox.process import Command, run
 
 COPY_TIMEOUT = timedelta(minutes=10)
-"""How long copying or removing may take."""
+"""Time limit of copying or removing."""
 COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
 """No hard links: a write to one would change all of them."""
 
 TREE, HOME = "tree", "home"
-"""What the setup commands left is a directory with these two."""
+"""The two parts of the directory that setup commands leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Homes:
 
     @property
     def place(self) -> Path:
-        """Give where every command finds its HOME."""
+        """Return the path at which every command has its HOME."""
         return self.private / "home"
 
     @contextmanager
     def for_set_up(self) -> Generator[Path]:
-        """Give a HOME as for other commands; if all goes well, it is kept for `keep`."""
+        """Yield a HOME as for other commands; if the block succeeds, keep it for `keep`."""
         kept = self.private / KEPT_HOME
         clear(kept, self.environment)
         with self.for_command() as home:
@@ -52,7 +52,7 @@ class Homes:
 
     @contextmanager
     def for_command(self) -> Generator[Path]:
-        """Give a copy of what the setup commands left; without them, an empty HOME."""
+        """Yield a copy of the HOME that the setup commands left; without one, an empty HOME."""
         with self._empty() as home:
             if self.left and not _is_empty(self.left / HOME):
                 copy(self.left / HOME, home, self.environment)
@@ -72,7 +72,7 @@ class Homes:
         try:
             yield self.place
         finally:
-            # Where it cannot be removed, the next command does not begin.
+            # If it cannot be removed, the next command does not start.
             with suppress(UnavailableError):
                 clear(self.place, self.environment)
 
@@ -81,29 +81,29 @@ KEPT_HOME = "home-after-set-up"
 
 
 def keep(private: Path, tree: Path | None, environment: Mapping[str, str]) -> Path:
-    """Take away the HOME, and worktree if any, that setup commands left; give their directory."""
+    """Move the HOME, and any worktree, of setup commands away; return their directory."""
     kept = Path(tempfile.mkdtemp(prefix="after-set-up-", dir=private))
     for path, name in ((private / KEPT_HOME, HOME), *([(tree, TREE)] if tree else [])):
         do(("chmod", "u+rwx", str(path)), private, environment)
         path.rename(kept / name)
-    # What cp cannot read it leaves out.
+    # cp skips files that it cannot read.
     do(("chmod", "-R", "u+rX", str(kept)), private, environment)
     return kept
 
 
 def copy(what: Path, to: Path, environment: Mapping[str, str]) -> None:
-    """Copy a directory to where nothing is, or an empty one; share no file with it."""
+    """Copy a directory to a new or empty one, without sharing files."""
     do((*COPY, str(what), str(to)), to.parent, environment)
 
 
 def clear(home: Path, environment: Mapping[str, str]) -> None:
-    """Remove a HOME, whatever a command made of it; UnavailableError where it stays."""
+    """Remove a HOME, whatever a command made of it; UnavailableError if that fails."""
     with suppress(OSError):
         home.rmdir()
     if not os.path.lexists(home):
         return
     remove = ("rm", "-rf", str(home))
-    # What a command left is not to lie there because Mulligan is told to stop.
+    # A shutdown must not leave files of a command behind.
     with defer_shutdown():
         try:
             do(remove, home.parent, environment)
@@ -113,7 +113,7 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
 
 
 def do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> str:
-    """Run a program on files of a command; give its output, or raise UnavailableError."""
+    """Run a program on a command's files; return its output, or raise UnavailableError."""
     given = {"PATH": environment.get("PATH", os.defpath), "LC_ALL": "C"}
     ended = run(Command(argv, directory, given, COPY_TIMEOUT))
     if ended.stopped_by or ended.exit_code:

@@ -27,10 +27,10 @@ SUPERVISOR_CODE = (
 SUPERVISOR = (sys.executable, "-I", "-S", "-c", SUPERVISOR_CODE, str(Path(__file__).parent))
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
-"""The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
+"""The maximum size of a pipe (/proc/sys/fs/pipe-max-size)."""
 POLL_SECONDS = 0.2
 SUPERVISOR_EXIT_SECONDS = 10.0
-"""How long the supervisor may take to kill everything; after that, it is stuck."""
+"""Time limit for the supervisor to kill everything; after that, it is stuck."""
 TRANSIENT_ERRNOS = {
     errno.EAGAIN,
     errno.ENOMEM,
@@ -147,13 +147,13 @@ def _start(command: Command) -> _Supervisor:
     except ValueError as error:
         message = f"{program!r} cannot be started: {error}; fix its arguments."
         raise MisconfiguredError(message) from error
-    assert process.stdout  # noqa: S101 - it is asked for below
+    assert process.stdout  # noqa: S101 - it is requested below
     os.set_blocking(process.stdout.fileno(), False)
     return _Supervisor(process, ours, process.stdout)
 
 
 def _spawn(command: Command, control: socket.socket) -> subprocess.Popen[bytes]:
-    # A file in memory, not a pipe: it can be read late, in part or never, and nobody waits.
+    # A file in memory, not a pipe: it can be read late, in part or never, without blocking.
     with open(os.memfd_create("stdin"), "w+b") as stdin:  # noqa: PTH123 - it has no path
         stdin.write(command.stdin)
         stdin.seek(0)

@@ -1,4 +1,4 @@
-"""Which system calls a confined command is refused, as a filter that bubblewrap loads. Pure."""
+"""Build the filter of system calls for confined commands, which bubblewrap loads. Pure."""
 
 import errno
 import struct
@@ -9,11 +9,11 @@ from typing import Final
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """Operations of the kernel's packet filter (linux/bpf_common.h), on words of 32 bits."""
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
-"""Where a call's properties lie (struct seccomp_data), low halves of arguments on little endian."""
+"""Offsets of a call's properties (struct seccomp_data); low halves, on little endian."""
 ALLOW = 0x7FFF0000
 REFUSE = 0x00050000
 X32 = 0x40000000
-"""The bit that marks calls of the x32 interface, whose numbers are others."""
+"""The bit that marks calls of the x32 interface, which has other numbers."""
 
 NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
@@ -25,7 +25,7 @@ FAMILIES = (1, 2, 10, 16)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A processor's architecture as the kernel audits it, and its numbers of system calls."""
+    """A processor architecture as in the kernel's audit, with its system call numbers."""
 
     audit: int
     clone: int
@@ -42,7 +42,7 @@ BY_NEWER_NUMBERS = (
 )
 """System calls since 5.1 have the same number everywhere."""
 CLONE3 = 435
-"""Its flags lie in memory where no filter sees them; programs go on with clone."""
+"""Its flags are in memory that no filter can read; programs fall back to clone."""
 
 MACHINES: Final = {
     "x86_64": Machine(
@@ -82,7 +82,7 @@ MACHINES: Final = {
 
 
 def filter_for(machine: str) -> bytes | None:
-    """Assemble the filter of a machine, as `uname -m` calls it; None for one not known here."""
+    """Return the filter for a machine, as named by `uname -m`; None for an unknown one."""
     known = MACHINES.get(machine)
     return None if known is None else _assemble(known)
 
@@ -114,7 +114,7 @@ def _with_argument(number: int, place: int, test: int, values: Sequence[int]) ->
 
 
 def _only(number: int, values: Sequence[int]) -> list[bytes]:
-    """Refuse a call whose first argument is none of the values."""
+    """Refuse a call whose first argument is not one of the values."""
     left = range(len(values), 0, -1)
     tests = [_step(JUMP_EQUAL, value, to, 0) for value, to in zip(values, left, strict=True)]
     body = [_load(FIRST_ARGUMENT), *tests, _refuse(errno.EAFNOSUPPORT)]
@@ -134,5 +134,5 @@ def _return(verdict: int) -> bytes:
 
 
 def _step(operation: int, value: int, if_so: int, if_not: int) -> bytes:
-    """Write one instruction (struct sock_filter); the jumps count the instructions left out."""
+    """Return one instruction (struct sock_filter); jumps count the instructions to skip."""
     return struct.pack("<HBBI", operation, if_so, if_not, value)

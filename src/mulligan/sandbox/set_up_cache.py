@@ -15,14 +15,14 @@ from pathlib import Path
 from mulligan.sandbox.home import clear, do
 
 SIZE = "size"
-"""The file of an entry that tells how many bytes it has."""
+"""The file of an entry that contains its size in bytes."""
 
 TRASH = "trash-"
 
 
 @dataclass(frozen=True, slots=True)
 class SetUpCache:
-    """Entries below `root`, `max_bytes` of them; `environment` has the PATH.
+    """Entries below `root`, up to `max_bytes` of them; `environment` has the PATH.
 
     A key begins with the day on which the entry was made, and a dash.
     """
@@ -32,14 +32,14 @@ class SetUpCache:
     environment: Mapping[str, str] = field(repr=False)
 
     def find(self, key: str, uses: ExitStack) -> Path | None:
-        """Give an entry that stays until `uses` is closed; None if there is none."""
+        """Return an entry that stays until `uses` is closed; None if there is none."""
         entry = self.root / key
         try:
             descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         uses.callback(os.close, descriptor)
-        # Others hold the exclusive lock no longer than it takes to rename.
+        # Others hold the exclusive lock only for a rename.
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         if not (entry.exists() and os.path.samestat(os.fstat(descriptor), entry.stat())):
             return None
@@ -47,9 +47,9 @@ class SetUpCache:
         return entry
 
     def add(self, key: str, made: Path, uses: ExitStack) -> Path:
-        """Make an entry of a directory on the same disk, and give where it is from now on.
+        """Turn a directory on the same disk into an entry, and return its new path.
 
-        It stays where it is if it is too large, or if somebody else made the entry meanwhile.
+        It stays where it is if it is too large, or if another process made the entry meanwhile.
         """
         size = int(do(("du", "-s", "-B1", str(made)), made.parent, self.environment).split()[0])
         if size > self.max_bytes:
@@ -66,7 +66,7 @@ class SetUpCache:
             return made if made.exists() else self.find(key, uses) or made
 
     def _prune(self, day: str, most: int) -> None:
-        """Delete entries of other days, then those that were not used for the longest time."""
+        """Delete entries of other days, then the least recently used ones."""
         kept = 0
         for entry, size in self._entries():
             kept += size
@@ -76,13 +76,13 @@ class SetUpCache:
             clear(left, self.environment)
 
     def _entries(self) -> Iterator[tuple[Path, int]]:
-        """List the entries with their sizes, those used last first."""
+        """List the entries with their sizes, the most recently used first."""
         entries = [each for each in self.root.glob("*-*") if not each.name.startswith(TRASH)]
         for entry in sorted(entries, key=lambda each: each.stat().st_mtime_ns, reverse=True):
             yield entry, int((entry / SIZE).read_text())
 
     def _delete(self, entry: Path) -> bool:
-        """Move an entry out of the way for deletion, unless it is in use."""
+        """Move an entry away for deletion, unless it is in use."""
         descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -41,7 +41,7 @@ POLL_SECONDS = 0.25
 OOM_SCORE = "500"
 """Of 1000; the kernel kills the highest score first (oom_score_adj in proc(5))."""
 KILL_SECONDS = 5.0
-"""How long killing is repeated; a process that waits for a broken disk cannot be killed at all."""
+"""How long killing is repeated; a process that waits for a broken disk cannot be killed."""
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Ignored, so that a command that signals every Python process does not end its supervisor."""
 RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
@@ -57,7 +57,7 @@ class ProcessTree:
         self.status: int | None = None
 
     def reap(self) -> bool:
-        """Reap whatever has ended; tell whether anything is left.
+        """Reap all ended processes; return whether any process is left.
 
         A process without children has no descendants either, since orphans come back here.
         """
@@ -78,14 +78,14 @@ class ProcessTree:
                 send(pid, signal.SIGTERM)
 
     def exceeded_limit(self) -> str:
-        """Say which limit is exceeded; "" if none is."""
+        """Return the exceeded limit; "" if none is."""
         if not self.bounds:
             return ""
         processes, memory, _ = self.bounds
         below = descendants()
         if sum(map(threads_of, below)) > processes:
             return f"it exceeded {processes} processes and threads"
-        # Adding up what each has is fast, and counts shared memory too often.
+        # The sum of all resident memory is fast to read, but counts shared memory more than once.
         held = memory_of_files(below)
         if sum(map(resident_memory, below)) + held > memory and (
             sum(map(memory_of, below)) + held > memory
@@ -94,7 +94,7 @@ class ProcessTree:
         return ""
 
     def kill(self) -> None:
-        """Kill everything, again and again: what forks meanwhile is caught by its group."""
+        """Kill everything repeatedly: the process group catches what forks meanwhile."""
         until = time.monotonic() + KILL_SECONDS
         own = os.getpgid(0)
         while self.reap() and time.monotonic() < until:
@@ -106,7 +106,7 @@ class ProcessTree:
             self.wait(0.002)
 
     def wait(self, seconds: float, control: int | None = None) -> bool:
-        """Wait until a child has ended; tell whether the parent has sent something."""
+        """Wait until a child has ended; return whether the parent has sent something."""
         waiting = select.poll()
         waiting.register(self.ended, select.POLLIN)
         if control is not None:
@@ -118,13 +118,13 @@ class ProcessTree:
 
 
 def descendants() -> dict[int, int]:
-    """Map every process below this one to its process group, from /proc."""
+    """Return every process below this one with its process group, from /proc."""
     known: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
-                    # The second field, the program's name, may hold spaces and brackets.
+                    # The second field, the program's name, may contain spaces and brackets.
                     parent, group = stat.read().rpartition(b")")[2].split()[1:3]
             except OSError:
                 continue
@@ -155,7 +155,7 @@ def resident_memory(pid: int) -> int:
 
 
 SHARES = (b"Pss_Anon:", b"Pss_Shmem:")
-"""What a process has of memory that is no file's: of shared pages, its share (proc(5))."""
+"""Memory of a process that no file backs, with its share of shared pages (proc(5))."""
 
 
 def memory_of(pid: int) -> int:
@@ -173,7 +173,7 @@ def memory_of_files(pids: dict[int, int]) -> int:
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         for path in open_files_of(pid):
-            # A process that closes others of its files meanwhile does not hide this one.
+            # A process that closes other files meanwhile must not hide this one.
             try:
                 if os.readlink(path).startswith("/memfd:"):
                     found = os.stat(path)
@@ -213,7 +213,7 @@ def call(name: str, arguments: tuple[int, ...]) -> None:
 
 
 class UserNamespace:
-    """Makes a user namespace with root and one other user, by child and supervisor together."""
+    """Creates a user namespace with root and one other user, by child and supervisor together."""
 
     def __init__(self, user: int) -> None:
         self.user = user
@@ -221,7 +221,7 @@ class UserNamespace:
         self.mapped, self.tell_mapped = os.pipe()
 
     def enter(self) -> int:
-        """Make and enter it, in the child; return 0, or an errno."""
+        """Create and enter it, in the child; return 0, or an errno."""
         os.close(self.tell_mapped)
         try:
             # The user can then open its own output by name (/dev/stdout), too.
@@ -279,7 +279,7 @@ def exec_command(argv: list[str], limits: list[int], supervisor: int) -> int:
     reason = errno.ENOENT
     for place in candidate_paths(argv[0], environment.get(b"PATH")):
         try:
-            os.execve(place, argv, environment)  # noqa: S606 - what this program is for
+            os.execve(place, argv, environment)  # noqa: S606 - the purpose of this program
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
                 reason = error.errno or reason

@@ -1,4 +1,4 @@
-"""The user that confined commands run as where Mulligan runs as root, and what is made theirs."""
+"""The user for confined commands if Mulligan runs as root, and the files it owns."""
 
 import os
 import stat
@@ -17,21 +17,21 @@ NAME = "mulligan-sandbox"
 
 
 def is_root() -> bool:
-    """Tell whether Mulligan runs as root, whose rights a flaw of a sandbox would give away."""
+    """Return whether Mulligan runs as root, whose rights a flaw in the sandbox would expose."""
     return os.geteuid() == 0
 
 
 def sandbox_user() -> int | None:
-    """Name the user for confined commands; None where Mulligan is not root, or has only itself.
+    """Return the uid for confined commands; None if Mulligan is not root, or has no other uid.
 
-    In a container whose root is an ordinary user outside, there may be no second user to become.
+    In a container whose root is an ordinary user outside, there may be no second uid.
     """
     there = all(_has(SANDBOX_UID, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
     return SANDBOX_UID if is_root() and there else None
 
 
 def _has(number: int, ids: Path) -> bool:
-    """Tell whether a number is mapped in this user namespace (user_namespaces(7))."""
+    """Return whether a uid is mapped in this user namespace (user_namespaces(7))."""
     spans = (map(int, line.split()) for line in ids.read_text().splitlines())
     return any(first <= number < first + count for first, _, count in spans)
 
@@ -44,10 +44,10 @@ CHOWN_TIMEOUT = timedelta(minutes=10)
 def make_usable(
     own: Iterable[Path], readable: Iterable[Path], environment: Mapping[str, str]
 ) -> None:
-    """Give `own` to the user of the sandbox, and let it read `readable`, with all that is in them.
+    """Return `own` to the sandbox's user, and let it read `readable`, recursively.
 
-    No command may be at work in `own`. What is only read keeps its owner, and is opened to the
-    group. What is not there is left out. UnavailableError where the file system does not allow it.
+    No command may run in `own`. Paths in `readable` keep their owner, and become readable for the
+    group. Missing paths are skipped. UnavailableError if the file system does not allow it.
     """
     try:
         for path in readable:
@@ -59,7 +59,7 @@ def make_usable(
 
 
 def _let_read(path: Path) -> None:
-    """Let the group of the sandbox's user read what is not open to all; others may change it."""
+    """Let the sandbox's group read a path that is not open to all; others may change it."""
     try:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
@@ -76,8 +76,8 @@ def _let_read(path: Path) -> None:
 
 
 def _give(places: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Make the user of the sandbox the owner, by find, which no path is too deep for."""
-    # Root must start nothing that a relative path leads to.
+    """Change the owner with find, which handles paths of any depth."""
+    # Root must not run a program from a relative path.
     path = [each for each in environment.get("PATH", os.defpath).split(":") if each[:1] == "/"]
     change = ("-exec", "chown", "-h", f"{SANDBOX_UID}:{SANDBOX_UID}", "{}", "+")
     argv = ("find", *places, "-xdev", *NOT_OWN, *change)
@@ -94,7 +94,7 @@ def _not_allowed(why: str) -> UnavailableError:
 
 
 def passwd_and_group(home: str) -> dict[Path, bytes]:
-    """Give the lists of users and groups, with the user of the sandbox in them."""
+    """Return /etc/passwd and /etc/group with the sandbox's user."""
     return {
         Path("/etc/passwd"): _with(
             "/etc/passwd", f"{NAME}:x:{SANDBOX_UID}:{SANDBOX_UID}::{home}:/bin/sh\n"

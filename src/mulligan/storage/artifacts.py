@@ -1,4 +1,4 @@
-"""The files of attempts: on this machine's disk, and in the database where workers share them."""
+"""The files of attempts: on this machine's disk, and in the database that workers share."""
 
 import os
 import re
@@ -32,46 +32,46 @@ ATTEMPT_PATH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FileArtifacts:
-    """The port Artifacts in a directory; an artifact's name is its path below `root`.
+    """Implements Artifacts in a directory; an artifact's name is its path below `root`.
 
-    What is written through it is redacted; who writes to a `path` redacts it himself (process.py).
+    `write` redacts the content. A caller that writes to a `path` redacts it itself (process.py).
     """
 
     root: Path
     redactor: Redactor = field(default_factory=Redactor)
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the place of a file that somebody else will write; its directory exists."""
+        """Return the path for a file that the caller writes; create its directory."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
         with _translated(place):
             place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None where it is not there. Makes nothing."""
+        """Return the artifact name of a file; None if it does not exist. Create nothing."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
         return self.name(place) if place.exists() else None
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Keep a file whole or not at all, whatever is killed; give its artifact name."""
+        """Write a file atomically; return its artifact name."""
         place = self.path(ref, number, name)
         self.write_raw(place, self.redactor.content(content))
         return self.name(place)
 
     def write_raw(self, place: Path, content: bytes) -> None:
-        """Keep a file as it is, whole or not at all, at a `path` that was given out."""
+        """Write a file atomically and unchanged, to a path from `path`."""
         with _translated(place):
             _replace(place, content)
 
     def share(self, path: Path) -> None:
-        """Leave a file where it is: every worker on this machine finds it there."""
+        """Do nothing: every worker on this machine can read the file."""
 
     def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a `path` that was given out."""
+        """Return the artifact name of a file at a path from `path`."""
         return path.relative_to(self.root).as_posix()
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact by its name; UnavailableError where it is gone, or not one of these."""
+        """Read an artifact by its name; UnavailableError if it was deleted, or is no artifact."""
         place = self._place(artifact)
         with _translated(place):
             try:
@@ -81,15 +81,15 @@ class FileArtifacts:
                 raise UnavailableError(message) from None
 
     def attempts(self) -> tuple[AttemptFiles, ...]:
-        """List the attempts that have files here, in no order; what is not Mulligan's is left out.
+        """List the attempts that have files here, in no order; skip other files.
 
-        A file that is gone by the time it is looked at does not count.
+        Files that disappear meanwhile do not count.
         """
         with _translated(self.root):
             return tuple(self._attempts())
 
     def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, and the issue's directory with the last of them."""
+        """Remove the files of an attempt, and the issue's directory once it is empty."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}")
         with _translated(place), suppress(FileNotFoundError):
             shutil.rmtree(place)
@@ -108,7 +108,7 @@ class FileArtifacts:
             yield AttemptFiles(ref, int(named["number"]), size, datetime.fromtimestamp(at, UTC))
 
     def _place(self, artifact: str) -> Path:
-        """Find the place of a name; one that leads out of the root, by a link too, is refused."""
+        """Return the path of an artifact; refuse one that leads out of the root, even by a link."""
         place = self.root / PurePosixPath(artifact)
         with _translated(place):
             inside = "\0" not in artifact and place.resolve().is_relative_to(self.root.resolve())
@@ -119,7 +119,7 @@ class FileArtifacts:
 
 
 def _look(path: Path) -> os.stat_result | None:
-    """Look at a path itself; None where it is gone."""
+    """Return the status of a path itself; None if it does not exist."""
     try:
         return path.lstat()
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def _end_of(place: Path, most: int) -> bytes:
 
 
 def _replace(place: Path, content: bytes) -> None:
-    """Put a new file in a place, durably; nobody ever sees half of it."""
+    """Replace a file atomically and durably."""
     with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as new:
         try:
             new.write(content)
@@ -161,7 +161,7 @@ def _translated(place: Path) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class ScratchArtifacts:
-    """The port Artifacts for dry runs: deleted on close, or when the process ends."""
+    """Implements Artifacts for dry runs: deleted on close, or when the process ends."""
 
     redactor: Redactor = field(default_factory=Redactor)
     _directory: TemporaryDirectory[str] = field(
@@ -169,23 +169,23 @@ class ScratchArtifacts:
     )
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the place of a file that somebody else will write; its directory exists."""
+        """Return the path for a file that the caller writes; create its directory."""
         return self._files.path(ref, number, name)
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None where it is not there."""
+        """Return the artifact name of a file; None if it does not exist."""
         return self._files.find(ref, number, name)
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Keep a file until the end; give its artifact name."""
+        """Store a file until `close`; return its artifact name."""
         return self._files.write(ref, number, name, content)
 
     def share(self, path: Path) -> None:
-        """Leave a file where it is."""
+        """Do nothing: no other worker needs the file."""
         self._files.share(path)
 
     def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a `path` that was given out."""
+        """Return the artifact name of a file at a path from `path`."""
         return self._files.name(path)
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
@@ -227,17 +227,17 @@ log = structlog.get_logger()
 FILE = FILES_TABLE.c
 
 MAX_SHARED_BYTES = 32 << 20
-"""What a file may have to be shared; a larger one stays where it was made."""
+"""Maximum size of a shared file; a larger one stays on its machine."""
 
 DEPTH = 4
-"""How many slashes the name of an artifact has at least."""
+"""Minimum number of slashes in the name of an artifact."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedArtifacts:
-    """The port Artifacts over files of this machine: what is written is also in the database.
+    """Implements Artifacts on this machine's files, and also stores them in the database.
 
-    What is in the database alone is put on this machine when it is asked for.
+    A file that only the database has is copied to this machine when it is read.
     """
 
     files: FileArtifacts
@@ -246,14 +246,14 @@ class SharedArtifacts:
     most_bytes: int = MAX_SHARED_BYTES
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the place of a file; one that another worker has shared is there."""
+        """Return the path of a file, with the content that another worker shared, if any."""
         place = self.files.path(ref, number, name)
         if not place.exists() and (content := self._shared(ref, number, name)) is not None:
             self.files.write_raw(place, content)
         return place
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None where no worker has shared it."""
+        """Return the artifact name of a file; None if no worker has shared it."""
         if found := self.files.find(ref, number, name):
             return found
         with self.database.read() as connection:
@@ -261,13 +261,13 @@ class SharedArtifacts:
         return f"{ref.repository}/{ref.number}/{number}/{name}" if row else None
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Keep a file here and for all; give its artifact name."""
+        """Write a file here and to the database; return its artifact name."""
         written = self.files.write(ref, number, name, content)
         self.share(self.files.path(ref, number, name))
         return written
 
     def share(self, path: Path) -> None:
-        """Have a file that somebody else has written found by every worker."""
+        """Store a written file in the database for every worker."""
         ref, number, name = _parts(self.name(path))
         content = self.files.read(self.name(path))
         if len(content) > self.most_bytes:
@@ -287,13 +287,13 @@ class SharedArtifacts:
             connection.execute(insert(FILES_TABLE).values(values))
 
     def share_issue(self, ref: IssueRef) -> None:
-        """Share what lies here of an issue's attempts, but for the logs."""
+        """Share all local files of an issue's attempts, except logs."""
         for place in sorted((self.files.root / ref.repository / str(ref.number)).glob("*/*")):
             if place.suffix != ".log" and not place.name.startswith(".") and place.is_file():
                 self.share(place)
 
     def fetch_issue(self, ref: IssueRef) -> None:
-        """Put on this machine what workers have shared of an issue's attempts."""
+        """Copy the shared files of an issue's attempts to this machine."""
         mine = and_(FILE.repository == ref.repository, FILE.number == ref.number)
         with self.database.read() as connection:
             rows = connection.execute(select(FILE.attempt, FILE.name).where(mine)).all()
@@ -301,11 +301,11 @@ class SharedArtifacts:
             self.path(ref, number, name)
 
     def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a `path` that was given out."""
+        """Return the artifact name of a file at a path from `path`."""
         return self.files.name(path)
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact, or its `last` bytes; UnavailableError where no worker has shared it."""
+        """Read an artifact, or its `last` bytes; UnavailableError if no worker has shared it."""
         try:
             return self.files.read(artifact, last)
         except UnavailableError:
@@ -315,7 +315,7 @@ class SharedArtifacts:
             return content if last is None else content[max(0, len(content) - last) :]
 
     def attempts(self) -> Sequence[AttemptFiles]:
-        """List the attempts that have files here, or shared ones, in no order."""
+        """List the attempts that have local or shared files, in no order."""
         here = self.files.attempts()
         seen = {(each.issue, each.number) for each in here}
         key = (FILE.repository, FILE.number, FILE.attempt)
@@ -329,7 +329,7 @@ class SharedArtifacts:
         return (*here, *(each for each in shared if (each.issue, each.number) not in seen))
 
     def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, here and for all."""
+        """Remove the files of an attempt, here and in the database."""
         self.files.remove(ref, number)
         with self.database.write() as connection:
             connection.execute(delete(FILES_TABLE).where(_of(ref, number)))

@@ -1,4 +1,4 @@
-"""Open the database of the ledger: made, brought up to date, and durable; its errors are ours."""
+"""Open the ledger's database: create, migrate, and make it durable; translate its errors."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -39,10 +39,10 @@ from mulligan.storage.schema import (
 from mulligan.storage.serialization import Row, projection_of, recorded_of, replay
 
 ErrorTranslation = Callable[[str, DatabaseError], MulliganError | None]
-"""Says of a named database what is wrong; None where a statement is, which is a bug."""
+"""Returns the error for a named database; None for an invalid statement, which is a bug."""
 
 SERVER_WAIT_SECONDS, SERVER_RETRY_SECONDS = 30.0, 0.5
-"""How long a server that went away is waited for, and how often it is asked, in seconds."""
+"""How long to wait for a server that is away, and how often to try, in seconds."""
 
 _NO_WAIT: ContextVar[bool] = ContextVar("hurried", default=False)
 
@@ -53,10 +53,10 @@ def _never(_error: DatabaseError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open database, to be used from any thread; `where` names it in messages.
+    """An open database, usable from any thread; `where` names it in messages.
 
-    One writer has its turn at a time, in the whole database: what it counts stays so until it has
-    ended, and a reader of events by number misses none that is recorded later.
+    The whole database has one writer at a time. So a count that it reads stays valid until its end,
+    and a reader of events by number misses none that is recorded later.
     """
 
     engine: Engine
@@ -66,19 +66,19 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """Give one consistent view; never waits for a writer."""
+        """Yield one consistent snapshot; never wait for a writer."""
         with self._transaction(self.engine) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Generator[Connection]:
-        """Give the one writing transaction; durable when the block has ended."""
+        """Yield the one writing transaction; durable at the end of the block."""
         with self._transaction(self.engine.execution_options(**{WRITES: True})) as connection:
             yield connection
 
     @property
     def is_shared(self) -> bool:
-        """Tell whether workers on several machines may have it open."""
+        """Return whether workers on several machines may use it."""
         return self.engine.dialect.name == "postgresql"
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Database:
             raise said from error
 
     def _begun(self, engine: Engine) -> RootTransaction:
-        """Begin; a server that is away is waited for, which nothing is lost by yet."""
+        """Begin a transaction; wait for a server that is away, since nothing is lost yet."""
 
         def is_waited_for(error: BaseException) -> bool:
             return isinstance(error, DatabaseError) and self.is_away(error) and not _NO_WAIT.get()
@@ -135,7 +135,7 @@ def _begin(engine: Engine) -> RootTransaction:
 
 @contextmanager
 def without_waiting() -> Generator[None]:
-    """Have this block not wait for a server that went away: somebody waits for its answer."""
+    """Do not wait in this block for a server that is away: a user waits for the answer."""
     token = _NO_WAIT.set(True)
     try:
         yield
@@ -149,10 +149,10 @@ POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
 
 
 def open_database(url: str) -> Database:
-    """Open the database of an SQLAlchemy URL, made and migrated where it has to be.
+    """Open the database of an SQLAlchemy URL; create and migrate it if needed.
 
-    Raises ConfigError where it cannot be used as it is, UnavailableError where it is out of reach;
-    only once it is open is a server waited for that goes away.
+    Raises ConfigError if it cannot be used as it is, UnavailableError if it cannot be reached. Only
+    an open database waits for a server that is away.
     """
     database, is_away = _connected(_parsed(url))
     try:
@@ -164,7 +164,7 @@ def open_database(url: str) -> Database:
 
 
 def state_directory(url: str) -> Path | None:
-    """Name the directory that holds the state, if one does: what `lock.locked` locks."""
+    """Return the directory of the state, if there is one: `lock.locked` locks it."""
     parsed = _parsed(url)
     return None if parsed.drivername in POSTGRES else sqlite.path_of(parsed).parent
 
@@ -173,7 +173,7 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        # The URL itself may hold a password.
+        # The URL itself may contain a password.
         message = "state.url is not a database URL; write it like sqlite:////PATH/mulligan.db."
         raise ConfigError(message) from None
     if parsed.drivername not in POSTGRES | sqlite.NAMES:
@@ -208,13 +208,13 @@ def _bring_up_to_date(database: Database) -> None:
     if found == HEAD:
         return
     with database.write() as connection:
-        # Another process may have migrated since; Alembic then finds nothing to do.
+        # Another process may have migrated since; then Alembic does nothing.
         _migrate(connection)
         reproject(connection)
 
 
 def _revision(connection: Connection, where: str) -> str | None:
-    """Read the revision of the schema, None for an empty database, and refuse what is not ours."""
+    """Read the revision of the schema, None for an empty database; refuse a foreign database."""
     tables = inspect(connection).get_table_names()
     if VERSION_TABLE in tables:
         found = connection.execute(VERSION).scalar()
@@ -239,13 +239,13 @@ def _migrate(connection: Connection) -> None:
 
 
 ROWS_PER_STATEMENT = 1000
-"""Rows in one statement; PostgreSQL takes a long silence in a transaction for a frozen worker."""
+"""Limit of rows per statement; PostgreSQL ends a transaction that is idle for too long."""
 
 
 def reproject(connection: Connection) -> None:
-    """Throw away what is stored of the statuses, and store what follows from the events now.
+    """Delete the stored statuses, and fold them again from the events.
 
-    A later version may find in the same events what an earlier one did not look for.
+    A later version may read more from the same events.
     """
     wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
     rows = connection.execute(wanted.execution_options(yield_per=ROWS_PER_STATEMENT))
@@ -261,13 +261,13 @@ def reproject(connection: Connection) -> None:
 
 
 def stored_cursor(connection: Connection, repository: str) -> int | None:
-    """Read up to which id a repository's comments were read; None for none."""
+    """Read the id up to which a repository's comments were read; None if there is none."""
     wanted = select(REPOSITORY.comments_read_to).where(REPOSITORY.repository == repository)
     return connection.execute(wanted).scalar()
 
 
 def raise_cursor(connection: Connection, repository: str, read_to: int) -> None:
-    """Store up to which id a repository's comments were read, unless that is known already."""
+    """Store the id up to which a repository's comments were read, unless a higher one is stored."""
     if not read_to:
         return
     known = stored_cursor(connection, repository)

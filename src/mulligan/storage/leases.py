@@ -20,7 +20,7 @@ WORKER = WORKERS_TABLE.c
 
 @dataclass(frozen=True, slots=True)
 class SqlLeases:
-    """The port Leases on SQLAlchemy."""
+    """Implements Leases with SQLAlchemy."""
 
     database: Database
     clock: Clock
@@ -58,7 +58,7 @@ class SqlLeases:
         return True
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is in force."""
+        """Return whether the lease is in force."""
         with self.database.read() as connection:
             return still_held(connection, lease, self.clock.now())
 
@@ -103,7 +103,7 @@ class SqlLeases:
 
 
 def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
-    """Tell, within a transaction, whether a lease is in force."""
+    """Return, within a transaction, whether a lease is in force."""
     good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > write_time(now))
     return connection.execute(select(LEASE.fence).where(good)).first() is not None
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: writers take turns, what freezes is let go of, and its complaints in our words."""
+"""PostgreSQL: one writer at a time, time limits for frozen workers, and its errors in words."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mulligan.storage.database import Database
 from mulligan.storage.schema import WRITES
 
 MIN_SERVER_VERSION = 15
-"""The first major version that the tests have run on."""
+"""The oldest major version that is tested."""
 
 WRITER_LOCK = 0x6D756C6C
 """The advisory lock of the writer; the number is "mull"."""
@@ -31,10 +31,10 @@ PREPARE = (
 )
 
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-"""So that a machine that is gone is noticed (libpq); seconds, but for the count."""
+"""Detect a machine that is gone (libpq); in seconds, except for the count."""
 
 UNREACHABLE_CODES = re.compile(r"08|57P0|53300|25P03")
-"""How the codes begin of what passes when the server is there again."""
+"""Prefixes of SQLSTATE codes for errors that pass once the server is back."""
 
 TRANSIENT_CODES = re.compile(r"5[378]|40|XX|F0")
 """Prefixes of SQLSTATE codes for failures of the server, not of the statement."""
@@ -48,15 +48,15 @@ SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
 
 
 def name_of(url: URL) -> str:
-    """Name a database for messages: never its user or password."""
+    """Return a database's name for messages, without its user and password."""
     host = url.host or url.query.get("host") or "this machine"
     return f"The PostgreSQL database {url.database or url.username!r} on {host}"
 
 
 def set_up(url: URL) -> Engine:
-    """Give an engine whose connections are looked at before they are used.
+    """Return an engine that tests each connection before its use.
 
-    ConfigError where the server is not one that Mulligan can use.
+    ConfigError if Mulligan cannot use the server.
     """
     own = {"connect_timeout": CONNECT_SECONDS, "application_name": "mulligan", **KEEPALIVES}
     arguments = {name: value for name, value in own.items() if name not in url.query}
@@ -72,7 +72,7 @@ def set_up(url: URL) -> Engine:
 
 
 def is_away(error: DatabaseError) -> bool:
-    """Tell whether the server could not be reached, or is just ending or starting."""
+    """Return whether the server is unreachable, stopping or starting."""
     code = _code(error)
     if code is None:
         return isinstance(error.orig, OperationalError) and not REFUSED.search(str(error.orig))
@@ -80,7 +80,7 @@ def is_away(error: DatabaseError) -> bool:
 
 
 def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
-    """Say what is wrong by the code (postgresql.org/docs/current/errcodes-appendix.html)."""
+    """Return the error for a SQLSTATE code (postgresql.org/docs/current/errcodes-appendix.html)."""
     code, said = _code(error), _first_line(str(error.orig))
     if is_away(error):
         return UnavailableError(f"{where} cannot be reached ({said}); check that it is running.")
@@ -103,7 +103,7 @@ def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
 
 
 def unsupported_reason(version: int, encoding: str) -> str | None:
-    """Say why a server's version, as libpq counts, or a database's encoding does not do."""
+    """Return why a server's version, in libpq's format, or an encoding is unsupported; or None."""
     major = version // 10_000
     if major < MIN_SERVER_VERSION:
         return f"PostgreSQL {major} is too old for Mulligan; use {MIN_SERVER_VERSION} or newer."
@@ -122,7 +122,7 @@ def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
 
 def _begin(connection: Connection) -> None:
     if connection.get_execution_options().get(WRITES, False):
-        # Each statement sees what was there when it began; so it has to begin after the turn has.
+        # Each statement sees the data at its start, so it must start after the lock is taken.
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
     else:
@@ -130,12 +130,12 @@ def _begin(connection: Connection) -> None:
 
 
 def _code(error: DatabaseError) -> str | None:
-    """Give the code of what went wrong; None where the server has said none."""
+    """Return the SQLSTATE code; None if the server sent none."""
     return error.orig.sqlstate if isinstance(error.orig, Error) else None
 
 
 def _first_line(said: str) -> str:
-    """Give what matters of a message of libpq, which may have many lines."""
+    """Return the relevant line of a message of libpq."""
     lines = [line.strip() for line in said.splitlines() if " failed: " in line] or [said.strip()]
     last = lines[-1].splitlines()[0] if lines[-1] else "nothing was said"
     return last.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".")
@@ -143,21 +143,21 @@ def _first_line(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
-    """The port Clock: leases run out at the same time for all, whatever their machines say."""
+    """The server's clock: leases expire at the same time for all machines."""
 
     database: Database
     own: Clock
 
     def now(self) -> datetime:
-        """Ask the server, in UTC; UnavailableError where it stays away."""
+        """Return the server's time, in UTC; UnavailableError if it cannot be reached."""
         with self.database.read() as connection:
             return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
 
     def backoff(self, step: int) -> timedelta:
-        """Give the wait of the k-th backoff step."""
+        """Return the wait of the k-th backoff step."""
         return self.own.backoff(step)
 
 
 def clock_of(database: Database, own: Clock) -> Clock:
-    """Give the clock that all share who share the database."""
+    """Return the clock that all users of the database share."""
     return ServerClock(database, own) if database.is_shared else own

@@ -24,12 +24,12 @@ from mulligan.storage.serialization import (
 )
 
 EFFECT, REMNANT = "effect_done", "forgotten"
-"""Kinds of events that are no activity: effects of Mulligan, and what `forget` leaves."""
+"""Kinds of events that are no activity: Mulligan's effects, and the remnant of `forget`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRetentionStore:
-    """The port RetentionStore on SQLAlchemy."""
+    """Implements RetentionStore with SQLAlchemy."""
 
     database: Database
     clock: Clock
@@ -42,7 +42,7 @@ class SqlRetentionStore:
         return [IssueRef(repository, number) for repository, number in rows]
 
     def forget(self, ref: IssueRef, before: datetime) -> bool:
-        """Delete an issue's events and runs, but for one remnant; False if it was active since."""
+        """Delete an issue's events and runs, except for a remnant; False if it was active since."""
         here = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
         with self.database.write() as connection:
             found = connection.execute(select(ISSUE.status).where(here, _is_old(before))).scalar()

@@ -1,4 +1,4 @@
-"""SQLite: set up so that it loses nothing, and what it complains of in our words."""
+"""SQLite: set up for durability, and its errors in words."""
 
 import os
 import sqlite3
@@ -26,11 +26,11 @@ BUG_CODES = frozenset(
         sqlite3.SQLITE_MISUSE,
     }
 )
-"""Result codes that say that a statement is wrong, not the world."""
+"""Result codes for an invalid statement, which is a bug."""
 
 
 def path_of(url: URL) -> Path:
-    """Give the file that a URL names; ConfigError where that is not a plain one."""
+    """Return the file of a URL; ConfigError if it is not a plain one."""
     named = url.database or ":memory:"
     if named.startswith((":memory:", "file:")) or url.query:
         message = "state.url does not name a plain file; write it like sqlite:////PATH/mulligan.db."
@@ -39,9 +39,9 @@ def path_of(url: URL) -> Path:
 
 
 def set_up(path: Path) -> Engine:
-    """Give an engine for a file, as SQLAlchemy documents it, so that every BEGIN is ours to word.
+    """Return an engine for a file that leaves each BEGIN to us, as SQLAlchemy documents.
 
-    The directory is made, and a file that nobody else may read.
+    Create the directory, and a file that no other user can read.
     """
     _make_directory(path.parent)
     url = URL.create("sqlite", database=str(path))
@@ -57,7 +57,7 @@ def set_up(path: Path) -> Engine:
 
 
 def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
-    """Say what is wrong; None where a statement is, which is a bug."""
+    """Return the error in words; None for an invalid statement, which is a bug."""
     code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return None if code in BUG_CODES else _translate_code(code, where, str(error.orig))
 
@@ -73,7 +73,7 @@ def _make_directory(directory: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Keep a ledger from other users; SQLite gives its further files the same rights."""
+    """Hide a ledger from other users; SQLite copies the permissions to its further files."""
     with suppress(OSError):
         found = path.stat()
         if found.st_uid == os.geteuid() and found.st_mode & 0o077:
@@ -99,28 +99,28 @@ def _is_busy(error: BaseException) -> bool:
     reraise=True,
 )
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Set the journal mode; of several who make a new database at once, all but one must wait.
+    """Set the journal mode; if several processes create a database, all but one must wait.
 
-    SQLite does not apply its busy time-out to that switch. Later it changes nothing.
+    SQLite does not apply its busy timeout to that switch. Later calls change nothing.
     """
     if not _is_another_programs(connection):
         connection.execute("PRAGMA journal_mode = WAL").close()
 
 
 def _is_another_programs(connection: sqlite3.Connection) -> bool:
-    """Tell whether there are tables, and none of ours; such a file is not to be touched."""
+    """Return whether there are tables, but none of ours; such a file must not be changed."""
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     return bool(found) and (VERSION_TABLE,) not in found
 
 
 def _begin(connection: Connection) -> None:
-    # A transaction that reads first and then writes fails at once, whatever the busy time-out.
+    # A transaction that reads first and then writes fails at once, despite the busy timeout.
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _translate_code(code: int, where: str, said: str) -> ConfigError | UnavailableError:
-    """Say what is wrong by SQLite's primary result code (sqlite.org/rescode.html)."""
+    """Return the error for SQLite's primary result code (sqlite.org/rescode.html)."""
     match code:
         case sqlite3.SQLITE_NOTADB:
             return ConfigError(f"{where} is not a database; name another file in state.url.")

@@ -1,4 +1,4 @@
-"""The state directory: one Mulligan at a time works on it, and how much room its disk has."""
+"""The state directory: one Mulligan at a time uses it; the free space of its disk."""
 
 import fcntl
 import json
@@ -17,13 +17,13 @@ from mulligan.domain.host import DiskSpace
 LOCK_FILE = "mulligan.lock"
 
 LOCK_POLL_SECONDS = 0.05
-"""Longer than `holder` has the lock for, in seconds."""
+"""Longer than `holder` holds the lock, in seconds."""
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory that only its owner may enter, or close one that is there to others.
+    """Create a directory that only its owner can enter, or close an existing one to others.
 
-    What is of somebody else stays as it is.
+    A directory of another user stays as it is.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -40,10 +40,10 @@ def make_private(directory: Path) -> None:
 
 @contextmanager
 def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
-    """Hold the directory for the command `what`; UsageError names who holds it already.
+    """Lock the directory for the command `what`; UsageError names the holder of the lock.
 
-    The kernel frees it when the process ends, however that comes about. Programs that are started
-    meanwhile do not inherit it.
+    The kernel releases the lock when the process ends, in any way. Programs started meanwhile do
+    not inherit it.
     """
     place = directory / LOCK_FILE
     with _opened(place) as file:
@@ -57,7 +57,7 @@ def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
 
 
 def holder(directory: Path) -> str | None:
-    """Name who holds the directory; None where nobody does."""
+    """Return the holder of the lock; None if there is none."""
     place = directory / LOCK_FILE
     try:
         file = place.open(encoding="utf-8")
@@ -71,7 +71,7 @@ def holder(directory: Path) -> str | None:
 
 
 def _is_held(file: IO[str]) -> bool:
-    """Ask the kernel, since one that was killed could not take its name off."""
+    """Ask the kernel, since a killed process leaves its name in the file."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -112,7 +112,7 @@ def _take_at_once(file: IO[str]) -> None:
 
 
 def _holder(written: str) -> str:
-    """Name who holds the lock; one that has it since a moment may not have said yet."""
+    """Return the holder in words; a new one may not have written its name yet."""
     try:
         holder = json.loads(written)
         return "`mulligan {command}` (process {pid}, since {since})".format_map(holder)
@@ -136,7 +136,7 @@ def _unusable(place: Path, error: OSError) -> UnavailableError:
 
 
 def disk_space_for(directory: Path) -> DiskSpace:
-    """Look at a directory, or where it would be made; makes nothing."""
+    """Return the free space at a directory, or at its nearest existing parent; create nothing."""
     try:
         place = next(each for each in (directory, *directory.parents) if each.exists())
         disk = os.statvfs(place)

@@ -1,4 +1,4 @@
-"""Read from the ledger's rows what statistics need, and nothing else of them."""
+"""Read only the data for statistics from the ledger's rows."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -40,7 +40,7 @@ class _Check(Record):
 
     @property
     def failure(self) -> Failure | None:
-        """Say what failed the attempt, as CheckResult.fails has it."""
+        """Return the check that failed the attempt, by the same rule as CheckResult.fails."""
         if not self.required or self.passed or self.preexisting:
             return None
         first = self.findings[0].summary if self.findings else ""
@@ -56,7 +56,7 @@ class _Usage(Record):
 
     @property
     def tokens(self) -> int | None:
-        """Add up what was reported; None where nothing was."""
+        """Return the sum of the reported tokens; None if none were reported."""
         told = [each for each in (self.input_tokens, self.output_tokens) if each is not None]
         return sum(told) if told else None
 
@@ -74,7 +74,7 @@ class _Meta(Record):
     agent: _Usage | None = None
 
     def tried(self, issue: IssueRef, at: datetime) -> AttemptEntry:
-        """Give the attempt as it is counted."""
+        """Return the attempt as counted in statistics."""
         found = (self.agent, *(each.usage for each in self.fix_rounds))
         runs = [each for each in found if each]
         return AttemptEntry(
@@ -101,7 +101,7 @@ class _MilestoneBody(Record):
 
 
 def read_ledger_history(database: Database) -> LedgerHistory:
-    """Read all that is counted; ConfigError where a newer version wrote it."""
+    """Read the whole history; ConfigError if a newer version wrote it."""
     wanted = (
         select(EVENT.repository, EVENT.number, EVENT.at, EVENT.kind, EVENT.body)
         .where(EVENT.kind.in_([COMPLETED, RESOLVED, *MILESTONES]))

@@ -1,4 +1,4 @@
-"""Move issues from ledger to ledger, or to the ref, so that counts and history go along."""
+"""Move issues between ledgers, or to the state ref, with their counts and history."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,9 +13,9 @@ from mulligan.storage.usage import SqlUsageStore
 
 
 def import_from_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
-    """Take over the issues of which the ref knows something newer, and name them.
+    """Import the issues whose record on the ref is newer; return their names.
 
-    What their attempts used counts for its day here as well.
+    Their attempts' usage counts for its day here, too.
     """
     stored, moved = _at_rest(ref.read(), ledger), list[IssueRef]()
     for issue, text in stored.issues.items():
@@ -28,7 +28,7 @@ def import_from_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[s
 
 
 def import_from_ledger(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
-    """Take over from another ledger the issues of which it knows something newer; name them."""
+    """Import the issues whose record in another ledger is newer; return their names."""
     moved = list[IssueRef]()
     for status in source.statuses():
         events = source.events(status.issue)
@@ -40,7 +40,7 @@ def import_from_ledger(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
 
 
 def count_spending(ledger: SqlLedger, accounts: SqlUsageStore, issues: Iterable[IssueRef]) -> None:
-    """Count what was used elsewhere for its day, as the records of the attempts tell it."""
+    """Count usage from elsewhere for its day, from the records of the attempts."""
     for issue in issues:
         for meta in ledger.history(issue):
             usages = {0: meta.agent, **{each.number: each.usage for each in meta.fix_rounds}}
@@ -52,7 +52,7 @@ def count_spending(ledger: SqlLedger, accounts: SqlUsageStore, issues: Iterable[
 
 
 def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
-    """Hand over the issues of which the ledger knows something newer; name them."""
+    """Export the issues whose record in the ledger is newer; return their names."""
     stored = _at_rest(ref.read(), ledger)
     issues, moved = dict(stored.issues), list[str]()
     for status in ledger.statuses():
@@ -68,7 +68,7 @@ def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str
 
 
 def _is_newer(events: Sequence[RecordedEvent], other: Sequence[RecordedEvent]) -> bool:
-    """Tell whether one record of an issue goes on where the other ends."""
+    """Return whether one record of an issue continues after the end of the other."""
     return bool(events) and (not other or events[-1].at > other[-1].at)
 
 

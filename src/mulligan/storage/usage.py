@@ -23,13 +23,13 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SqlUsageStore:
-    """The port Accounts on SQLAlchemy; no text is stored but redacted."""
+    """Implements UsageStore with SQLAlchemy; redacts all text."""
 
     database: Database
     redactor: Redactor = field(default_factory=Redactor)
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Note what a run has used so far; it is on the disk when this returns."""
+        """Store what a run has used so far; durable when this returns."""
         spent = spent_in(usage)
         known = and_(_of(run.issue, run.number), RUN.fix_round == run.fix_round)
         values = {
@@ -50,7 +50,7 @@ class SqlUsageStore:
             connection.execute(insert(RUNS_TABLE).values(values))
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Add up what the runs that began on a day have used, from the index of the days alone."""
+        """Return the usage of the runs that began on a day; reads only the index of days."""
         sums = (func.sum(RUN.microdollars), func.sum(RUN.tokens))
         wanted = select(RUN.repository, *sums).where(RUN.day == day.isoformat())
         with self.database.read() as connection:
@@ -58,21 +58,21 @@ class SqlUsageStore:
         return {name: Spent(int(micro) / MILLION, int(tokens)) for name, micro, tokens in rows}
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Give what the runs of an attempt have used, by fix round."""
+        """Return the usage of an attempt's runs, by fix round."""
         wanted = select(RUN.fix_round, RUN.usage).where(_of(ref, number)).order_by(RUN.fix_round)
         with self.database.read() as connection:
             rows = connection.execute(wanted).all()
         return {fix_round: AgentFacts.model_validate_json(usage) for fix_round, usage in rows}
 
     def key_refused_at(self, agent: str) -> datetime | None:
-        """Say when the last run of an agent began, if the model's service refused its key then."""
+        """Return when an agent's last run began, if the model's service refused its key then."""
         wanted = select(RUN.denied, RUN.began).where(RUN.agent == agent)
         with self.database.read() as connection:
             last = connection.execute(wanted.order_by(RUN.began.desc()).limit(1)).first()
         return datetime.fromisoformat(last.began) if last and last.denied else None
 
     def retry_at(self, agent: str) -> datetime | None:
-        """Say when the model's service takes requests again, if an agent's last run was told."""
+        """Return when the model's service accepts requests again, if it gave a time."""
         wanted = select(RUN.usage).where(RUN.agent == agent).order_by(RUN.began.desc()).limit(1)
         with self.database.read() as connection:
             last = connection.execute(wanted).scalar()
@@ -80,19 +80,19 @@ class SqlUsageStore:
 
 
 class MemoryUsageStore:
-    """The port Accounts in memory, for dry runs and tests; may be used from any thread."""
+    """Implements UsageStore in memory, for dry runs and tests; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._noted: dict[tuple[IssueRef, int, int], tuple[Run, AgentFacts]] = {}
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Note what a run has used so far."""
+        """Store what a run has used so far."""
         with self._lock:
             self._noted[run.issue, run.number, run.fix_round] = (run, usage)
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Add up what the runs that began on a day have used."""
+        """Return the usage of the runs that began on a day."""
         found = dict[str, list[Spent]]()
         with self._lock:
             for run, usage in self._noted.values():
@@ -101,18 +101,18 @@ class MemoryUsageStore:
         return {name: reduce(Spent.plus, each) for name, each in found.items()}
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Give what the runs of an attempt have used, by fix round."""
+        """Return the usage of an attempt's runs, by fix round."""
         with self._lock:
             noted = sorted(self._noted.items(), key=lambda each: each[0][2])
         return {key[2]: usage for key, (_, usage) in noted if key[:2] == (ref, number)}
 
     def key_refused_at(self, agent: str) -> datetime | None:
-        """Say when the last run of an agent began, if the model's service refused its key then."""
+        """Return when an agent's last run began, if the model's service refused its key then."""
         run, usage = self._last(agent)
         return run.began if run and usage and usage.denied else None
 
     def retry_at(self, agent: str) -> datetime | None:
-        """Say when the model's service takes requests again, if an agent's last run was told."""
+        """Return when the model's service accepts requests again, if it gave a time."""
         _, usage = self._last(agent)
         return usage.retry_at if usage else None
 

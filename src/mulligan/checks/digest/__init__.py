@@ -132,7 +132,7 @@ def _of_project(found: FindingBlock, of_line: Sequence[str]) -> FindingBlock:
 
 
 def _read_inside(log: CleanLog, kept: BufferedOutput) -> tuple[Reading, CleanLog]:
-    """Read the reports that an output consists of or holds; give it without their lines."""
+    """Read the reports that an output consists of or holds; return it without their lines."""
     readings = [(document, read_document(document)) for document in documents(kept.text)]
     telling = [(document, reading) for document, reading in readings if reading.found]
     lines = {
@@ -176,7 +176,7 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
 
 
 def _last_words(log: CleanLog) -> list[str]:
-    """Give the last lines that do not say that all is well, in their order."""
+    """Return the last lines that do not say that all is well, in their order."""
     said = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
     return [*islice(said, LAST_LINES)][::-1]
 

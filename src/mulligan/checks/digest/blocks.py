@@ -58,7 +58,7 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
 
 
 def _is_cut_off(lines: Sequence[str]) -> bool:
-    """Tell whether a gap and then something as little indented follows on a line."""
+    """Return whether a gap and then something as little indented follows on a line."""
     match lines:
         case [head, gap, after] if not gap.strip() and after.strip() and not STACK.match(after):
             return depth_of(after) <= depth_of(head)
@@ -107,7 +107,7 @@ def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[i
 
 
 def _place_is_foreign(lines: Sequence[str], at: int, depth: int) -> bool:
-    """Tell whether a deeper line, as beneath a frame of Go, names a place in foreign code."""
+    """Return whether a deeper line, as beneath a frame of Go, names a place in foreign code."""
     below = lines[at] if at < len(lines) else ""
     place = pointed_at(below) if depth_of(below) > depth else None
     return place is not None and not place.is_own

@@ -275,12 +275,12 @@ class CleanLog:
 
     @cached_property
     def is_blank(self) -> bool:
-        """Tell whether all lines are blank."""
+        """Return whether all lines are blank."""
         return not any(line.strip() for line in self.lines)
 
     @cached_property
     def _shapes(self) -> tuple[str, ...]:
-        """Give each line with its numbers, and names that hold numbers, made equal."""
+        """Yield each line with its numbers, and names that hold numbers, made equal."""
         if len(self.lines) <= NOISE:
             return ("",) * len(self.lines)
         return tuple(
@@ -304,7 +304,7 @@ class CleanLog:
         return frozenset(at for at in self.common if weights[self._shapes[at]] <= Weight.WORD)
 
     def without(self, indices: Collection[int]) -> "CleanLog":
-        """Give the log with some lines made empty."""
+        """Return the log with some lines made empty."""
         lines = ("" if at in indices else line for at, line in enumerate(self.lines))
         return CleanLog(tuple(lines), self.numbers, self.total)
 

@@ -47,7 +47,7 @@ class Document:
 
 
 def looks_structured(start: str) -> bool:
-    """Tell whether a document may begin within this beginning of a text."""
+    """Return whether a document may begin within this beginning of a text."""
     return bool(OPENS.search(start))
 
 
@@ -112,7 +112,7 @@ def _line_at(text: str, position: int) -> int:
 
 @dataclass(slots=True)
 class BufferedOutput:
-    """Chunks of an output that may be a report; none where it is too long or is none."""
+    """Chunks of an output that may be a report; none if it is too long or is none."""
 
     chunks: list[bytes] = field(default_factory=list[bytes])
     room: int = MAX_DOCUMENT_CHARS

@@ -290,7 +290,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 
 
 def identity(found: Finding, root: str = "") -> str:
-    """Give the identity of a finding: its test, or its file, code and message (DIGEST-4).
+    """Return the identity of a finding: its test, or its file, code and message (DIGEST-4).
 
     A test whose id has no package, class or file is identified by the file in which it fails, too.
     """

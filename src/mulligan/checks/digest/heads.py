@@ -132,7 +132,7 @@ def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Se
 def _errors_over(
     failed: Collection[int], errors: Sequence[int], passed: Collection[int]
 ) -> Mapping[int, int]:
-    """Give the first error over each verdict; none where a test that failed has none over it."""
+    """Return the first error over each verdict; none if a test that failed has none over it."""
     found, last = dict[int, int](), -1
     for at in sorted({*failed, *passed}):
         first = bisect(errors, last)
@@ -250,7 +250,7 @@ STARTED = re.compile(
 
 
 def started(line: str) -> str | None:
-    """Give the name of the test that a line reports as started."""
+    """Return the name of the test that a line reports as started."""
     found = STARTED.match(line)
     return (found["test"] or found["test2"]) if found else None
 
@@ -287,7 +287,7 @@ def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
 
 
 def _deeper(lines: Sequence[str], indent: str) -> list[str]:
-    """Give the rest of a name, one suite a line, up to a colon and a gap, as mocha writes it."""
+    """Return the rest of a name, one suite a line, up to a colon and a gap, as mocha writes it."""
     parts = list[str]()
     for line, following in pairwise(lines):
         if not line.startswith(indent):
@@ -321,7 +321,7 @@ MAX_ROWS_BELOW_FILE = 400
 
 
 def files_over(lines: Sequence[str]) -> list[Place | None]:
-    """Give for each line the file that stands alone over it, less deep, and the line in it."""
+    """Return for each line the file that stands alone over it, less deep, and the line in it."""
     found, here, depth = list[Place | None](), None, 0
     for line in lines:
         text = line.strip()

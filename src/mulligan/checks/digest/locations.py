@@ -79,7 +79,7 @@ class Place:
 
     @property
     def is_own(self) -> bool:
-        """Tell whether it is likely to be the repository's own code."""
+        """Return whether it is likely to be the repository's own code."""
         return not FOREIGN.search(self.file)
 
     def __str__(self) -> str:
@@ -123,12 +123,12 @@ def place_alone(line: str) -> Place | None:
 
 
 def is_foreign(line: str, place: Place | None) -> bool:
-    """Tell whether a line is about code from outside the repository; `place` may be None."""
+    """Return whether a line is about code from outside the repository; `place` may be None."""
     return bool(FOREIGN_CALL.search(line)) or not (place is None or place.is_own)
 
 
 def best_place(lines: Iterable[str]) -> Place | None:
-    """Give the first place in the project's own code that these lines point to, else any."""
+    """Return the first place in the project's own code that these lines point to, else any."""
     any_place = None
     for line in lines:
         place = pointed_at(line)

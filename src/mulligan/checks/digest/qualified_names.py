@@ -30,7 +30,7 @@ OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
 
 
 def tells_apart(file: str | None) -> bool:
-    """Tell whether no other file of a repository is named alike by a tool."""
+    """Return whether no other file of a repository is named alike by a tool."""
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
 
@@ -141,7 +141,7 @@ SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
 
 
 def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
-    """Tell whether this is a suite of node's, which failed only since a test in it did."""
+    """Return whether this is a suite of node's, which failed only since a test in it did."""
     if SUITE_OPENS.match(head.written) or any(
         FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
     ):
@@ -257,7 +257,7 @@ class _Units:
 
     @cached_property
     def _suites(self) -> list[tuple[str, str]]:
-        """Give for each line the last suite over it, and what joins it with a test's name."""
+        """Return for each line the last suite over it, and what joins it with a test's name."""
         found, here = list[tuple[str, str]](), ("", "")
         for line in self.lines:
             suite = SUITE.match(line)
@@ -303,7 +303,7 @@ class _Units:
         return found
 
     def _just_began(self, crate: _Crate, at: int) -> bool:
-        """Tell whether nothing but blank lines stands between a program's name and a line."""
+        """Return whether nothing but blank lines stands between a program's name and a line."""
         return not any(line.strip() for line in self.lines[crate.start + 1 : at])
 
     def _script(self, head: FindingHead) -> str:

@@ -46,7 +46,7 @@ class _Page:
 
 
 def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
-    """Give the text of a failing check's digest, of at most `max_chars` characters."""
+    """Return the text of a failing check's digest, of at most `max_chars` characters."""
     page = _Page(max_chars + 1)
     if note:
         page.add(note)
@@ -63,7 +63,7 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
 
 
 def _tells_all(reading: Reading) -> bool:
-    """Tell whether the findings leave nothing to look for in the output."""
+    """Return whether the findings leave nothing to look for in the output."""
     return (
         0 < len(reading.found) <= IN_FULL
         and reading.count <= len(reading.found)
@@ -165,14 +165,14 @@ def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iter
 
 
 def _least(reading: Reading, log: CleanLog) -> str:
-    """Give a last resort if nothing fits, or the output is empty."""
+    """Return a last resort if nothing fits, or the output is empty."""
     if reading.found:
         return reading.found[0].finding.summary
     return next((line.strip() for line in log.lines if line.strip()), "No output.")
 
 
 def render_passed(totals: Iterable[str], max_chars: int) -> str:
-    """Give the one line of a check that passed."""
+    """Return the one line of a check that passed."""
     said = "; ".join(totals)
     return clip(f"Passed: {said}" if said else "Passed.", min(max_chars, 200))
 
@@ -232,7 +232,7 @@ def rest_of(log: CleanLog, room: int, shown: Collection[str], page: str) -> list
 
 
 def _speaks(log: CleanLog, index: int) -> bool:
-    """Tell whether a line may be about a failure: by its words, or as a frame of a stack."""
+    """Return whether a line may be about a failure: by its words, or as a frame of a stack."""
     if index in log.noise:
         return False
     line, weight = log.lines[index], weigh(log.lines[index])

@@ -33,7 +33,7 @@ def read_report(report: bytes) -> Reading:
 
 
 def read_document(document: Document) -> Reading:
-    """Give the reading of the first reader that finds something."""
+    """Return the reading of the first reader that finds something."""
     readings = (read(document) for read in READERS)
     return next((reading for reading in readings if reading.found), Reading())
 
@@ -50,12 +50,12 @@ Row = dict[str, Json]
 
 
 def text_of(row: Row, names: Sequence[str]) -> str:
-    """Give the first of these fields that is a text with something in it."""
+    """Return the first of these fields that is a text with something in it."""
     return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
 
 
 def number_of(row: Row, names: Sequence[str]) -> int | None:
-    """Give the first of these fields that is a number, of one to nine digits."""
+    """Return the first of these fields that is a number, of one to nine digits."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -66,7 +66,7 @@ def number_of(row: Row, names: Sequence[str]) -> int | None:
 
 
 def rows_in(value: Json) -> list[Row]:
-    """Give the objects of a list, or an object alone."""
+    """Return the objects of a list, or an object alone."""
     values = value if isinstance(value, list) else [value]
     return [row for row in values if isinstance(row, dict)]
 
@@ -152,7 +152,7 @@ def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
-    """Give the lines of the message, and the place in the project's own code."""
+    """Return the lines of the message, and the place in the project's own code."""
     if any(SAID.match(line) for line in lines):
         reason = why(lines, 0, len(lines))
         return reason.message, reason.place
@@ -333,7 +333,7 @@ STATUS = ("status", "outcome", "result", "state", "Status")
 BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
 
 MOCHA = "fullTitle"
-"""Mocha gives no status, but each test an error, which is empty where it passed."""
+"""Mocha gives no status, but each test an error, which is empty if it passed."""
 
 REASON = (
     *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
@@ -386,7 +386,7 @@ def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
 
 
 def _as_file(row: Row) -> str:
-    """Give the name of a suite of tests that is a file's, as Jest and Vitest write it."""
+    """Return the name of a suite of tests that is a file's, as Jest and Vitest write it."""
     name = text_of(row, ("name",))
     return (
         name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
@@ -505,7 +505,7 @@ def _issue(row: Row, file: str) -> _Issue | None:
 
 
 def _code(row: Row) -> str:
-    """Give the code of a rule: a text, a number (shellcheck's), or an object that has it."""
+    """Return the code of a rule: a text, a number (shellcheck's), or an object that has it."""
     if code := text_of(row, CODE):
         return code
     number = number_of(row, ("code",))
@@ -587,21 +587,21 @@ def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
 
 
 def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
-    """Tell whether the output's finding fits another failure of the report better."""
+    """Return whether the output's finding fits another failure of the report better."""
     here = _likeness(reported, output)
     alike = (other.finding for other in report if _is_same(other.finding, output))
     return any(_likeness(other, output) > here for other in alike)
 
 
 def _says(output: FindingBlock, message: str) -> bool:
-    """Tell whether the output has this message, with or without the name of its exception."""
+    """Return whether the output has this message, with or without the name of its exception."""
     first = message.partition("\n")[0]
     bare = first.partition(": ")[2] or first
     return any(bare in said for said in (output.finding.message, *output.detail))
 
 
 def _adds(found: FindingBlock, listed: Sequence[FindingBlock]) -> bool:
-    """Tell whether a finding of the output alone is missing in the report."""
+    """Return whether a finding of the output alone is missing in the report."""
     one = found.finding
     if one.test_id is None and one.file is None:
         return not any(_says(other, one.message) for other in listed)
@@ -625,7 +625,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_same_test(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Tell whether the shorter name is how the longer one ends."""
+    """Return whether the shorter name is how the longer one ends."""
     shorter, longer = sorted((one, other), key=len)
     return bool(shorter) and list(longer[-len(shorter) :]) == list(shorter)
 

@@ -240,7 +240,7 @@ AFTERMATH = re.compile(
 
 
 def is_aftermath(line: str) -> bool:
-    """Tell whether a line only repeats that something failed before."""
+    """Return whether a line only repeats that something failed before."""
     return bool(AFTERMATH.search(line))
 
 
@@ -270,7 +270,7 @@ LONGEST = 160
 
 
 def is_total(line: str) -> bool:
-    """Tell whether a line counts results."""
+    """Return whether a line counts results."""
     text = _bare(line)
     return (
         bool(text) and len(text) <= LONGEST and bool(SUMMARY.match(text) and COUNTED.search(text))
@@ -288,7 +288,7 @@ FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)"
 
 
 def ends_results(line: str) -> bool:
-    """Tell whether a line comes after the last result."""
+    """Return whether a line comes after the last result."""
     return is_total(line) or bool(FINISHED.match(line))
 
 
@@ -327,6 +327,6 @@ BAD = re.compile(
 
 
 def count_bad(line: str) -> int:
-    """Give the largest number of failures or errors that a line of totals names."""
+    """Return the largest number of failures or errors that a line of totals names."""
     numbers = (match["of"] or match["before"] or match["after"] for match in BAD.finditer(line))
     return max((int(number[:9]) for number in numbers), default=0)

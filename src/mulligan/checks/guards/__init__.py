@@ -1,4 +1,4 @@
-"""Rules that refuse a change whatever its checks say (GUARD-1). Pure."""
+"""Rules that refuse a change, whatever the results of its checks (GUARD-1). Pure."""
 
 from mulligan.checks.guards.lost_tests import lost_test_violations
 from mulligan.checks.guards.scope import file_violations, path_violations
@@ -17,7 +17,7 @@ def violations(
 ) -> tuple[GuardViolation, ...]:
     """List every rule that the change breaks; `redactor` knows Mulligan's own secrets.
 
-    MisconfiguredError where a pattern of the scope is none.
+    MisconfiguredError if a pattern of the scope is invalid.
     """
     patches = tuple(patches_of(change.diff))
     return (

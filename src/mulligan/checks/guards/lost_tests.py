@@ -1,4 +1,4 @@
-"""Find tests that a change deletes, empties or skips; tests that moved are not lost. Pure."""
+"""Find tests that a change deletes, empties or skips; moved tests are not lost. Pure."""
 
 import re
 from bisect import bisect_right
@@ -15,18 +15,18 @@ from mulligan.domain.attempt import Change
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.text.diff import Hunk, Line, Patch
 
-# How each language writes its tests, groups and skip marks
+# Tests, groups and skip marks in each language
 
 
 class MarkTarget(Enum):
-    """The tests that a mark is about, relative to the line of the mark."""
+    """The tests that a mark applies to, relative to the line of the mark."""
 
     HERE = auto()
     """The test or group of tests that begins on the same line."""
     BELOW = auto()
     """The test or group of tests that follows."""
     AROUND = auto()
-    """The test that it stands in."""
+    """The test that encloses it."""
     FILE = auto()
     """All tests of the file."""
     OTHERS = auto()
@@ -46,8 +46,8 @@ class SkipMark:
 class Language:
     """The conventions of one language; patterns of cases and groups have a group `name`.
 
-    `named` matches the names of files that hold tests wherever they are; other files with one of
-    the `endings` do so only in a directory of tests. `tables` is what makes many tests of one.
+    `named` matches test files in any directory; other files with one of the `endings` count only in
+    a directory of tests. `tables` matches tables of test cases.
     """
 
     endings: tuple[str, ...]
@@ -213,7 +213,7 @@ DIRECTORIES = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing
 
 
 def language_of(path: str) -> Language | None:
-    """Give the language of a file that holds tests; None for any other file."""
+    """Return the language of a file with tests; None for any other file."""
     parts = PurePosixPath(path)
     in_tests = not DIRECTORIES.isdisjoint(part.casefold() for part in parts.parts[:-1])
     return next(
@@ -227,7 +227,7 @@ def language_of(path: str) -> Language | None:
 
 
 def is_named_as_test(path: str) -> bool:
-    """Tell whether a test runner recognises a file by its name alone."""
+    """Return whether a test runner recognises a file by its name alone."""
     name = PurePosixPath(path).name
     strict: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, JAVA, RUBY, PHP)
     return any(language.named.search(name) for language in strict)
@@ -238,7 +238,7 @@ def is_named_as_test(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A mark in a file; `name` is None where the test is not in sight."""
+    """A mark in a file; `name` is None if the diff does not show the test."""
 
     text: str
     number: int
@@ -249,7 +249,7 @@ class Skip:
 
 @dataclass(frozen=True)
 class FileTests:
-    """What one side of a diff shows of a file's tests; `seen` names tests and groups alike."""
+    """The tests of a file on one side of a diff; `seen` has the names of tests and groups."""
 
     cases: Counter[str] = field(default_factory=Counter[str])
     seen: frozenset[str] = frozenset()
@@ -258,7 +258,7 @@ class FileTests:
 
     @property
     def running(self) -> Counter[str]:
-        """Give the tests that run: none where the whole file is skipped for certain."""
+        """Return the tests that run: none if the whole file is skipped unconditionally."""
         certain = [skip for skip in self.skips if skip.mark.is_certain]
         if any(skip.mark.place is MarkTarget.FILE for skip in certain):
             return Counter()
@@ -270,15 +270,15 @@ OPENING = re.compile(
     r"^\s*(?:(?:pub|async|export|static|public|private|protected) )*"
     r"(?:def|func|fn|fun|function|class|void)\b"
 )
-"""The start of another function; a mark after it is not about the test before it."""
+"""The start of another function; a mark after it does not apply to the test before it."""
 
 MARK_DISTANCE_LINES = 12
-"""Lines between a mark and the test below it, at most."""
+"""Maximum number of lines between a mark and the test below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TestStart:
-    """Where a test or a group of tests begins: the lines from its first mark to its name."""
+    """The start of a test or a group of tests: the lines from its first mark to its name."""
 
     name: str
     first: int
@@ -287,7 +287,7 @@ class _TestStart:
 
 @dataclass(frozen=True, slots=True)
 class _HunkSide:
-    """One side of a hunk with the tests in it; `outer` is the one that the hunk begins in."""
+    """One side of a hunk with its tests; `outer` is the test in which the hunk begins."""
 
     lines: tuple[Line, ...]
     cases: tuple[_TestStart, ...]
@@ -296,11 +296,11 @@ class _HunkSide:
 
     @property
     def named(self) -> Iterator[_TestStart]:
-        """Give tests and groups in their order."""
+        """Return tests and groups in order."""
         return iter(sorted((*self.cases, *self.groups), key=lambda found: found.last))
 
     def about(self, mark: SkipMark, at: int) -> str | None:
-        """Name the test that a mark on line `at` is about; None where it is not in sight."""
+        """Return the test to which a mark on line `at` applies; None if it is not in the diff."""
         match mark.place:
             case MarkTarget.HERE | MarkTarget.OTHERS:
                 here = (found.name for found in self.named if found.first <= at <= found.last)
@@ -328,11 +328,11 @@ class _HunkSide:
 
 
 MAX_LINE_CHARS = 400
-"""Characters of a line that are searched."""
+"""Length up to which a line is searched."""
 
 
 def sides_of(patch: Patch) -> tuple[FileTests, FileTests]:
-    """Give what a file showed before and after; nothing where it holds no tests."""
+    """Return the tests before and after; empty if the file has no tests."""
     before, after = language_of(patch.old_path or patch.path), language_of(patch.path)
     hunks = tuple(patch.hunks(MAX_LINE_CHARS)) if before or after else ()
     return (
@@ -428,7 +428,7 @@ Sides = tuple[FileTests, FileTests]
 def lost_test_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Find removed and skipped tests, by name, over the whole change."""
+    """Yield removed and skipped tests, by name, over the whole change."""
     shown = [patch for patch in patches if patch.content]
     sides = {patch.path: sides_of(patch) for patch in shown}
     if not scope.allow_deleted_tests:
@@ -443,7 +443,7 @@ def lost_test_violations(
 
 
 def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
-    """Name the files that lost tests, if more tests were removed than added."""
+    """Yield the files that lost tests, if more tests were removed than added."""
     files = {file.path: file for file in change.files}
     before = sum((_before(path, side, files) for path, (side, _) in sides.items()), Counter[str]())
     named = sum((after.cases for _, after in sides.values()), Counter[str]())
@@ -465,7 +465,7 @@ def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation
 
 
 def _before(path: str, side: FileTests, files: Mapping[str, FileChange]) -> Counter[str]:
-    """Count the tests that a file had; one that is gone or empty by now had one at least."""
+    """Count the tests that a file had; at least one if it is deleted or empty now."""
     file = files.get(path)
     is_gone = file is not None and (file.status == "D" or file.size == 0)
     if is_gone and not side.cases and is_named_as_test(path):
@@ -489,14 +489,14 @@ def _moved_out(change: Change) -> Iterator[GuardViolation]:
 
 @dataclass(frozen=True, slots=True)
 class _StartTreeTests:
-    """What the start tree showed: names of tests, those that were skipped, and marks by line."""
+    """The tests of the start tree: names, skipped ones, and marks by line."""
 
     known: frozenset[str]
     skipped: frozenset[str | None]
     marks: frozenset[str]
 
     def lets_run(self, skip: Skip, *, is_new_file: bool) -> bool:
-        """Tell whether a mark stops what ran before; a new test may come with a mark."""
+        """Return whether a mark skips a test that ran before; a new test may have a mark."""
         match skip.mark.place:
             case MarkTarget.OTHERS:
                 return skip.text not in self.marks
@@ -538,7 +538,7 @@ def _effect(skip: Skip) -> str:
 
 
 MAX_NAMED_TESTS = 5
-"""Tests that one sentence names."""
+"""Limit of tests to list in one sentence."""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
     Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
     Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
 }
-"""In lower case: some disks do not tell the cases of names apart."""
+"""In lower case: some file systems ignore the case of names."""
 
 SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTED.items()}
 
@@ -53,7 +53,7 @@ DIFF_CUT_MARK = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
 def path_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Find the paths that may not change; a file that was moved away has changed, too."""
+    """Yield the paths that may not change; moving a file changes its old path, too."""
     allow, deny = spec_of(scope.allow, "allow"), spec_of(scope.deny, "deny")
     for path in changed_paths(change, patches):
         if scope.allow and not allow.match_file(path):
@@ -67,14 +67,14 @@ def path_violations(
 
 
 def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
-    """List all names of what has changed, old ones too."""
+    """List all paths of the change, old ones included."""
     names = (name for file in change.files for name in (file.path, file.old_path))
     in_patches = (name for patch in patches for name in (patch.path, patch.old_path))
     return tuple(dict.fromkeys(filter(None, (*names, *in_patches))))
 
 
 def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
-    """Compile patterns of the scope; MisconfiguredError where one is none."""
+    """Compile patterns of the scope; MisconfiguredError if one is invalid."""
     try:
         return GitIgnoreSpec.from_lines(patterns)
     except (ValueError, re.error) as error:
@@ -93,7 +93,7 @@ def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
 
 
 def _normalised_path(path: str) -> str:
-    """Write a path so that names which some file system takes for one are the same."""
+    """Normalise a path, so that names that a file system treats as equal become equal."""
     seen = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")
     parts = unicodedata.normalize("NFKC", seen).casefold().split("/")
     return "/".join(part.rstrip(" .") for part in parts)
@@ -102,7 +102,7 @@ def _normalised_path(path: str) -> str:
 def file_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Find what is too much, submodules, and links that may lead out of the tree."""
+    """Yield excess files and sizes, submodules, and links that may lead out of the tree."""
     yield from _too_much(change, scope)
     submodules = {file.path for file in change.files if file.mode == SUBMODULE}
     submodules |= {patch.path for patch in patches if SUBMODULE.encode() in patch.modes}
@@ -145,9 +145,9 @@ def _link(file: FileChange) -> Iterator[GuardViolation]:
 
 
 def _leads_out(path: str, target: str) -> bool:
-    """Tell whether a link may lead out of the tree, or into git's own directory.
+    """Return whether a link may lead out of the tree, or into git's own directory.
 
-    Going up behind a name counts as leading out: that name may be a link itself.
+    Going up after a name counts as leading out: that name may be a link itself.
     """
     target = target.replace("\\", "/")
     steps = [step for step in target.split("/") if step not in {"", "."}]

@@ -1,7 +1,7 @@
-"""Refuse added lines that hold Mulligan's own secrets or keys of known services. Pure.
+"""Refuse added lines with Mulligan's own secrets or keys of known services. Pure.
 
-Of detect-secrets, the detectors are used whose keys have a form of their own. Its pragmas are not
-looked at, since the agent could write them.
+Of detect-secrets, only detectors for keys with a distinct format are used. Its pragmas are ignored,
+since the agent could write them.
 """
 
 import re
@@ -32,13 +32,13 @@ from mulligan.text.diff import Patch
 from mulligan.text.redact import Redactor
 
 MAX_LINE_CHARS = 10_000
-"""Characters of a line that are searched at a time; the pieces overlap by `OVERLAP`."""
+"""Characters of a line to search at a time; the pieces overlap by `OVERLAP`."""
 OVERLAP = 500
 CANDIDATE = re.compile(r"[\w/+=.:-]{20}|KEY-----")
-"""What every key has; most lines of code have not."""
+"""A part of every key, which most lines of code lack."""
 KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40}")
 KEY_LINES = 4
-"""Within so many lines of its heading a private key has a line of Base64; else it is only named."""
+"""A private key has a line of Base64 within this many lines of its heading."""
 PRIVATE_KEY = "private key"
 EXTRA_PATTERNS = {
     "GitHub token": re.compile(r"github_pat_\w{60,}"),
@@ -46,13 +46,13 @@ EXTRA_PATTERNS = {
     "Google API key": re.compile(r"AIza[\w-]{35}"),
     "npm token": re.compile(r"\bnpm_[A-Za-z0-9]{30,}|_authToken=[A-Fa-f0-9-]{36}"),
 }
-"""Keys that detect-secrets does not know, or takes quadratic time to find."""
+"""Keys that detect-secrets does not know, or finds in quadratic time only."""
 
 
 def secret_violations(
     patches: Sequence[Patch], scope: Scope, redactor: Redactor
 ) -> Iterator[GuardViolation]:
-    """Find the files whose added lines or names hold a secret; messages never show it."""
+    """Yield the files whose added lines or names contain a secret; messages never show it."""
     allowed = spec_of(scope.allow_secrets, "allow_secrets")
     for patch in patches:
         lines = patch.added
@@ -77,7 +77,7 @@ def _kinds_in(path: str, lines: Sequence[str]) -> Iterator[GuardViolation]:
 
 
 def _found(lines: Sequence[str], at: int) -> Iterator[str]:
-    """Name the kinds of secrets in a line."""
+    """Yield the kinds of secrets in a line."""
     if not CANDIDATE.search(lines[at]):
         return
     for piece in _pieces(lines[at]):

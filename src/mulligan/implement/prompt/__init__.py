@@ -1,1 +1,1 @@
-"""Writes the prompt of an attempt: the task, and what earlier attempts came to. Pure."""
+"""The prompt of an attempt: the task, and the history of earlier attempts. Pure."""

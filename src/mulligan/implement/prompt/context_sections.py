@@ -40,21 +40,21 @@ from mulligan.text.escape import Excerpt, one_line
 # The parts and how they are put together.
 
 SectionSizes = Mapping[Section, int]
-"""How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
+"""The size of each part: lines, attempts, checks or, for WORDS, characters."""
 
 MIN_CONTEXT_BYTES = 500 * BYTES_PER_TOKEN
-"""What guidance leaves to the rest: as much as the smallest budget has (CONTEXT-12)."""
+"""Minimum size of the context beside guidance: that of the smallest budget (CONTEXT-12)."""
 
 VIOLATION_CHARS = 140
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSections:
-    """All that may be told, after the limits of single parts (CONTEXT-5).
+    """All parts of the context, after the limits of single parts (CONTEXT-5).
 
-    `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
-    is what stands around the places that they name. `remarks` are a reviewer's, and `on_github` is
-    what checks there printed; the diff is `standing` where it is the open pull request's.
+    `told` is the attempt described in full; `windows` are the outputs of its failing checks, and
+    `code` is the source around the reported locations. `remarks` are a reviewer's, and `on_github`
+    is the output of checks there. The diff is `standing` if it is the open pull request's.
     """
 
     case: IssueContext
@@ -77,7 +77,7 @@ class ContextSections:
     def of(
         cls, case: IssueContext, told: WorkerResultMeta, limits: ContextLimits, diff: bytes
     ) -> Self:
-        """Take the parts from the records; `diff` is of the attempt told in full."""
+        """Build the parts from the records; `diff` is of the attempt described in full."""
         before = [meta for meta in case.history if meta.number < told.number]
         shown = limits.max_check_output_lines
         broken = [one_line(rule.message, VIOLATION_CHARS) for rule in told.guard_violations]
@@ -104,12 +104,12 @@ class ContextSections:
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
-        """Give every part that was cut to lines."""
+        """Return every part that was cut to lines."""
         told = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
         return (*self.windows, *self.code, *told)
 
     def room(self, limits: ContextLimits) -> dict[Section, int]:
-        """Say how much there is to tell, were there no limit to the whole."""
+        """Return the size of each part, without a limit on the whole."""
         failed = len(failing(self.told.checks))
         lines = (len(window.lines) for window in (*self.windows, self.violations))
         return {
@@ -132,11 +132,11 @@ class ContextSections:
 def assemble(
     case: IssueContext, limits: ContextLimits, diff: bytes, *, standing: bool = False
 ) -> AssembledContext:
-    """Put the earlier attempts together for the next prompt.
+    """Assemble the earlier attempts for the next prompt.
 
-    `diff` is of the one told in full, or of the pull request where that is `standing`.
+    `diff` is of the one described in full, or of the pull request if that is `standing`.
 
-    Raises InvariantError where the text would not say what it must.
+    Raises InvariantError if the text lacks required content.
     """
     parts = replace(
         ContextSections.of(case, detailed_attempt(case.history), limits, diff), standing=standing
@@ -164,9 +164,9 @@ def assemble(
 
 
 def detailed_attempt(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
-    """Pick the attempt to learn from: the last of the agent's that left evidence, else the last.
+    """Return the attempt to learn from: the agent's last that left evidence, else the last.
 
-    A later attempt in which the agent changed nothing is told in a line.
+    A later attempt in which the agent changed nothing gets one line.
     """
     paid = [meta for meta in history if meta.outcome not in FREE]
     telling = [meta for meta in paid if _left_evidence(meta)]
@@ -181,11 +181,11 @@ def _left_evidence(meta: WorkerResultMeta) -> bool:
 WITHOUT_EVIDENCE = frozenset(
     {Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF, Outcome.AGENT_CRASHED, Outcome.AGENT_TIMED_OUT}
 )
-"""Outcomes that leave nothing to learn from, where the agent changed no file."""
+"""Outcomes without evidence, if the agent changed no file."""
 
 
 def _named(told: WorkerResultMeta) -> list[str]:
-    """List the files that the failures of an attempt name, of tests and of the code under test."""
+    """List the files in the failures of an attempt: tests and the code under test."""
     found = [finding for check in failing(told.checks) for finding in check.findings]
     places = [finding.file for finding in found if finding.file]
     tests = [
@@ -197,7 +197,7 @@ def _named(told: WorkerResultMeta) -> list[str]:
 def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
     """Raise InvariantError unless the text keeps to its budget and names every failure.
 
-    `findings` is how many failing checks there was room for beyond their names.
+    `findings` is the number of failing checks with more than their names.
     """
     failed = failing(told.checks)
     if (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
@@ -220,7 +220,7 @@ FILE_CHARS = 200
 
 
 def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
-    """Take as much of a check's digest as may be told."""
+    """Return a check's digest within its limit."""
     if not limits.include_check_output:
         return Excerpt()
     digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
@@ -228,18 +228,18 @@ def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
 
 
 def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
-    """Take as much of the code around a check's places as may be told (CONTEXT-14)."""
+    """Return the code around a check's locations within its limit (CONTEXT-14)."""
     if not limits.include_check_output:
         return Excerpt()
     told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
     return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
 
 
-# The record of what is told.
+# The record of the context.
 
 
 def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
-    """Make the record of what is told, where there is so much room for each part."""
+    """Build the record of the context, with this size for each part."""
     case, told = parts.case, parts.told
     earlier = parts.earlier[len(parts.earlier) - room[Section.EARLIER] :]
     name = f"Attempt {label(told, case.history)}"
@@ -322,7 +322,7 @@ CUMULATIVE_FILES = 50
 
 
 def _cumulative(case: IssueContext) -> str | None:
-    """List the files that any attempt changed, and which did."""
+    """List the files that any attempt changed, with the attempts."""
     changed: dict[str, list[str]] = {}
     for meta in case.history:
         for file in meta.files_modified:
@@ -331,7 +331,7 @@ def _cumulative(case: IssueContext) -> str | None:
     return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None
 
 
-# The size of all of it (CONTEXT-6).
+# The size of the whole (CONTEXT-6).
 
 
 def _fit(parts: ContextSections, whole: SectionSizes, budget: int) -> SectionSizes:
@@ -344,7 +344,7 @@ def _fit(parts: ContextSections, whole: SectionSizes, budget: int) -> SectionSiz
 
 
 def _largest(parts: ContextSections, room: SectionSizes, part: Section, budget: int) -> int:
-    """Find how much of a part there is room for; 0 even where that is too much."""
+    """Return the largest size of a part within the budget; 0 even if that is too much."""
     if _size(parts, {**room, part: 0}) > budget:
         return 0
     return bisect_left(
@@ -359,12 +359,12 @@ def _size(parts: ContextSections, room: SectionSizes) -> int:
 
 
 def _uncut(parts: ContextSections, whole: SectionSizes) -> int:
-    """Count the bytes that there would be without any limit."""
+    """Count the bytes without any limit."""
     everyone = {**whole, Section.EARLIER: len(parts.earlier)}
     return _size(parts, everyone) + sum(part.left_out_bytes for part in parts.excerpts)
 
 
-# What was left out, and where the rest comes from.
+# Omissions and sources.
 
 UNITS = {
     Section.EARLIER: "attempt",
@@ -377,7 +377,7 @@ UNITS = {
 def _over_limits(
     parts: ContextSections, whole: SectionSizes, limits: ContextLimits
 ) -> Iterator[Cut]:
-    """Tell what the limits of single parts left out (CONTEXT-5)."""
+    """Yield what the limits of single parts omitted (CONTEXT-5)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
@@ -400,7 +400,7 @@ def _over_limits(
 
 
 def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterator[Cut]:
-    """Tell what was left out to keep to the budget (CONTEXT-6)."""
+    """Yield what was omitted to keep to the budget (CONTEXT-6)."""
     for part, amount in whole.items():
         if room[part] < amount:
             unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"
@@ -408,7 +408,7 @@ def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterat
 
 
 def _sources(parts: ContextSections) -> tuple[str, ...]:
-    """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
+    """List the sources of the feedback: guidance, then mechanical sources, then advice."""
     present = {
         "guidance": bool(parts.case.status.request.guidance),
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
@@ -431,7 +431,7 @@ it. It was verified, and these checks fail on it. Fix them; what you leave is ve
 
 
 def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
-    """Tell of the checks that fail on the change."""
+    """Describe the checks that fail on the change."""
     blocks = [
         check_block(check, window_of(check, limits), code_of(check, limits)) for check in failed
     ]
@@ -439,7 +439,7 @@ def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
 
 
 def render_fix_prompt(prompt: str, position: tuple[int, int], told: str) -> str:
-    """Write the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
+    """Return the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
     number, most = position
     banner = BANNER.format(round=number, most=most)
     return f"{banner}\n\n{prompt.rstrip()}\n\n{told}\n"

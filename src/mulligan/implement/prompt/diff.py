@@ -15,7 +15,7 @@ LINE_CHARS = 400
 
 
 BULKY_LINES, BULKY_SHOWN = 60, 10
-"""A new file of more lines is folded to its first ones, unless a failure names it."""
+"""A new file with more lines is folded to its first ones, unless a failure names it."""
 
 
 def readable(diff: bytes, most: int, named: Collection[str] = ()) -> Excerpt:
@@ -33,9 +33,9 @@ def readable(diff: bytes, most: int, named: Collection[str] = ()) -> Excerpt:
 
 
 def changed_lines(diff: bytes) -> Iterator[tuple[str, str]]:
-    """Give each line that a diff adds or removes, its sign first, after the path of its file.
+    """Yield each line that a diff adds or removes, its sign first, after the path of its file.
 
-    What is not worth showing is left out, and so are empty lines.
+    Skip empty lines, and files that are not worth showing.
     """
     for patch in patches_of(diff):
         if _collapsed(patch):
@@ -77,7 +77,7 @@ def _order(patch: Patch, named: Collection[str]) -> _Order:
 
 
 def _is_named(path: str, name: str) -> bool:
-    """Tell whether a tool that names a file, from whichever directory, may mean this path."""
+    """Return whether a tool that names a file, from any directory, may mean this path."""
     name = name.removeprefix("./")
     return bool(path and name) and (path == name or path.endswith(f"/{name}"))
 
@@ -96,7 +96,7 @@ COLLAPSED_FILES = GitIgnoreSpec.from_lines(
 
 
 def _collapsed(patch: Patch) -> str | None:
-    """Write one line for a file that is not worth showing."""
+    """Return one line for a file that is not worth showing."""
     name = _name(patch)
     if patch.is_binary:
         return f"{name}: binary file, not shown"

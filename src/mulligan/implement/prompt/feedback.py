@@ -1,4 +1,4 @@
-"""Word the failures and reviews in a prompt, and the answers to reviews (CONTEXT-3). Pure."""
+"""Describe failures and reviews for a prompt, and build replies to reviews (CONTEXT-3). Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ CONFLICT = (
 
 
 def asked_for(feedback: Feedback, remarks: Excerpt, on_github: Excerpt) -> str:
-    """Put what is asked for before the agent; the excerpts are what there is room for."""
+    """Return the requests to the agent; the excerpts are already cut to their limits."""
     parts = [f"{ASKED}\n{fence('the review', str(remarks))}"] if feedback.remarks else []
     if feedback.checks:
         parts.append(f"{ON_GITHUB}\n{fence('checks on GitHub', str(on_github))}")
@@ -58,7 +58,7 @@ PLACE_CHARS = 200
 
 
 def remarks_of(feedback: Feedback) -> Excerpt:
-    """Write all that is asked for, line by line."""
+    """Return all remarks, line by line."""
     return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
 
 
@@ -74,7 +74,7 @@ def _remark(said: Remark) -> str:
 
 
 def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
-    """Write the names of the checks that failed on GitHub, and under each what it printed."""
+    """Return the names and outputs of the checks that failed on GitHub."""
     return Excerpt.of("\n\n".join(_failed(check, limits) for check in feedback.checks))
 
 
@@ -99,13 +99,13 @@ OWN_WORDS = frozenset(
 """Outcomes whose error line is Mulligan's own, so that it needs no fence."""
 
 QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
-"""Kinds of no change whose error line has words of the agent in it."""
+"""Kinds of empty changes whose error line quotes the agent."""
 
 
 def what_went_wrong(
     told: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
 ) -> str:
-    """Tell outcome, error, commits and duration; at most `words` characters are foreign ones."""
+    """Return outcome, error, commits and duration; at most `words` characters are untrusted."""
     took = f"after {duration_text(told.duration_ms)}, with {pluralize(told.commits, 'commit')}"
     changed = pluralize(len(told.files_modified), "changed file")
     lines = [f"{name} ended {told.outcome} {took} and {changed}."]
@@ -129,7 +129,7 @@ def what_went_wrong(
 
 
 def _last_words(meta: WorkerResultMeta, words: int) -> list[str]:
-    """Quote how the agent ended, unless the error line has it."""
+    """Quote the agent's last message, unless the error line has it."""
     said = one_line(meta.agent_summary, min(words, SUMMARY_CHARS)) if words else ""
     if not said or said in one_line(meta.error, len(meta.error) + 1):
         return []
@@ -166,10 +166,10 @@ ADVICE = {
     Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
     Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
 }
-"""The next step for outcomes without a failed check and without a kind of no change."""
+"""The next step for outcomes without a failed check and without a kind of empty change."""
 
 UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
-"""The kind of a record that does not name one."""
+"""The kind for a record without one."""
 
 
 def actionable(
@@ -178,7 +178,7 @@ def actionable(
     names: int,
     violations: Excerpt,
 ) -> str:
-    """Tell what failed: output and code of the first checks, then `names` by name only."""
+    """Describe the failures: output and code of the first checks, then `names` by name only."""
     failed = failing(told.checks)
     blocks = [
         check_block(check, window, code)
@@ -203,7 +203,7 @@ CODE = "The code around these places, as it was when the check ran:"
 
 
 def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
-    """Tell of one failing check: name, exit code, output, and the code there (CONTEXT-2)."""
+    """Describe one failing check: name, exit code, output, and its code (CONTEXT-2)."""
     shown = str(window)
     first = "" if holds_first_finding(shown, check) else first_finding(check)
     body = "\n".join(part for part in (first, shown) if part)
@@ -217,7 +217,7 @@ FINDING_CHARS = 200
 
 
 def first_finding(check: CheckResult) -> str:
-    """Give the first thing a check complains about in one line; empty where it said nothing."""
+    """Return a check's first finding in one line; empty if it has none."""
     if not check.findings:
         return one_line(_first_line(check.digest), FINDING_CHARS)
     found = check.findings[0]
@@ -231,7 +231,7 @@ def first_finding(check: CheckResult) -> str:
 
 
 def holds_first_finding(text: str, check: CheckResult) -> bool:
-    """Tell whether a text names the first thing a check complains about."""
+    """Return whether a text contains a check's first finding."""
     if first_finding(check) in text:
         return True
     if not check.findings:
@@ -242,7 +242,7 @@ def holds_first_finding(text: str, check: CheckResult) -> bool:
 
 
 def _place(found: Finding) -> str:
-    """Give file and line, as far as they are known."""
+    """Return file and line, as far as known."""
     if not found.file:
         return ""
     return found.file if found.line is None else f"{found.file}:{found.line}"
@@ -253,7 +253,7 @@ def _first_line(text: str) -> str:
 
 
 def other_checks(told: WorkerResultMeta) -> list[str]:
-    """Say in one line each which checks passed, and which failed without failing the attempt."""
+    """List, in one line each, the checks that passed or failed without failing the attempt."""
     groups = {
         "Passed": [check.name for check in told.checks if check.passed],
         "Fails without your change as well, and does not count": [
@@ -270,14 +270,14 @@ def other_checks(told: WorkerResultMeta) -> list[str]:
     ]
 
 
-# Answers to reviewers, once the work is published.
+# Replies to reviewers, once the work is published.
 
 SUMMARY_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewAnswer:
-    """An answer to a comment on a line (`on_line`) or to a review; `attempt` if for that only."""
+    """A reply to a line comment (`on_line`) or a review; `attempt` if for that only."""
 
     number: int
     text: str
@@ -286,7 +286,7 @@ class ReviewAnswer:
 
 
 def answers_in_commit(case: IssueContext, head: str) -> Iterator[ReviewAnswer]:
-    """Answer each comment on a line, and each review that has none: the work is published."""
+    """Yield replies to each line comment, and each review without any: the work is published."""
     feedback, last = case.status.feedback, case.last
     if feedback is None or last is None:
         return
@@ -300,9 +300,9 @@ def answers_in_commit(case: IssueContext, head: str) -> Iterator[ReviewAnswer]:
 
 
 def answers_unchanged(case: IssueContext, comment: str) -> Iterator[ReviewAnswer]:
-    """Answer each open review: no change was made; `comment` is the escalation's address.
+    """Yield replies to each open review: no change was made; `comment` is the escalation's URL.
 
-    The answer to a review as a whole is replaced if a later attempt succeeds.
+    The reply to a review as a whole is replaced if a later attempt succeeds.
     """
     feedback, last = case.status.feedback, case.last
     if feedback is None or last is None:
@@ -315,20 +315,20 @@ def answers_unchanged(case: IssueContext, comment: str) -> Iterator[ReviewAnswer
 
 
 def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
-    """Answer a comment on a line: what was done, in the commit and the agent's words."""
+    """Return a reply to a line comment: the commit, and the agent's summary."""
     touched = path in {file.path for file in meta.files_modified}
     done = f"Changed in {head}" if touched else f"This file is unchanged; the work is in {head}"
     return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
 
 
 def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
-    """Answer a review that has no comment on a line; `where` is its address."""
+    """Return a reply to a review without line comments; `where` is its URL."""
     by = one_line(author, PLACE_CHARS)
     return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
 
 
 def unchanged_answer(ref: IssueRef, reason: str, comment: str) -> str:
-    """Answer a review whose attempts led to no change; `comment` is the escalation's address."""
+    """Return a reply to a review without a change; `comment` is the escalation's URL."""
     why = defuse(one_line(reason, SUMMARY_CHARS))
     return (
         f"{MARKER}answer {ref} -->\nMulligan made no change for this review. {why}\n\n"

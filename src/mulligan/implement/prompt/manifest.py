@@ -17,16 +17,15 @@ from mulligan.domain.result import CheckResult, WorkerResultMeta
 MANIFEST, INPUTS, CONTEXT, PROMPT = "manifest.json", "inputs.json", "context.md", "prompt.md"
 
 Stored = Callable[[int, str], bytes | None]
-"""Gives a file of the attempt with a number over all epochs; None where it is gone."""
+"""Returns a file of the attempt with a number over all epochs; None if it was deleted."""
 
 
 class Manifest(Record):
-    """What went into an attempt's prompt, as SHA-256 in hex; `delivered_hash` is of its bytes.
+    """The inputs of an attempt's prompt as SHA-256 in hex; `delivered_hash` is of its bytes.
 
-    `sandbox` names the confinement in force. `hidden` counts what was taken out of the issue's
-    texts since nobody sees it, and `cut` what was left out of the retry context, both by kind.
-    `fix_round` is 0 for the attempt itself; a fix round names that manifest as the last of the
-    earlier ones.
+    `sandbox` is the confinement in force. `hidden` counts the hidden text removed from the issue,
+    and `cut` the omissions in the retry context, both by kind. `fix_round` is 0 for the attempt
+    itself; a fix round names that manifest as the last of the earlier ones.
     """
 
     inputs_hash: str
@@ -41,11 +40,11 @@ class Manifest(Record):
     fix_round: int = 0
 
     def canonical(self) -> bytes:
-        """Write it as canonical JSON: the same bytes on any machine."""
+        """Return it as canonical JSON: the same bytes on any machine."""
         return canonical(self)
 
     def digest(self) -> str:
-        """Give the hash that names the manifest."""
+        """Return the hash that identifies the manifest."""
         return hash_of(self)
 
 
@@ -53,27 +52,27 @@ class Manifest(Record):
 
 
 def canonical(value: str | Record | Mapping[str, JsonValue]) -> bytes:
-    """Write a value as JSON with sorted keys and without spaces, in UTF-8."""
+    """Return a value as JSON with sorted keys and without spaces, in UTF-8."""
     plain = value.model_dump(mode="json") if isinstance(value, Record) else value
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode(errors="surrogatepass")
 
 
 def sha256(content: bytes) -> str:
-    """Give the SHA-256 of bytes, in hex."""
+    """Return the SHA-256 of bytes, in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
 def hash_of(value: str | Record | Mapping[str, JsonValue]) -> str:
-    """Give the SHA-256 of a value's canonical JSON, in hex."""
+    """Return the SHA-256 of a value's canonical JSON, in hex."""
     return sha256(canonical(value))
 
 
-# What a prompt is made from.
+# The inputs of a prompt.
 
 
 def inputs_of(case: IssueContext, policy: Policy, start_sha: str) -> dict[str, JsonValue]:
-    """List what the prompt of an attempt is made from."""
+    """Return the inputs of an attempt's prompt."""
     return {
         "issue": _snapshot(case.issue),
         "guidance": case.status.request.guidance,
@@ -87,7 +86,7 @@ def inputs_of(case: IssueContext, policy: Policy, start_sha: str) -> dict[str, J
 def inputs_of_round(
     manifest_hash: str, position: tuple[int, int], failed: Sequence[CheckResult]
 ) -> dict[str, JsonValue]:
-    """List what a fix round is made from: the attempt's manifest, and the checks that fail."""
+    """Return the inputs of a fix round: the attempt's manifest, and the failing checks."""
     return {
         "manifest": manifest_hash,
         "fix_round": [*position],
@@ -96,7 +95,7 @@ def inputs_of_round(
 
 
 def _snapshot(issue: Issue) -> dict[str, JsonValue]:
-    """Take of an issue what the agent gets to see; labels and state move on their own."""
+    """Return the parts of an issue that the agent reads; not labels and state, which change."""
     return {
         "ref": str(issue.ref),
         "title": issue.title,
@@ -109,17 +108,17 @@ def _snapshot(issue: Issue) -> dict[str, JsonValue]:
 
 
 def of_round(name: str, fix_round: int) -> str:
-    """Name the file of a fix round after the attempt's: `prompt.md`, `prompt-fix-1.md`."""
+    """Return the file of a fix round, after the attempt's: `prompt.md`, `prompt-fix-1.md`."""
     stem, _, ending = name.rpartition(".")
     return f"{stem}-fix-{fix_round}.{ending}" if fix_round else name
 
 
-# The proof.
+# Verification.
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestCheck:
-    """What was found of one attempt, fix rounds and all; empty `broken`: every hash holds."""
+    """The result for one attempt with its fix rounds; empty `broken`: every hash matches."""
 
     number: int
     broken: tuple[str, ...] = ()
@@ -128,7 +127,7 @@ class ManifestCheck:
 def verify_manifests(
     history: Sequence[WorkerResultMeta], stored: Stored
 ) -> tuple[ManifestCheck, ...]:
-    """Recompute every hash of the attempts that got as far as a prompt, oldest first."""
+    """Recompute every hash of the attempts that had a prompt, oldest first."""
     earlier, proofs = list[str](), list[ManifestCheck]()
     for meta in history:
         if not meta.manifest_hash:
@@ -146,7 +145,7 @@ def _broken(meta: WorkerResultMeta, earlier: tuple[str, ...], stored: Stored) ->
     yield from _broken_run(recorded, 0, earlier, file)
     rounds = [recorded]
     for fix in meta.fix_rounds:
-        # Earlier versions kept the prompt of a fix round, but no manifest of it.
+        # Earlier versions stored the prompt of a fix round, but no manifest.
         if fix.manifest_hash:
             yield from _broken_run(fix.manifest_hash, fix.number, tuple(rounds), file)
             rounds.append(fix.manifest_hash)
@@ -155,7 +154,7 @@ def _broken(meta: WorkerResultMeta, earlier: tuple[str, ...], stored: Stored) ->
 def _broken_run(
     recorded: str, fix_round: int, earlier: tuple[str, ...], file: Callable[[str], bytes | None]
 ) -> Iterator[str]:
-    """Say what is wrong with the record of one run of the agent."""
+    """Yield the errors in the record of one run of the agent."""
     name = of_round(MANIFEST, fix_round)
     written = file(name)
     if written is None:

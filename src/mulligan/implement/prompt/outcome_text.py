@@ -42,7 +42,7 @@ TITLES: Mapping[Outcome, str] = {
     Outcome.REJECTED: "Rejected by the reviewer",
     Outcome.SUCCEEDED: "Succeeded",
 }
-"""Outcomes as a person reads them."""
+"""The names of outcomes for people."""
 
 ERROR_CHARS = 200
 
@@ -56,14 +56,14 @@ FILE_CHARS = 60
 
 
 def error_line(outcome: Outcome, known: AttemptState) -> str:
-    """Say in one line of at most 200 characters why an attempt did not succeed."""
+    """Return in one line of at most 200 characters why an attempt did not succeed."""
     if outcome is Outcome.SUCCEEDED:
         return ""
     return one_line(explain(outcome, _headline(outcome, known)), ERROR_CHARS)
 
 
 def failure_reason(outcome: Outcome, known: AttemptState) -> str:
-    """Say why an attempt did not succeed; for INTERRUPTED exactly the reason of the fault."""
+    """Return why an attempt did not succeed; for INTERRUPTED exactly the reason of the fault."""
     headline, run = _headline(outcome, known), known.run
     if run and outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
         return f"{headline} {last_activity(run.facts.last_activity)}"
@@ -87,14 +87,14 @@ SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 
 def explain(outcome: Outcome, reason: str) -> str:
-    """Make a sentence of a recorded reason; an attempt without one is told by its outcome."""
+    """Return a recorded reason as a sentence; without one, describe the outcome."""
     if outcome is Outcome.INTERRUPTED and reason == SHUTDOWN:
         return SHUT_DOWN
     return reason or f"{TITLES[outcome]}."
 
 
 def last_activity(said: str | None) -> str:
-    """Say what the agent did last, in its own words (CONTEXT-10)."""
+    """Return the agent's last activity, in its own words (CONTEXT-10)."""
     return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
 
 
@@ -106,7 +106,7 @@ def _headline(outcome: Outcome, known: AttemptState) -> str:
 
 
 def _unreached(known: AttemptState) -> str:
-    """Name the hosts that the agent was not let to, where it came to nothing."""
+    """Return the hosts that the sandbox refused, if the agent changed nothing."""
     hosts = known.run.facts.refused_hosts if known.run else ()
     if not hosts or (known.change and known.change.tree_changed):
         return ""
@@ -117,7 +117,7 @@ def _unreached(known: AttemptState) -> str:
 
 
 def _instead_of_a_change(known: AttemptState) -> str:
-    """Say what else the agent left or said, where it changed nothing."""
+    """Return what else the agent left or said, if it changed nothing."""
     kind, run, change = zero_kind(known), known.run, known.change
     if run and kind is ZeroKind.ASKED:
         return f" It asked: {one_line(run.question, ERROR_CHARS)}"
@@ -215,12 +215,12 @@ def _checks_failed(checks: Sequence[CheckResult]) -> str:
 
 
 def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """Pick the checks that fail an attempt."""
+    """Return the checks that fail an attempt."""
     return tuple(check for check in checks if check.fails)
 
 
 def verdict(check: CheckResult) -> str:
-    """Say in one sentence how a check came out."""
+    """Return a check's result in one sentence."""
     name = f"Check '{one_line(check.name, 100)}'"
     if check.passed:
         return f"{name} passed."
@@ -238,7 +238,7 @@ def _failed(exit_code: int | None, verb: str = "failed") -> str:
     return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"
 
 
-# No change: what an agent is told to do instead.
+# Empty changes: instructions for the next agent.
 
 EXPECTED = "Expected: changed files in the worktree when you end."
 
@@ -253,7 +253,7 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ),
     ZeroKind.NOTHING: "no commit, and every file as it was",
 }
-"""What an agent that left no change is told was there instead."""
+"""What an agent left instead of a change, for the next prompt."""
 
 ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "Work with the tools that are allowed.",
@@ -275,7 +275,7 @@ ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
     ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
 }
-"""What it is told to do differently."""
+"""What the next agent must do differently."""
 
 OTHERWISE = (
     "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
@@ -284,7 +284,7 @@ OTHERWISE = (
 
 
 def zero_advice(kind: ZeroKind) -> str:
-    """Tell an agent what was expected of it, what was found, and what to do instead (CONTEXT-9)."""
+    """Return what is expected of an agent, what was found, and what to do instead (CONTEXT-9)."""
     return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
 
 
@@ -292,12 +292,12 @@ def zero_advice(kind: ZeroKind) -> str:
 
 
 def pluralize(count: int, noun: str) -> str:
-    """Write a count with its noun: `1 attempt`, `3 attempts`."""
+    """Return a count with its noun: `1 attempt`, `3 attempts`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def duration_text(milliseconds: int) -> str:
-    """Write how long something took as the configuration does; whole seconds from one second on."""
+    """Format a duration as the configuration does; whole seconds from one second on."""
     seconds = round(milliseconds / 1000)
     return format_duration(
         timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
@@ -305,6 +305,6 @@ def duration_text(milliseconds: int) -> str:
 
 
 def used(facts: AgentFacts) -> str:
-    """Say what a run has used: `$0.31 and 52131 tokens`."""
+    """Return what a run has used: `$0.31 and 52131 tokens`."""
     tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
     return tokens if facts.cost_usd is None else f"{dollars(facts.cost_usd)} and {tokens}"

@@ -101,7 +101,7 @@ class Scan:
         return [FindingHead(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
 
     def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Give a failed test the place and message of the lines beneath it."""
+        """Return a failed test the place and message of the lines beneath it."""
         test, *rest = group
         end = test.end or block_end(self.lines, test.at, limit)
         inside = [head for head in rest if head.at < end]
@@ -114,7 +114,7 @@ class Scan:
         yield from self._each([head for head in rest if head not in inside], limit)
 
     def _told(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
-        """Give the message of the first error inside a test's block."""
+        """Return the message of the first error inside a test's block."""
         name = test.test_id or ""
         said = (self._said(head) for head in inside)
         return next((message for message in said if message.strip(" :") not in name), "")
@@ -133,7 +133,7 @@ class Scan:
         return ""
 
     def _each(self, heads: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Give each error its paragraph, and the place that it or its surroundings point to."""
+        """Yield each error its paragraph, and the place that it or its surroundings point to."""
         kept = list(self._without_followers(heads))
         previous = -1
         for head, following in zip(kept, [*kept[1:], None], strict=False):
@@ -332,7 +332,7 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
 
 
 def _is_progress(head: FindingHead, severe: Collection[str]) -> bool:
-    """Tell whether a line with a place names no fault, in a file of which others name errors."""
+    """Return whether a line with a place names no fault, in a file of which others name errors."""
     in_file = head.place is not None and head.place.file in severe
     return in_file and not PHRASE.search(head.message)
 

@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 
 def recognises(log: CleanLog, _command: str) -> bool:
-    """Tell whether go test -v wrote some of it, and a test failed."""
+    """Return whether go test -v wrote some of it, and a test failed."""
     turns = any(TURN.match(line) for line in log.lines)
     return turns and any(FAILED.match(line) for line in log.lines)
 
@@ -59,7 +59,7 @@ GO = Family("go", recognises, read)
 
 
 def _turns(lines: Sequence[str], packages: Sequence[str]) -> tuple[dict[Key, list[str]], set[int]]:
-    """Give to each test the lines of its turns; and the indices of all that was read."""
+    """Return to each test the lines of its turns; and the indices of all that was read."""
     said, claimed = defaultdict[Key, list[str]](list), set[int]()
     test = ""
     for at, line in enumerate(lines):

@@ -21,7 +21,7 @@ MARK = re.compile(
 
 
 def recognises(log: CleanLog, _command: str) -> bool:
-    """Tell whether pytest wrote some of it."""
+    """Return whether pytest wrote some of it."""
     return any(MARK.search(line) for line in log.lines)
 
 
@@ -56,7 +56,7 @@ PYTEST = Family("pytest", recognises, read)
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:
-    """Give the progress, and the lines of each run, from its first mark to its totals."""
+    """Return the progress, and the lines of each run, from its first mark to its totals."""
     claimed = {at for at, line in enumerate(lines) if VERBOSE.match(line)}
     start = None
     for at, line in enumerate(lines):
@@ -233,7 +233,7 @@ def split_entry(text: str) -> tuple[str, str]:
 
 
 def block_name(node: str) -> str:
-    """Give the name over a test's block: `TestA.test_b[1::2]` for `f.py::TestA::test_b[1::2]`."""
+    """Return the name over a test's block: `TestA.test_b[1::2]` for `f.py::TestA::test_b[1::2]`."""
     path, _, inner = node.partition("::")
     name, bracket, parameters = inner.partition("[")
     return name.replace("::", ".") + bracket + parameters if inner else path

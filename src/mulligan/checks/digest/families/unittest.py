@@ -28,7 +28,7 @@ DETAIL = 12
 
 
 def recognises(log: CleanLog, _command: str) -> bool:
-    """Tell whether such a runner wrote some of it."""
+    """Return whether such a runner wrote some of it."""
     return any(RAN.match(line) for line in log.lines) or bool(_headers(log.lines))
 
 
@@ -52,7 +52,7 @@ def _headers(lines: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:
-    """Give the progress, and the lines from the first block to the last verdict."""
+    """Return the progress, and the lines from the first block to the last verdict."""
     progress = (at for at, line in enumerate(lines) if RESULT.search(line))
     ends = [at for at, line in enumerate(lines) if RAN.match(line) or VERDICT.match(line)]
     starts = [*(at for at, _ in _headers(lines)), *ends]
