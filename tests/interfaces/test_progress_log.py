@@ -35,9 +35,12 @@ from mulligan.domain.events import (
     FixRoundStarted,
     HumanResponded,
     IssueSeen,
+    LearningsAccepted,
+    LearningsDropped,
     Published,
     PublishStarted,
     Resolved,
+    Restored,
     RetryContextAssembled,
     RetryScheduled,
     ReviewFinished,
@@ -221,6 +224,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, PULL, "  → pull request https://x.example/pull/[7]"),
     (FIRST, Escalated(reason="x", comment="https://x.example/1"), "  → https://x.example/1"),
     (FIRST, StoodDown(reason="It was closed."), "  → stopped: It was closed."),
+    (FIRST, Restored(source="labels"), "the ledger was lost: restored from labels"),
 ]
 UNTOLD: list[tuple[IssueStatus, Event]] = [
     (FIRST, IssueSeen(title="Mend it")),
@@ -239,6 +243,8 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),
     (FIRST, CommandReceived(key="comment:1", command=Verb.RETRY, at=NOON)),
     (FIRST, remnant_of(FIRST, ())),
+    (FIRST, LearningsAccepted(facts=())),
+    (FIRST, LearningsDropped(facts=("x",))),
 ]
 """What a line before or after it says already, or nobody needs while waiting."""
 

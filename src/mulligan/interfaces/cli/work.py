@@ -33,6 +33,7 @@ from mulligan.domain.events import (
     HumanResponded,
     Published,
     Resolved,
+    Restored,
     RetryContextAssembled,
     RetryScheduled,
     ReviewFinished,
@@ -299,6 +300,8 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
             return f"  [magenta]→ {_plain(url)}[/]"
         case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
             return f"  [yellow]→ stopped:[/] {_plain(reason)}"
+        case Restored(source=source):
+            return f"[yellow]the ledger was lost:[/] restored from {_plain(source)}"
         case Resolved(resolution=reason):
             return f"[green]finished:[/] {_plain(reason)}"
         case _:
