@@ -200,6 +200,7 @@ def ids_of(seconds: str) -> set[str]:
 @ROOT
 @pytest.mark.parametrize("network", [Network.NONE, Network.OPEN])
 def test_to_the_kernel_it_is_another_user_than_mulligan(network: Network, tmp_path: Path) -> None:
+    sandbox()
     mark = f"1.{abs(hash(tmp_path)) % 10**9}"
     running = Thread(target=run_in, args=(f"sleep {mark}", tmp_path, network))
     before = os.getgroups()
