@@ -12,8 +12,8 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Service
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, TimeLimit, classify
+from mulligan.domain.host import Network
 from mulligan.domain.outcome import Outcome
-from mulligan.sandbox.bubblewrap import Network
 from world.confined import sandbox
 from world.model import serve_model
 from world.model_script import HANG, Fault, Step, Turn, conversation

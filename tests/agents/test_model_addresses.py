@@ -14,7 +14,7 @@ from mulligan.agents.invocation import (
 )
 from mulligan.config.adapters import Adapter
 from mulligan.domain.errors import ConfigError, MisconfiguredError
-from mulligan.sandbox.bubblewrap import Network
+from mulligan.domain.host import Network
 from mulligan.sandbox.egress_rules import Allowed, Route
 
 pytestmark = pytest.mark.pure

@@ -1,6 +1,7 @@
 """Which agent it is, and its version, is known before it runs."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.host import AgentIdentity
+from mulligan.domain.host import AgentIdentity, RunLimits
 
 PATH = {"PATH": os.environ["PATH"]}
 
@@ -36,6 +37,7 @@ def test_its_version_is_what_its_program_says(
 ) -> None:
     found = agent(tmp_path, script, "--version")
     assert found.identity == AgentIdentity("mine", version, "off")
+    assert found.limits == RunLimits(timedelta(hours=1), timedelta(minutes=15))
     assert found.identity.version == version
     assert (tmp_path / "runs").read_text() == "run\n"
 

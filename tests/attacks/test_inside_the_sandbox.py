@@ -15,8 +15,8 @@ from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import AgentSettings
 from mulligan.config.policy import Check, CommitSettings
 from mulligan.domain.attempt import Task
+from mulligan.domain.host import Network
 from mulligan.implement.ports import Worktree
-from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.process import Command, run
 from mulligan.sandbox.sandbox import Bubblewrap, CommandAccess
 from world.checkouts import REF, TEXT, calc_remote, worktrees_of

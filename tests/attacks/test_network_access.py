@@ -17,8 +17,8 @@ from mulligan.config.adapters import Adapter, Service
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
 from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.host import Network
 from mulligan.implement.ports import Worktree
-from mulligan.sandbox.bubblewrap import Network
 from world.checkouts import REF, calc_remote, worktrees_of
 from world.confined import sandbox
 from world.model import ScriptedModel, serve_model

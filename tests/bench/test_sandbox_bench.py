@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from mulligan.sandbox.bubblewrap import Network
+from mulligan.domain.host import Network
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox

@@ -27,9 +27,12 @@ def prompt_of(issue: Issue) -> str:
     return render_prompt(PromptRequest(visible_issue(issue).issue, POLICY, (1, 3), None))
 
 
+CRITERIA = "What the issue says under *Acceptance criteria* holds."
+
+
 def own_words(prompt: str) -> list[str]:
-    """Give what Mulligan itself says: all outside the fences."""
-    return FENCED.sub("", prompt).split()
+    """Give what Mulligan itself says: all outside the fences, but that there is a heading."""
+    return FENCED.sub("", prompt).replace(CRITERIA, "").split()
 
 
 def with_text(place: str, text: str) -> Issue:

@@ -104,8 +104,9 @@ def test_a_test_that_fails_in_two_checks_of_one_attempt_is_counted_once() -> Non
 def test_many_recurring_files_are_told_in_short() -> None:
     files = tuple(f"{number}.py" for number in range(8))
     told = find_patterns((red(1, check("a"), files=files), red(2, check("b"), files=files)))
-    assert len(told) == 6
-    assert told[-1] == "(+ 3 more of this kind)"
+    assert told == (
+        "Files '0.py', '1.py', '2.py', '3.py', '4.py' (+ 3 more) were changed in attempts 1 and 2.",
+    )
 
 
 def test_names_are_one_line_whatever_they_hold() -> None:
@@ -159,6 +160,15 @@ def test_advice_to_change_course_is_kept_while_the_failures_become_fewer() -> No
     )
 
 
+def test_no_advice_to_change_course_while_one_of_two_checks_got_further() -> None:
+    lint = failing_test("lint", "a.py::style")
+    before, after = (
+        red(number, lint, failing_test("tests", f"a.py::t{number}")) for number in (1, 2)
+    )
+    assert SAME_FAILURE not in find_patterns((before, after))
+    assert SAME_FAILURE in find_patterns((before, red(2, *before.checks)))
+
+
 def test_a_check_that_did_not_run_again_fixed_nothing() -> None:
     lint = several(1, "a.py::x")
     other = red(2, failing_test("mypy", "b.py::z"))
@@ -183,6 +193,16 @@ def test_what_a_check_may_not_have_named_is_called_neither_fixed_nor_new(
     assert told(first, second) == {"Fixed", "New"}
     assert told(cut_short(first), second) == {"Fixed"}
     assert told(first, cut_short(second)) == {"New"}
+
+
+def test_a_failure_that_no_longer_counts_is_not_called_fixed() -> None:
+    """It fails without the change too, in the same way as after the last attempt only."""
+    failing = several(2, "b.py::z").checks[0]
+    (known,) = several(1, "a.py::x").checks[0].findings
+    left = red(2, failing.model_copy(update={"known": (known,)}))
+    assert not any(
+        line.startswith("Fixed") for line in find_patterns((several(1, "a.py::x"), left))
+    )
 
 
 def test_many_that_are_fixed_are_told_in_short() -> None:

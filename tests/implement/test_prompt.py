@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.config.policy import Check, ContextLimits, Policy, Protected, Scope
+from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind
@@ -139,13 +140,13 @@ def test_a_retry_changes_nothing_of_the_first_prompt_but_adds_to_it() -> None:
     ],
 )
 def test_success_criteria_are_found_under_their_headings(body: str, found: list[str]) -> None:
-    assert list(criteria_in(body)) == found
+    assert [text for _, text in criteria_in(body)] == found
 
 
 @pytest.mark.pure
 @given(st.lists(st.sampled_from(["# Success criteria", "## x", "a", "```", "~~~"])).map("\n".join))
 def test_success_criteria_are_part_of_the_body(body: str) -> None:
-    assert all(criteria in body for criteria in criteria_in(body))
+    assert all(criteria in body for _, criteria in criteria_in(body))
 
 
 @pytest.mark.pure
@@ -168,6 +169,38 @@ def test_commands_stand_as_they_are_run() -> None:
     prompt = first(ISSUE, Policy(checks=(Check(name="all", run=script),)))
     assert f"- all, within 10m:\n```sh\n{script}\n```" in prompt
     assert "- ruff, within 1m: `ruff check .`" in first()
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (
+            RunLimits(timedelta(hours=1), timedelta(minutes=15)),
+            "- You are stopped after 1h, or after 15m without output. You can use the network.\n",
+        ),
+        (
+            RunLimits(timedelta(minutes=9), timedelta(minutes=5), 60, Network.MODEL, ("pypi.org",)),
+            "or after 60 turns. There is no network, except for your model, `pypi.org`.\n",
+        ),
+        (
+            RunLimits(timedelta(hours=1), timedelta(minutes=15), None, Network.NONE, ("pypi.org",)),
+            "without output. There is no network.\n",
+        ),
+    ],
+)
+def test_the_limits_of_a_run_are_told(limits: RunLimits, told: str) -> None:
+    assert told in render_prompt(PromptRequest(ISSUE, POLICY, (1, 3), None, limits=limits))
+    assert "You are stopped" not in first()
+
+
+@pytest.mark.pure
+def test_criteria_stand_once_and_failures_of_the_base_are_excepted() -> None:
+    """They stood twice, and "These checks pass: lint" beside "does not count: lint"."""
+    assert first().count("1850-01-01 is read") == 1
+    assert "What the issue says under *Acceptance criteria* holds." in first()
+    assert "These checks pass, but for failures that the base branch has too:" in first()
+    assert "These checks pass:" in first(ISSUE, POLICY.model_copy(update={"baseline": False}))
 
 
 @pytest.mark.pure

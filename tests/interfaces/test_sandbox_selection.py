@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import AppSettings, Operator
 from mulligan.domain.errors import ConfigError
+from mulligan.domain.host import Network
 from mulligan.interfaces.bootstrap.sandbox import confine, network_for
-from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.sandbox import Bubblewrap, Unconfined
 from world.confined import sandbox
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.bubblewrap import Confinement, Descriptors, Network, arguments
+from mulligan.domain.host import Network
+from mulligan.sandbox.bubblewrap import Confinement, Descriptors, arguments
 
 pytestmark = pytest.mark.pure
 WORK = Path("/var/lib/mulligan/work")

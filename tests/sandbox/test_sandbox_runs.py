@@ -14,7 +14,7 @@ import pytest
 
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.sandbox.bubblewrap import Network
+from mulligan.domain.host import Network
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox

@@ -47,6 +47,7 @@ class ScriptedAgent:
     """Plays one behaviour each run, the last again and again; `tasks` are those it was given."""
 
     name = "scripted"
+    limits = None
 
     def __init__(
         self,

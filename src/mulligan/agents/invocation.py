@@ -15,7 +15,7 @@ from mulligan.config.operator import AgentSettings
 from mulligan.config.secrets import is_secret
 from mulligan.config.settings import Price
 from mulligan.domain.errors import ConfigError, MisconfiguredError
-from mulligan.sandbox.bubblewrap import Network
+from mulligan.domain.host import Network
 from mulligan.sandbox.egress_rules import Allowed, Route, addresses_of, proxy_variables
 
 # The adapter of an agent.

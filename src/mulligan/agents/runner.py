@@ -53,11 +53,10 @@ from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, UnavailableError, WorldError
-from mulligan.domain.host import AgentIdentity, AgentPresence
+from mulligan.domain.host import AgentIdentity, AgentPresence, Network, RunLimits
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import NOTHING, spent_in
-from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
@@ -160,6 +159,18 @@ class CommandAgent:
     def identity(self) -> AgentIdentity:
         """Name, version and sandbox; the version is None if the adapter cannot ask for it."""
         return AgentIdentity(self.name, self._version, self._sandbox.name)
+
+    @property
+    def limits(self) -> RunLimits:
+        """What ends a run, and what it can reach."""
+        settings = self._settings
+        return RunLimits(
+            timeout=settings.timeout,
+            stall_timeout=settings.stall_timeout,
+            max_turns=settings.max_turns,
+            network=self._egress.network,
+            hosts=self._egress.hosts,
+        )
 
     @cached_property
     def _version(self) -> str | None:

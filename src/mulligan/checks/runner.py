@@ -26,6 +26,7 @@ from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.host import Network
 from mulligan.domain.result import (
     TIMEOUT_EXIT_CODE,
     CheckKind,
@@ -34,7 +35,6 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 from mulligan.implement.ports import RunDirectory
-from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.egress import AccessLog, NoServices, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import Allowed, addresses_of, proxy_variables
 from mulligan.sandbox.home import Homes

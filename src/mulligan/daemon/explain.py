@@ -12,6 +12,7 @@ from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, OperatorAct
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
 from mulligan.implement.ports import BotContext, ReadContext, StartContext
 from mulligan.implement.prompt.compose import ComposedPrompt
@@ -87,7 +88,8 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
         raise UsageError(message)
     case = _as_requested(load_context(facts.issue, context), facts)
     policy = context.policies.in_force(ref.repository)
-    return deliver_prompt(case, policy, context.artifacts, context.redactor)
+    agent = select_agent(case, policy, context.agent, context.agents)
+    return deliver_prompt(case, policy, context.artifacts, context.redactor, agent.limits)
 
 
 def _as_requested(case: IssueContext, facts: Facts) -> IssueContext:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -123,6 +124,25 @@ class AgentIdentity:
     kind: str
     version: str | None = None
     sandbox: str = ""
+
+
+class Network(StrEnum):
+    """What a command may reach: nothing, its model and the hosts that are named, or everything."""
+
+    NONE = "none"
+    MODEL = "model"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What ends a run of an agent, and what it can reach; `hosts` count for MODEL only."""
+
+    timeout: timedelta
+    stall_timeout: timedelta
+    max_turns: int | None = None
+    network: Network = Network.OPEN
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.hold import Hold, Pause
-from mulligan.domain.host import AgentIdentity
+from mulligan.domain.host import AgentIdentity, RunLimits
 from mulligan.domain.issue import (
     Act,
     AuthorisingAct,
@@ -395,6 +395,11 @@ class CodingAgent(Protocol):
     @property
     def identity(self) -> AgentIdentity:
         """Identify the agent; its version is read once."""
+        ...
+
+    @property
+    def limits(self) -> RunLimits | None:
+        """Say what ends a run, and what it can reach; None if that is not known."""
         ...
 
     def run(self, task: Task) -> AgentRun:

@@ -16,6 +16,7 @@ from mulligan.domain.events import (
     FixRoundStarted,
     RetryContextAssembled,
 )
+from mulligan.domain.host import RunLimits
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
@@ -57,7 +58,9 @@ class _RunInputs:
 def write_first_prompt(at: AttemptContext) -> Task:
     """Write, store and record the first prompt of an attempt; give the agent's task."""
     case, tree, context = at.case, at.worktree, at.context
-    composed = deliver_prompt(case, at.policy, context.artifacts, context.redactor, tree)
+    composed = deliver_prompt(
+        case, at.policy, context.artifacts, context.redactor, at.agent.limits, tree
+    )
     if composed.assembled:
         _record_context(composed.assembled, at)
     given = _RunInputs(
@@ -118,6 +121,7 @@ def deliver_prompt(
     policy: Policy,
     artifacts: Artifacts,
     redactor: Redactor,
+    limits: RunLimits | None,
     tree: Worktree | None = None,
 ) -> ComposedPrompt:
     """Compose the prompt of the next or running attempt; record nothing.
@@ -128,7 +132,7 @@ def deliver_prompt(
     sound = tuple(meta for meta in case.history if not meta.base_dropped)
     case = replace(case, history=sound)
     previous = _previous(case, tree, artifacts)
-    return compose(case, policy, previous, _worktree_base(case, tree), redactor)
+    return compose(case, policy, previous, _worktree_base(case, tree), redactor, limits)
 
 
 def _worktree_base(case: IssueContext, tree: Worktree | None) -> WorktreeBase:

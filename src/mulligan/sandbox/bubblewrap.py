@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import chain
 from pathlib import Path
+
+from mulligan.domain.host import Network
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
@@ -50,14 +51,6 @@ PROXY_SOCKET = "/run/mulligan-door"
 WORKTREE, HOME = Path("/mulligan/worktree"), Path("/mulligan/home")
 """Where commands find their worktree and HOME, whatever the issue: programs note down where they
 were installed."""
-
-
-class Network(StrEnum):
-    """What a command may reach: nothing, its model and the hosts that are named, or everything."""
-
-    NONE = "none"
-    MODEL = "model"
-    OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from mulligan.config.operator import SandboxSettings
 from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import WorldError
-from mulligan.domain.host import MIB
-from mulligan.sandbox.bubblewrap import Confinement, Network
+from mulligan.domain.host import MIB, Network
+from mulligan.sandbox.bubblewrap import Confinement
 from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import NAME, Bubblewrap, CommandAccess
 from mulligan.sandbox.seccomp import filter_for

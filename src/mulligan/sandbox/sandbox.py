@@ -11,6 +11,7 @@ from typing import Protocol
 
 from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.domain.host import Network
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
     HOME,
@@ -18,7 +19,6 @@ from mulligan.sandbox.bubblewrap import (
     WORKTREE,
     Confinement,
     Descriptors,
-    Network,
     arguments,
 )
 from mulligan.sandbox.process import Command, Finished, run

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
+from mulligan.domain.host import RunLimits
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import notes_for
 from mulligan.implement.prompt.prompt import (
@@ -57,6 +58,7 @@ def compose(
     previous: Previous | None,
     ground: WorktreeBase,
     redactor: Redactor,
+    limits: RunLimits | None = None,
 ) -> ComposedPrompt:
     """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
     assembled = _assembled(case, policy, previous) if previous else None
@@ -70,6 +72,7 @@ def compose(
         guidance=case.status.request.guidance,
         worktree_base=ground,
         learned=notes_for(case.history, case.learnings or ()),
+        limits=limits,
     )
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(

@@ -51,14 +51,13 @@ SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
 def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     """Name the outcomes, checks, tests and files that come back, most telling first."""
     return (
-        *([SAME_FAILURE] if _same_failure(epoch) else []),
-        *(_same_change(epoch) if _is_stuck(epoch) else []),
+        *(_advice(epoch) if _is_stuck(epoch) else []),
         *_progress(epoch),
-        *_recurring(epoch, _ending, "The outcome was '{}' in {}."),
-        *_recurring(epoch, _refused_paths, "The change of '{}' was refused in {}."),
-        *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
-        *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
-        *_recurring(epoch, _files, "File '{}' was changed in {}."),
+        *_recurring(epoch, _ending, "The outcome was {} in {}.", "The outcomes were {} in {}."),
+        *_recurring(epoch, _refused_paths, "The change of {} was refused in {}."),
+        *_recurring(epoch, _failed_checks, "Check {} failed in {}.", "Checks {} failed in {}."),
+        *_recurring(epoch, _failed_tests, "Test {} failed in {}.", "Tests {} failed in {}."),
+        *_recurring(epoch, _files, "File {} was changed in {}.", "Files {} were changed in {}."),
     )
 
 
@@ -75,6 +74,10 @@ def is_same_change(line: str) -> bool:
 def without_advice(line: str) -> str:
     """Leave out of a pattern what an agent is to make of it."""
     return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
+
+
+def _advice(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+    return [*([SAME_FAILURE] if _same_failure(epoch) else []), *_same_change(epoch)]
 
 
 def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
@@ -114,7 +117,8 @@ def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
     before, after = compared
     since, old, new = label(before, epoch), _failures(before), _failures(after)
     named_before, named_after = _naming_all(before), _naming_all(after)
-    fixed = [name for key, name in old.items() if key not in new and key[0] in named_after]
+    left = new.keys() | _failures_before_the_change(after)
+    fixed = [name for key, name in old.items() if key not in left and key[0] in named_after]
     added = [name for key, name in new.items() if key not in old and key[0] in named_before]
     return [
         *([f"Fixed since attempt {since}: {_listed(fixed)}."] if fixed else []),
@@ -139,6 +143,11 @@ def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
     }
 
 
+def _failures_before_the_change(meta: WorkerResultMeta) -> set[tuple[str, str]]:
+    """Give the failures that were left, and that do not count."""
+    return {(check.name, _identity(found)) for check in meta.checks for found in check.known}
+
+
 def _naming_all(meta: WorkerResultMeta) -> set[str]:
     """Give the names of the checks that would have named every failure."""
     return {check.name for check in meta.checks if check.names_all}
@@ -155,8 +164,8 @@ def _count(meta: WorkerResultMeta) -> int:
     return sum(max(check.count, len(check.findings)) for check in failing(meta.checks))
 
 
-def _listed(names: Sequence[str]) -> str:
-    told = ", ".join(one_line(name, NAME_CHARS) for name in names[:NAMED])
+def _listed(names: Sequence[str], quote: str = "") -> str:
+    told = ", ".join(f"{quote}{one_line(name, NAME_CHARS)}{quote}" for name in names[:NAMED])
     more = len(names) - NAMED
     return f"{told} (+ {more} more)" if more > 0 else told
 
@@ -169,22 +178,27 @@ NAME_CHARS = 150
 def _recurring(
     epoch: Sequence[WorkerResultMeta],
     names_of: Callable[[WorkerResultMeta], Iterable[str]],
-    words: str,
+    one: str,
+    several: str = "",
 ) -> list[str]:
+    """Name what comes back, in one line for each set of attempts."""
     seen: dict[str, list[int]] = {}
     for meta in epoch:
         for name in dict.fromkeys(names_of(meta)):
             seen.setdefault(name, []).append(label(meta, epoch))
-    again = {name: numbers for name, numbers in seen.items() if len(numbers) > 1}
-    told = [
-        words.format(one_line(name, NAME_CHARS), _attempts(numbers))
-        for name, numbers in list(again.items())[:NAMED]
+    together: dict[tuple[int, ...], list[str]] = {}
+    for name, numbers in seen.items():
+        if len(numbers) > 1:
+            together.setdefault(tuple(numbers), []).append(name)
+    return [
+        (several if several and len(names) > 1 else one).format(
+            _listed(names, "'"), _attempts(numbers)
+        )
+        for numbers, names in together.items()
     ]
-    more = len(again) - NAMED
-    return [*told, f"(+ {more} more of this kind)"] if more > 0 else told
 
 
-def _attempts(numbers: Sequence[int]) -> str:
+def _attempts(numbers: Iterable[int]) -> str:
     *others, last = (str(number) for number in numbers)
     return f"attempts {', '.join(others)} and {last}"
 

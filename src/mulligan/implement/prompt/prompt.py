@@ -11,6 +11,7 @@ from mulligan.config.policy import Check, Policy, Protected, Scope
 from mulligan.config.prompt_template import UnfitTemplateError, Value, complete, render
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Issue
 from mulligan.text.commands import HEADING as GUIDANCE
 from mulligan.text.commands import guidance_block
@@ -81,6 +82,7 @@ class PromptRequest:
     guidance: str = ""
     worktree_base: WorktreeBase = WorktreeBase.BASE
     learned: tuple[str, ...] = ()
+    limits: RunLimits | None = None
 
 
 def render_prompt(request: PromptRequest) -> str:
@@ -152,11 +154,12 @@ CRITERIA = frozenset({"success criteria", "acceptance criteria", "definition of 
 
 
 def _criteria(body: str, policy: Policy) -> str:
-    asked = "\n\n".join(criteria for criteria in criteria_in(body) if criteria)
-    parts = [fence("the issue", asked)] if asked else []
+    named = dict.fromkeys(f"*{name.capitalize()}*" for name, text in criteria_in(body) if text)
+    parts = [f"What the issue says under {', '.join(named)} holds."] if named else []
     required = [_check(check) for check in policy.checks if check.required]
     if required:
-        parts.append("\n".join(["These checks pass:", *required]))
+        besides = ", but for failures that the base branch has too" if policy.baseline else ""
+        parts.append("\n".join([f"These checks pass{besides}:", *required]))
     return "\n\n".join(["# Success criteria", *parts]) if parts else ""
 
 
@@ -172,19 +175,19 @@ HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-def criteria_in(body: str) -> Iterator[str]:
-    """Find the sections of an issue that say when it is done, under headings of any level."""
-    level, lines = 0, list[str]()
+def criteria_in(body: str) -> Iterator[tuple[str, str]]:
+    """Find the sections of an issue that say when it is done, each with its name in CRITERIA."""
+    level, name, lines = 0, "", list[str]()
     for line, heading in _headings(body):
         if heading and level and len(heading[1]) <= level:
-            yield "\n".join(lines).strip()
+            yield name, "\n".join(lines).strip()
             level, lines = 0, []
         if level:
             lines.append(line)
-        elif heading and heading[2].rstrip(":").casefold() in CRITERIA:
+        elif heading and (name := heading[2].rstrip(":").casefold()) in CRITERIA:
             level = len(heading[1])
     if level:
-        yield "\n".join(lines).strip()
+        yield name, "\n".join(lines).strip()
 
 
 def _headings(body: str) -> Iterator[tuple[str, re.Match[str] | None]]:
@@ -255,6 +258,7 @@ def _instructions(request: PromptRequest) -> str:
     repository = request.issue.ref.repository
     lines = chain(
         [WORKTREE.format(repository=repository, ground=request.worktree_base)],
+        [_limits(request.limits)] if request.limits else [],
         _verification(request.policy),
         _scope(request.policy.scope),
         [REPORT],
@@ -288,6 +292,24 @@ def _earlier(request: PromptRequest) -> list[str]:
         WorktreeBase.REBUILT: [REVIEWED, APPLY],
         WorktreeBase.PULL_REQUEST: [REVIEWED, ON_TOP],
     }[request.worktree_base]
+
+
+NETWORK = {
+    Network.MODEL: "There is no network, except for your model",
+    Network.OPEN: "You can use the network",
+    Network.NONE: "There is no network",
+}
+
+
+def _limits(limits: RunLimits) -> str:
+    ends = [
+        f"after {format_duration(limits.timeout)}",
+        f"after {format_duration(limits.stall_timeout)} without output",
+        *([f"after {limits.max_turns} turns"] if limits.max_turns else []),
+    ]
+    reachable = limits.hosts if limits.network is Network.MODEL else ()
+    hosts = "".join(f", `{host}`" for host in reachable)
+    return f"- You are stopped {', or '.join(ends)}. {NETWORK[limits.network]}{hosts}."
 
 
 def _verification(policy: Policy) -> Iterator[str]:

@@ -12,8 +12,7 @@ import structlog
 from mulligan.agents.invocation import adapter_of, choose_network
 from mulligan.config.operator import AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
-from mulligan.domain.host import AS_ROOT, MIB, NOT_AS_ROOT, SandboxStatus, disk_shortage
-from mulligan.sandbox.bubblewrap import Network
+from mulligan.domain.host import AS_ROOT, MIB, NOT_AS_ROOT, Network, SandboxStatus, disk_shortage
 from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
