@@ -309,3 +309,23 @@ def test_many_failures_are_counted_where_the_tool_does_not() -> None:
 def test_failures_out_of_all_tests_are_counted_alone() -> None:
     output = "  sums: FAIL\n    src/sum.hs:9:\n    expected: 7\n\n1 out of 88 tests failed (0.1s)\n"
     assert digest(output, exit_code=1).count == 1
+
+
+def test_a_linker_error_is_shown_beside_warnings() -> None:
+    build = [f"cc -c p{n}.c -o p{n}.o" for n in range(90)]
+    build[4:4] = ["p3.c:1:15: warning: unused parameter 'x' [-Wunused-parameter]"]
+    output = "\n".join([
+        *build,
+        "/usr/bin/ld: p3.o: in function `total':",
+        "p3.c:(.text+0x0): multiple definition of `total'; cart.c:(.text+0x0): first defined here",
+        "collect2: error: ld returned 1 exit status",
+        "make: *** [Makefile:4: app] Error 1",
+    ])  # fmt: skip
+    assert "multiple definition of `total'" in digest(output, exit_code=1).text
+
+
+def test_what_a_test_got_is_told_beneath_its_place() -> None:
+    output = "#   Failed test 'has a name'\n#   at t/a.t line 5.\n#          got: 'card'\n"
+    output += "#     expected: 'cart'\nnot ok 2 - has a name\n1..2\nDubious, test returned 1\n"
+    output += "".join(f"ok {n} - fine {n}\n" for n in range(200)) + "Result: FAIL\n"
+    assert "got: 'card'" in digest(output, exit_code=1).text

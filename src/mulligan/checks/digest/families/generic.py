@@ -26,7 +26,7 @@ from mulligan.checks.digest.findings import (
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
 from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
 from mulligan.checks.digest.qualified_names import with_units
-from mulligan.checks.digest.signals import PHRASE, Weight, count_bad, total_lines, weigh
+from mulligan.checks.digest.signals import PHRASE, Weight, count_bad, is_total, total_lines, weigh
 
 ALIKE = 100
 SAME_DIGITS = str.maketrans("023456789", "1" * 9)
@@ -121,15 +121,17 @@ class Scan:
 
     def _beneath(self, test: FindingHead, end: int) -> str:
         """Find the message right beneath a test's name, unless it is about something else."""
-        depth = depth_of(self.lines[test.at])
+        depth, near = depth_of(self.lines[test.at]), test.at + 1
+        name = test.test_id or ""
         for at in range(test.at + 1, end):
             line = self.lines[at].strip()
-            name = test.test_id or ""
-            if LABEL.match(line) or line.strip(" :") in name or name in line or place_alone(line):
-                continue
-            below = depth_of(self.lines[at]) - depth
-            near = below > 0 or (at == test.at + 1 and below == 0)
-            return line if near or test.place or self.weights[at] >= Weight.WORD else ""
+            if place_alone(line):
+                near += at == near
+            elif not (LABEL.match(line) or line.strip(" :") in name or name in line):
+                below = depth_of(self.lines[at]) - depth
+                is_near = below > 0 or (at == near and below == 0)
+                is_told = is_near or test.place or self.weights[at] >= Weight.WORD
+                return line if is_told else ""
         return ""
 
     def _each(self, heads: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
@@ -325,10 +327,15 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
         ]
     best = min(map(certainty, candidates), default=Rank.FAILURE)
     kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
-    if best is Rank.AFTERMATH and any(head.rank is Rank.WARNING for head in candidates):
+    after = [head for head in candidates if head.rank is Rank.AFTERMATH]
+    if best is Rank.AFTERMATH and len(after) < len(candidates) and all(map(_is_total, after)):
         kept = {Rank.WARNING}
     shown = (head for head in candidates if certainty(head) in kept)
     return sorted(shown, key=lambda head: (certainty(head), not (head.message or head.place)))
+
+
+def _is_total(head: FindingHead) -> bool:
+    return is_total(head.message)
 
 
 def _is_progress(head: FindingHead, severe: Collection[str]) -> bool:
