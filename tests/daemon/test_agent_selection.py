@@ -37,7 +37,9 @@ def work(
 ) -> list[str]:
     """Visit an issue; name the agents that ran."""
     named = {name: Named(name) for name in ("strong", "other")}
-    context = replace(here.context(Named("first")), agents=AgentRegistry(named, fallback or {}))
+    context = replace(
+        here.context(fix_the_bug), agents=AgentRegistry(Named("first"), named, fallback or {})
+    )
     context.worktrees.fetch_base(NAME)
     Worker(context).visit(ref)
     return [event.agent for event in here.events(ref) if isinstance(event, AgentStarted)]

@@ -3,14 +3,13 @@
 import os
 import shutil
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mulligan.config.operator import Limits, RepositorySettings, Retention
-from mulligan.daemon.cleanup import MIB, clean_up
+from mulligan.daemon.cleanup import MIB, RetentionPlan, clean_up
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.events import RetryScheduled
@@ -72,10 +71,10 @@ def test_artifacts_of_a_rested_issue_go_when_they_are_old(
 ) -> None:
     ref = reviewed(here, context)
     here.desk.clock.time += 29 * DAY
-    assert clean_up(context, Worker(context)) == {}
+    assert clean_up(context, Worker(context), RetentionPlan()) == {}
     assert kept_attempts(context) == [(ref, 1)]
     here.desk.clock.time += 2 * DAY
-    assert clean_up(context, Worker(context)) == {}
+    assert clean_up(context, Worker(context), RetentionPlan()) == {}
     assert kept_attempts(context) == []
 
 
@@ -84,10 +83,10 @@ def test_the_worktree_of_a_rested_issue_goes_and_comes_back(
 ) -> None:
     ref = reviewed(here, context)
     here.desk.clock.time += 7 * DAY - SECOND
-    clean_up(context, Worker(context))
+    clean_up(context, Worker(context), RetentionPlan())
     assert place(here, ref).tree.exists()
     here.desk.clock.time += 2 * SECOND
-    clean_up(context, Worker(context))
+    clean_up(context, Worker(context), RetentionPlan())
     assert not context.worktrees.exists(ref)
     assert kept_attempts(context) == [(ref, 1)]
     with context.worktrees.open(ref) as tree:
@@ -100,7 +99,7 @@ def test_that_comments_of_the_repository_were_read_keeps_no_worktree(
     ref = reviewed(here, context)
     here.desk.clock.time += 8 * DAY
     here.ledger.append(ref, event_of(CommentsRead(9)))
-    clean_up(context, Worker(context))
+    clean_up(context, Worker(context), RetentionPlan())
     assert not context.worktrees.exists(ref)
 
 
@@ -111,7 +110,7 @@ def test_what_waits_for_another_attempt_keeps_all(
     later = here.desk.clock.time + 2 * LONG
     here.ledger.append(ref, RetryScheduled(due=later, reason="GitHub is away."))
     here.desk.clock.time += LONG
-    clean_up(context, Worker(context))
+    clean_up(context, Worker(context), RetentionPlan())
     assert kept_attempts(context) == [(ref, 1)]
     assert place(here, ref).tree.exists()
 
@@ -127,7 +126,7 @@ def test_verified_work_that_could_not_be_published_is_kept(
     Worker(context).visit(ref)
     assert here.ledger.status(ref).is_kept
     here.desk.clock.time += LONG
-    clean_up(replace(context, retention=Retention(artifacts_mib=1)), Worker(context))
+    clean_up(context, Worker(context), RetentionPlan(Retention(artifacts_mib=1)))
     assert kept_attempts(context) == [(ref, 1)]
     shutil.rmtree(here.directory / "work")
     hook.unlink()
@@ -142,7 +141,7 @@ def test_the_oldest_go_beyond_the_size(here: WorkerEnvironment, context: BotCont
     context.artifacts.write(second, 1, "agent.log", bytes(MIB - 50_000))
     context.artifacts.write(first, 1, "agent.log", bytes(100_000))
     age(context.artifacts.path(first, 1, "agent.log").parent, DAY)
-    clean_up(replace(context, retention=Retention(artifacts_mib=1)), Worker(context))
+    clean_up(context, Worker(context), RetentionPlan(Retention(artifacts_mib=1)))
     assert kept_attempts(context) == [(second, 1)]
 
 
@@ -153,7 +152,7 @@ def test_what_has_to_stay_takes_the_room_of_the_rest(
     here.ledger.append(waiting, RetryScheduled(due=here.desk.clock.time, reason="It is red."))
     context.artifacts.write(waiting, 1, "agent.log", bytes(MIB))
     age(context.artifacts.path(waiting, 1, "agent.log").parent, DAY)
-    clean_up(replace(context, retention=Retention(artifacts_mib=1)), Worker(context))
+    clean_up(context, Worker(context), RetentionPlan(Retention(artifacts_mib=1)))
     assert kept_attempts(context) == [(waiting, 1)]
     assert place(here, rested).tree.exists()
 
@@ -162,7 +161,7 @@ def test_nothing_is_taken_from_under_a_worker(here: WorkerEnvironment, context: 
     ref = reviewed(here, context)
     here.desk.clock.time += LONG
     with Worker(context).claim_lease(ref):
-        assert clean_up(context, Worker(context)) == {}
+        assert clean_up(context, Worker(context), RetentionPlan()) == {}
     assert kept_attempts(context) == [(ref, 1)]
     assert place(here, ref).tree.exists()
 
@@ -183,7 +182,7 @@ def test_an_issue_that_is_asked_for_again_in_between_keeps_all(
             here.ledger.append(ref, RetryScheduled(due=due, reason="It is asked for again."))
             return super().run_leased(ref, work, most)
 
-    assert clean_up(context, Overtaken(context)) == {}
+    assert clean_up(context, Overtaken(context), RetentionPlan()) == {}
     assert kept_attempts(context) == [(ref, 1)]
     assert place(here, ref).tree.exists()
 
@@ -194,7 +193,7 @@ def test_one_that_fails_does_not_stop_the_others(
     first, second = reviewed(here, context), reviewed(here, context)
     here.desk.clock.time += LONG
     with locked(place(here, first).lock, SECOND, "it"):
-        failed = clean_up(context, Worker(context))
+        failed = clean_up(context, Worker(context), RetentionPlan())
     assert list(failed) == [first]
     assert "busy" in failed[first]
     assert not context.worktrees.exists(second)
@@ -206,14 +205,14 @@ def test_files_of_an_issue_that_is_not_known_stay(
     stranger = IssueRef(NAME, 99)
     context.artifacts.write(stranger, 1, "prompt.md", b"old")
     here.desk.clock.time += LONG
-    clean_up(context, Worker(context))
+    clean_up(context, Worker(context), RetentionPlan())
     assert kept_attempts(context) == [(stranger, 1)]
 
 
 def test_the_daemon_cleans_up_as_it_starts(here: WorkerEnvironment, context: BotContext) -> None:
     ref = reviewed(here, context)
-    at_once = replace(context, retention=Retention(worktrees=-DAY))
-    crews = [Runtime((NAME,), at_once, Worker(at_once))]
+    at_once = RetentionPlan(Retention(worktrees=-DAY))
+    crews = [Runtime((NAME,), context, Worker(context), at_once)]
     daemon = Daemon(lambda: crews.pop() if crews else None)
     with serving(daemon, SECOND, Limits(), here.desk.clock):
         wait_until(lambda: not context.worktrees.exists(ref))

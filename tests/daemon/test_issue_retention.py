@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from mulligan.daemon.cleanup import clean_up
+from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
 from mulligan.domain.events import EffectDone, Forgotten, HumanResponded
@@ -45,7 +45,7 @@ def merged(here: WorkerEnvironment) -> IssueRef:
 def tidy(here: WorkerEnvironment, later: timedelta = LONG) -> None:
     here.desk.clock.time += later
     context = here.context(fix_the_bug)
-    assert clean_up(context, Worker(context)) == {}
+    assert clean_up(context, Worker(context), RetentionPlan(histories=here.attic)) == {}
 
 
 def rows(here: WorkerEnvironment, table: str) -> int:

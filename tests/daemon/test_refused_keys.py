@@ -48,7 +48,9 @@ def agent(here: WorkerEnvironment) -> CommandAgent:
 def visit(here: WorkerEnvironment, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
     """Visit with a worker that knows nothing of those before it, as after a restart."""
     other = ScriptedAgent(fix_the_bug)
-    context = replace(here.context(agent(here)), agents=AgentRegistry({"other": other}))
+    context = here.context(agent(here))
+    registry = AgentRegistry(context.agents.default, {"other": other})
+    context = replace(context, agents=registry)
     context.worktrees.fetch_base(NAME)
     return Worker(context, max_attempts=1).visit(ref, act)
 

@@ -16,6 +16,7 @@ from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.implement.ports import (
+    AgentRegistry,
     BotContext,
     CodingAgent,
     Leases,
@@ -76,7 +77,7 @@ class WorkerEnvironment:
             worktrees=clones,
             git=clones,
             policies=BasePolicies(clones, overrides),
-            agent=ScriptedAgent(agent) if callable(agent) else agent,
+            agents=AgentRegistry(ScriptedAgent(agent) if callable(agent) else agent),
             verifier=ScriptedVerifier(self.lines, self.programs),
             ledger=self.ledger,
             leases=self.leases,
@@ -85,7 +86,6 @@ class WorkerEnvironment:
             clock=self.desk.clock,
             worker=worker,
             limits=Limits(),
-            retention_store=self.attic,
         )
 
     def check(self, verdict: Verdict) -> None:

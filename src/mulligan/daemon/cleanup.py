@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -19,7 +20,13 @@ from mulligan.domain.retention import (
     outdated,
 )
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import BotContext, ReadContext
+from mulligan.implement.ports import (
+    BotContext,
+    NoRetention,
+    PublishContext,
+    ReadContext,
+    RetentionStore,
+)
 from mulligan.sandbox.cancellation import stopping
 
 MIB = 1 << 20
@@ -27,7 +34,15 @@ MIB = 1 << 20
 log = structlog.get_logger()
 
 
-def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
+@dataclass(frozen=True, slots=True)
+class RetentionPlan:
+    """What is kept of old issues, and the store that deletes their histories."""
+
+    settings: Retention = field(default_factory=Retention)
+    histories: RetentionStore = field(default_factory=NoRetention)
+
+
+def clean_up(context: BotContext, worker: Worker, retention: RetentionPlan) -> dict[IssueRef, str]:
     """Delete what retention does not keep; return an error for each issue that failed.
 
     Each issue is checked again under its lease, so that no worker starts on it meanwhile.
@@ -35,14 +50,17 @@ def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
     # List the files before reading the ledger, so that it knows every attempt that has files.
     found = context.artifacts.attempts()
     known = {status.issue: status for status in context.ledger.statuses()}
-    keep, now = context.retention, context.clock.now()
+    keep, now = retention.settings, context.clock.now()
     files, failed = _outdated(found, known, keep, now), dict[IssueRef, str]()
     unused = [ref for ref in known if _is_unused(ref, keep.worktrees, context)]
-    work = {ref: partial(_clean_up, ref, files.get(ref, ())) for ref in (*files, *unused)}
+    work = {
+        ref: partial(_clean_up, ref, files.get(ref, ()), keep.worktrees)
+        for ref in (*files, *unused)
+    }
     before = now - keep.ledger
-    for ref in context.retention_store.outdated(before):
+    for ref in retention.histories.outdated(before):
         of_issue = [each for each in found if each.issue == ref]
-        work[ref] = partial(_forget, ref, of_issue, before)
+        work[ref] = partial(_forget, ref, of_issue, (retention.histories, before))
     for ref in sorted(work):
         if stopping():
             break
@@ -78,18 +96,23 @@ def _is_unused(ref: IssueRef, keep: timedelta, context: ReadContext) -> bool:
     return has_rested(context.ledger.status(ref), last, context.clock.now(), keep)
 
 
-def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], context: BotContext) -> Visit:
+def _clean_up(
+    ref: IssueRef, files: Sequence[AttemptFiles], keep: timedelta, context: PublishContext
+) -> Visit:
     deleted = () if needs_files(context.ledger.status(ref)) else files
     for each in deleted:
         context.artifacts.remove(ref, each.number)
-    if unused := _is_unused(ref, context.retention.worktrees, context):
+    if unused := _is_unused(ref, keep, context):
         context.git.discard(ref)
     log.info("cleaned_up", issue=str(ref), attempts=len(deleted), worktree=unused)
     return Visit(ref)
 
 
 def _forget(
-    ref: IssueRef, files: Sequence[AttemptFiles], before: datetime, context: BotContext
+    ref: IssueRef,
+    files: Sequence[AttemptFiles],
+    history: tuple[RetentionStore, datetime],
+    context: PublishContext,
 ) -> Visit:
     """Delete an issue's artifacts and worktree, then its events."""
     if not may_be_forgotten(context.ledger.status(ref)):
@@ -98,6 +121,7 @@ def _forget(
         context.artifacts.remove(ref, each.number)
     if context.worktrees.exists(ref):
         context.git.discard(ref)
-    if context.retention_store.forget(ref, before):
+    store, before = history
+    if store.forget(ref, before):
         log.info("forgotten", issue=str(ref))
     return Visit(ref)

@@ -12,7 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from mulligan.config.operator import Limits
-from mulligan.daemon.cleanup import clean_up
+from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.health import DaemonHealth
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
 from mulligan.daemon.poll import FetchCache, holds_on, poll, poll_interval
@@ -50,6 +50,7 @@ class Runtime:
     repositories: tuple[str, ...]
     context: BotContext
     worker: Worker
+    retention: RetentionPlan = field(default_factory=RetentionPlan)
     fetch_cache: FetchCache = field(default_factory=FetchCache)
     close: Callable[[], None] = _nothing
 
@@ -255,7 +256,7 @@ class Daemon:
             if runtime is None:
                 return
             try:
-                failed = clean_up(runtime.context, runtime.worker)
+                failed = clean_up(runtime.context, runtime.worker, runtime.retention)
             except MulliganError as error:
                 log.warning("not_cleaned_up", reason=str(error))
                 return

@@ -45,7 +45,14 @@ from mulligan.implement.decide import (
 from mulligan.implement.effects import record_effect, reopen_or_show, sync_labels_and_status
 from mulligan.implement.issue_snapshot import attempts_left, learnings_of, objection
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import BotContext, PublishContext, PullRequests, ReadContext, Verifier
+from mulligan.implement.ports import (
+    AttemptTools,
+    ConcludeContext,
+    PublishContext,
+    PullRequests,
+    ReadContext,
+    Verifier,
+)
 
 TIMESTAMP_TOLERANCE = timedelta(seconds=5)
 """GitHub's times are whole seconds: a pull request updated more recently is read again."""
@@ -114,7 +121,7 @@ def _follow_one(
 
 
 def _read_reviews(
-    ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: BotContext
+    ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: ConcludeContext
 ) -> Visit:
     """Read the reviews, and record them once no more have come for `review.settle` (PR-2)."""
     status, settings = context.ledger.status(ref), context.policies.in_force(ref.repository).review
@@ -330,7 +337,7 @@ def watch_ci(
     return done
 
 
-def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:
+def _judge(ref: IssueRef, now: SeenChecks, context: AttemptTools) -> Visit:
     """Record the results of the checks, once for each head; ignore those that still run."""
     status, (head, runs) = context.ledger.status(ref), now
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
@@ -346,7 +353,7 @@ def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:
 
 
 def _record_checks(
-    status: IssueStatus, head: str, failed: tuple[CheckRun, ...], context: BotContext
+    status: IssueStatus, head: str, failed: tuple[CheckRun, ...], context: AttemptTools
 ) -> None:
     ref = status.issue
     shown = failed[:MAX_CHECKS]

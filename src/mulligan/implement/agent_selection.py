@@ -9,16 +9,14 @@ from mulligan.implement.decide import AgentUnavailable
 from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext
 
 
-def select_agent(
-    case: IssueContext, policy: Policy, default: CodingAgent, registry: AgentRegistry
-) -> CodingAgent:
-    """Choose the agent of this attempt; `default` is the one without a name.
+def select_agent(case: IssueContext, policy: Policy, registry: AgentRegistry) -> CodingAgent:
+    """Choose the agent of this attempt.
 
     Raises MisconfiguredError if the repository chooses an agent that mulligan.yml does not name.
     """
     name = agent_of(case, policy, registry)
     if not name:
-        return default
+        return registry.default
     agent = registry.named.get(name)
     if agent is None:
         known = ", ".join(registry.named) or "no other agent"
@@ -51,7 +49,7 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 def refused_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
     """Give until when the next attempt waits for the model's service, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
-    agent = context.agents.named.get(name, context.agent).name
+    agent = context.agents.named.get(name, context.agents.default).name
     retry_at = context.usage.retry_at(agent)
     if retry_at and retry_at > context.clock.now():
         until = f"{retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)"

@@ -22,7 +22,7 @@ from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.budget_meter import open_budget_meter
 from mulligan.implement.effects import announce_attempt, ask_after_edit
 from mulligan.implement.issue_snapshot import check_request, load_context
-from mulligan.implement.ports import AttemptContext, BotContext, PullRequestBase
+from mulligan.implement.ports import AttemptContext, AttemptTools, PullRequestBase
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.result import attempt_record, commit_text
 from mulligan.implement.set_up import set_up
@@ -31,7 +31,7 @@ from mulligan.implement.write_prompt import write_first_prompt, write_fix_prompt
 from mulligan.sandbox.cancellation import ignore_cancellation
 
 
-def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
+def begin_attempt(issue: Issue, context: AttemptTools) -> IssueContext:
     """Record that an attempt starts, before any other step of it (ATTEMPT-1)."""
     case = load_context(issue, context)
     started = AttemptStarted(
@@ -44,7 +44,7 @@ def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
     return replace(case, status=context.ledger.append(issue.ref, started))
 
 
-def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
+def make_attempt(case: IssueContext, context: AttemptTools) -> WorkerResultMeta:
     """Run one attempt in a clean worktree, verify the change, and return the record.
 
     If the attempt ends early, the record holds everything known until then.
@@ -59,7 +59,7 @@ def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
     return attempt_record(case, known, used, context.worker, context.clock.now())
 
 
-def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState]:
+def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptState]:
     """Prepare the worktree, then run one or more rounds; yield the state after each step."""
     ref = case.issue.ref
     if is_blank(case.issue):
@@ -74,7 +74,7 @@ def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState
         context.ledger.append(ref, reset)
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
-        agent = select_agent(case, policy, context.agent, context.agents)
+        agent = select_agent(case, policy, context.agents)
         ready = set_up(tree, case, policy, context)
         yield from _rounds(known, AttemptContext(case, policy, ready, agent, context))
 

@@ -78,7 +78,7 @@ from mulligan.implement.issue_snapshot import (
     settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import BotContext, Ledger, PublishContext, WriteContext
+from mulligan.implement.ports import ConcludeContext, Ledger, PublishContext, WriteContext
 from mulligan.implement.prompt.feedback import (
     ReviewAnswer,
     answers_in_commit,
@@ -113,7 +113,7 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         ask_for_label(ref, act.act, admission.text_change, context)
 
 
-def defer(ref: IssueRef, cause: Deferral, context: BotContext) -> None:
+def defer(ref: IssueRef, cause: Deferral, context: ConcludeContext) -> None:
     """Show why an attempt cannot start, and when it is tried again; no attempt counts."""
     match cause:
         case DiskFull(reason, is_shown):
@@ -382,7 +382,7 @@ def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
         write_record(ref, context)
 
 
-def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: BotContext) -> None:
+def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: ConcludeContext) -> None:
     """Wait until midnight UTC; not at all if today's budget has room again."""
     now = context.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

@@ -39,11 +39,11 @@ from mulligan.implement.decide import (
     reconsider,
 )
 from mulligan.implement.issue_snapshot import collect_facts, find_kept_commit, read_start
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import ConcludeContext, RouteContext
 from mulligan.implement.result import interrupted_record
 
 
-def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Result:
+def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None = None) -> Result:
     """Make one attempt at an issue, decide what follows, and carry that out.
 
     `act` is an operator's command. Without one, a label, comment or review of a trusted person
@@ -80,7 +80,7 @@ def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = N
     return conclude(ref, context)
 
 
-def conclude(ref: IssueRef, context: BotContext) -> Decision:
+def conclude(ref: IssueRef, context: ConcludeContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
     # 1. Read the attempts of this epoch.
     *earlier, last = context.ledger.history(ref)
@@ -98,7 +98,7 @@ def conclude(ref: IssueRef, context: BotContext) -> Decision:
     return carry_out(ref, decision, context)
 
 
-def carry_out(ref: IssueRef, decision: Decision, context: BotContext) -> Decision:
+def carry_out(ref: IssueRef, decision: Decision, context: ConcludeContext) -> Decision:
     """Carry a recorded decision out on GitHub; give the decision that was carried out in the end.
 
     Safe to repeat: every effect is looked up first.
@@ -121,7 +121,7 @@ def carry_out(ref: IssueRef, decision: Decision, context: BotContext) -> Decisio
     return _reconsider(ref, found, context) if found else decision
 
 
-def _reconsider(ref: IssueRef, found: Situation, context: BotContext) -> Decision:
+def _reconsider(ref: IssueRef, found: Situation, context: ConcludeContext) -> Decision:
     """Decide again in a world that has changed, record that, and carry it out."""
     event = reconsider(found)
     context.ledger.append(ref, event)
@@ -130,7 +130,7 @@ def _reconsider(ref: IssueRef, found: Situation, context: BotContext) -> Decisio
     return conclude(ref, context)
 
 
-def resume(ref: IssueRef, context: BotContext) -> Decision | None:
+def resume(ref: IssueRef, context: ConcludeContext) -> Decision | None:
     """Continue where a killed process left an issue; None if nothing is unfinished (RECOVERY-1)."""
     status = context.ledger.status(ref)
     match status.phase:

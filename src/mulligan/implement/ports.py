@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from mulligan.config.operator import Limits, Retention
+from mulligan.config.operator import Limits
 from mulligan.config.policy import (
     Check,
     CommitSettings,
@@ -409,8 +409,9 @@ class CodingAgent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentRegistry:
-    """The agents by name, and the fallbacks of each; "" stands for the one without a name."""
+    """The agents: the default one without a name, and others by name; with fallbacks by name."""
 
+    default: CodingAgent
     named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
@@ -734,17 +735,20 @@ class ReadContext(Protocol):
     def limits(self) -> Limits: ...
 
 
-class StartContext(ReadContext, Protocol):
-    """What a function gets that reads what the start of an attempt depends on."""
+class BudgetContext(ReadContext, Protocol):
+    """What a function gets that reads what was spent."""
 
     @property
     def usage(self) -> UsageStore: ...
     @property
     def budget(self) -> Budget: ...
+
+
+class StartContext(BudgetContext, Protocol):
+    """What a function gets that reads what the start of an attempt depends on."""
+
     @property
     def artifacts(self) -> Artifacts: ...
-    @property
-    def agent(self) -> CodingAgent: ...
     @property
     def agents(self) -> AgentRegistry: ...
     @property
@@ -769,20 +773,41 @@ class PublishContext(WriteContext, Protocol):
     def artifacts(self) -> Artifacts: ...
 
 
+class ConcludeContext(PublishContext, BudgetContext, Protocol):
+    """What a function gets that decides on an ended attempt, and carries the decision out."""
+
+
+class AttemptTools(ConcludeContext, Protocol):
+    """What an attempt works with: everything but the leases, and what only its start needs."""
+
+    @property
+    def verifier(self) -> Verifier: ...
+    @property
+    def agents(self) -> AgentRegistry: ...
+    @property
+    def redactor(self) -> Redactor: ...
+    @property
+    def worker(self) -> str: ...
+
+
+class RouteContext(AttemptTools, StartContext, Protocol):
+    """What the route of one issue needs in all."""
+
+
 def _no_shortage() -> None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class BotContext:
-    """Everything the route needs, built by interfaces/bootstrap/container.py."""
+    """Everything a worker needs, built by interfaces/bootstrap/container.py."""
 
     tracker: Tracker
     writer: TrackerWriter
     worktrees: Worktrees
     git: GitWriter
     policies: Policies
-    agent: CodingAgent
+    agents: AgentRegistry
     verifier: Verifier
     ledger: Ledger
     leases: Leases
@@ -792,10 +817,7 @@ class BotContext:
     worker: str
     limits: Limits
     budget: Budget = field(default_factory=Budget)
-    retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
-    agents: AgentRegistry = field(default_factory=AgentRegistry)
-    retention_store: RetentionStore = field(default_factory=NoRetention)
     disk_shortage: Callable[[], str | None] = _no_shortage
     """Says which disk is short of space for an attempt; None if there is enough."""
     holds: Holds = field(default_factory=NoHolds)
@@ -809,4 +831,4 @@ class AttemptContext:
     policy: Policy
     worktree: Worktree
     agent: CodingAgent
-    context: BotContext
+    context: AttemptTools

@@ -5,14 +5,14 @@ from mulligan.domain.attempt import Change
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import key_inputs, select_inputs
-from mulligan.implement.ports import AttemptContext, BotContext, Worktree
+from mulligan.implement.ports import AttemptContext, AttemptTools, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 
 CACHE_VERSION = 1
 """Increase to run every setup command again."""
 
 
-def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: BotContext) -> Worktree:
+def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> Worktree:
     """Give a clean worktree with what the setup commands leave on its start tree.
 
     UnavailableError if one of them fails.
@@ -67,7 +67,7 @@ def _note(touched: tuple[str, ...], settings: SetUp) -> str:
     return f"The change touches {named}, so the setup commands ran again, with {reached}."
 
 
-def _key(tree: Worktree, case: IssueContext, policy: Policy, context: BotContext) -> str:
+def _key(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> str:
     """Name what the setup commands leave: by all that they depend on, and for a day at most."""
     commands = policy.setup.run
     hashed = hash_of(

@@ -11,6 +11,7 @@ from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import Operator
+from mulligan.daemon.cleanup import RetentionPlan
 from mulligan.domain.events import Event
 from mulligan.domain.host import MIB
 from mulligan.domain.status import IssueStatus
@@ -73,6 +74,7 @@ class Container:
 
     repositories: tuple[str, ...]
     context: BotContext
+    retention: RetentionPlan
 
     def with_git(self, writer: GitWriter) -> "Container":
         """Return this container with another writer of git."""
@@ -225,7 +227,6 @@ def assemble(
         worktrees=git.worktrees,
         git=git.writer,
         policies=git.policies,
-        agent=agents[""],
         verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
         ledger=stores.ledger,
         leases=stores.leases,
@@ -235,14 +236,13 @@ def assemble(
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,
         budget=operator.budget,
-        retention=operator.retention,
         redactor=stores.redactor,
         agents=_agent_registry(operator, agents),
-        retention_store=stores.retention,
         disk_shortage=lambda: disk_shortage_of(operator),
         holds=MachineHolds(MachineProbes(operator, environment), stores.paused, SystemClock()),
     )
-    return Container(tuple(each.name for each in operator.repositories), context)
+    retention = RetentionPlan(operator.retention, stores.retention)
+    return Container(tuple(each.name for each in operator.repositories), context, retention)
 
 
 def _agents(
@@ -265,7 +265,9 @@ def _agents(
 def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> AgentRegistry:
     settings = {"": operator.agent, **operator.agents}
     named = {name: agent for name, agent in agents.items() if name}
-    return AgentRegistry(named, {name: each.fallback for name, each in settings.items()})
+    return AgentRegistry(
+        agents[""], named, {name: each.fallback for name, each in settings.items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)

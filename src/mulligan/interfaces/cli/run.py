@@ -93,7 +93,8 @@ def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
     opened = ExitStack()
     built = opened.enter_context(build(operator, environment(), listener))
     log.info("configured", repositories=len(built.repositories))
-    return Runtime(built.repositories, built.context, Worker(built.context), close=opened.close)
+    worker = Worker(built.context)
+    return Runtime(built.repositories, built.context, worker, built.retention, close=opened.close)
 
 
 def _file_state(path: Path) -> object:
