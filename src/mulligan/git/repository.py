@@ -279,30 +279,13 @@ class Remote:
 
     def head_of(self, through: Repository, ref: str) -> str | None:
         """Return the commit that a full ref names there; None if there is no such ref."""
-        with access(self.url, self.token) as way:
-            finished = through.run(
-                "ls-remote",
-                "-q",
-                "--refs",
-                "--",
-                self.url,
-                ref,
-                patience=REMOTE_QUERY_TIMEOUT,
-                access=way,
-            )
-        found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
-        return found[1] if found else None
+        return self.heads_of(through, ref).get(ref)
 
     def heads_of(self, through: Repository, pattern: str) -> dict[str, str]:
         """Return the commits of the refs that match a pattern, such as refs/heads/*."""
         with access(self.url, self.token) as way:
             finished = through.run(
-                "ls-remote",
-                "-q",
-                "--refs",
-                "--",
-                self.url,
-                pattern,
+                *("ls-remote", "-q", "--refs", "--", self.url, pattern),
                 patience=REMOTE_QUERY_TIMEOUT,
                 access=way,
             )

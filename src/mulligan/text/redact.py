@@ -254,11 +254,6 @@ class Redaction:
         self._redactor = redactor
         self._held = b""
 
-    @property
-    def held_bytes(self) -> int:
-        """Return the number of bytes held back."""
-        return len(self._held)
-
     def feed(self, piece: bytes) -> bytes:
         """Add a piece; return the output that is safe to show: usually all complete lines."""
         self._held += piece
