@@ -46,35 +46,12 @@ SETTINGS = {
 
 SAFE = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 
-STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
-
 
 class SimulatorError(Exception):
     """The simulator cannot work on this machine; the message is a sentence that says what to do.
 
     An error answer of GitHub itself is a `reply.ErrorReply` instead.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
-    """A file that differs between two commits."""
-
-    path: str
-    status: str
-    blob: str
-    additions: int
-    deletions: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """A file or a directory in a tree."""
-
-    path: str
-    kind: str
-    sha: str
-    size: int
 
 
 def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
@@ -112,14 +89,11 @@ class BareRepository:
 
     path: Path
 
-    def refs(self, prefix: str = HEADS) -> dict[str, tuple[str, str]]:
-        """Return each ref below a prefix with its object's id and type."""
-        form = "--format=%(objectname) %(objecttype) %(refname)"
-        found = dict[str, tuple[str, str]]()
-        for line in self._text("for-each-ref", form, prefix).splitlines():
-            sha, kind, name = line.split(" ", 2)
-            found[name] = (sha, kind)
-        return found
+    def listed_branches(self) -> dict[str, str]:
+        """Return the commit of each branch, as git lists them."""
+        listed = self._text("for-each-ref", "--format=%(refname) %(objectname)", HEADS)
+        pairs = (line.split(" ") for line in listed.splitlines())
+        return {name.removeprefix(HEADS): sha for name, sha in pairs}
 
     def branches(self) -> dict[str, str]:
         """Return each branch with its commit, from git's files: every request needs them."""
@@ -130,7 +104,7 @@ class BareRepository:
                 found.setdefault(name.removeprefix(HEADS), sha)
         if all(map(SHA.fullmatch, found.values())) and not (self.path / "reftable").exists():
             return found
-        return {name.removeprefix(HEADS): sha for name, (sha, _) in self.refs().items()}
+        return self.listed_branches()
 
     def resolve(self, revision: str) -> str | None:
         """Return the commit of a branch, tag or (short) id; None if there is none."""
@@ -147,26 +121,16 @@ class BareRepository:
         """Count the commits of `head` that `base` lacks."""
         return int(self._text("rev-list", "--count", f"{base}..{head}") or 0)
 
-    def changes(self, base: str, head: str) -> list[ChangedFile]:
-        """List the files that differ."""
+    def changes(self, base: str, head: str) -> list[tuple[int, int]]:
+        """Return the added and deleted lines of each file that differs; a binary file has none."""
         plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
-        shapes = ("--raw", "--no-abbrev", "--numstat", "-z")
-        told = self._text("diff", *plain, *shapes, base, head).rstrip("\0").split("\0")
-        size = 2 * (len(told) // 3)
-        facts = dict(zip(told[1:size:2], told[:size:2], strict=True))
-        return [_changed(line, facts) for line in told[size:] if line]
+        lines = self._text("diff", *plain, "--numstat", base, head).splitlines()
+        counts = (line.split("\t")[:2] for line in lines)
+        return [(int(added.strip("-") or 0), int(gone.strip("-") or 0)) for added, gone in counts]
 
-    def entries(self, sha: str, path: str) -> list[TreeEntry]:
-        """List the entries at a path: the file itself, or a directory's content."""
-        listed = self._text("ls-tree", "-l", "-z", sha, "--", *([path] if path else []))
-        found = [_entry(line) for line in listed.split("\0") if line]
-        if len(found) == 1 and found[0].path == path and found[0].kind == "tree":
-            return self.entries(sha, f"{path}/")
-        return found
-
-    def read(self, blob: str) -> bytes:
-        """Return a file's content by its id."""
-        return self._ask("cat-file", "blob", blob) or b""
+    def file(self, sha: str, path: str) -> bytes | None:
+        """Return the content of a file in a commit; None if it has no such file."""
+        return self._ask("cat-file", "blob", f"{sha}:{path}")
 
     def merge(
         self, base: str, head: str, message: str, *, squash: bool = False, into: str = ""
@@ -219,17 +183,3 @@ def _required(output: bytes | None) -> bytes:
         message = "The simulator's repository cannot be used by git; make it anew."
         raise SimulatorError(message)
     return output
-
-
-def _changed(line: str, facts: dict[str, str]) -> ChangedFile:
-    # For a binary file, git prints "-" instead of a number of lines.
-    added, removed, path = line.split("\t", 2)
-    _, _, _, blob, status = facts[path].split(" ")
-    counts = int(added.strip("-") or 0), int(removed.strip("-") or 0)
-    return ChangedFile(path, STATUSES.get(status, "modified"), blob, *counts)
-
-
-def _entry(line: str) -> TreeEntry:
-    facts, path = line.split("\t", 1)
-    _, kind, sha, size = facts.split()
-    return TreeEntry(path, kind, sha, int(size.strip("-") or 0))

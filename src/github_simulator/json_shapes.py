@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from github_simulator.bare_repository import ChangedFile
 from github_simulator.records import (
     REACTIONS,
     Annotation,
@@ -413,7 +412,7 @@ def _side(place: RepositoryUrls, ref: str, sha: str) -> Shape:
 
 
 def pull_details(
-    place: RepositoryUrls, one: Issue, what: Pull, news: Mergeability, files: list[ChangedFile]
+    place: RepositoryUrls, one: Issue, what: Pull, news: Mergeability, files: list[tuple[int, int]]
 ) -> Shape:
     """Return a pull request as read by itself."""
     return {
@@ -427,8 +426,8 @@ def pull_details(
         "review_comments": len(what.notes),
         "maintainer_can_modify": what.can_modify,
         "commits": news.commits,
-        "additions": sum(each.additions for each in files),
-        "deletions": sum(each.deletions for each in files),
+        "additions": sum(added for added, _ in files),
+        "deletions": sum(deleted for _, deleted in files),
         "changed_files": len(files),
     }
 

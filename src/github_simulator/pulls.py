@@ -214,9 +214,8 @@ def submit_review(
 
 def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
     """Return the lines of a file in the pull request's head; None if it does not exist."""
-    bare = BareRepository(repository.bare)
-    files = [entry.sha for entry in bare.entries(pull.head_sha, path) if entry.path == path]
-    return bare.read(files[0]).decode(errors="replace").splitlines() if files else None
+    content = BareRepository(repository.bare).file(pull.head_sha, path)
+    return None if content is None else content.decode(errors="replace").splitlines()
 
 
 def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> ReviewComment:
