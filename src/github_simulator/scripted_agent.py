@@ -7,6 +7,7 @@ succeeds only because its prompt says what failed in the first.
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -97,6 +98,24 @@ def remainder(left, right):
         raise CalculatorError("cannot divide by zero")
     return left % right
 '''
+EXACT = '''
+
+def exact_sum(left, right):
+    """Add two numbers, rounded to ten digits; add() stays as it is."""
+    return round(left + right, 10)
+'''
+EXACT_TEST = """import unittest
+
+from calculator.operations import add, exact_sum
+
+
+class ExactSumTest(unittest.TestCase):
+    def test_sums_are_exact(self):
+        self.assertEqual(exact_sum(0.1, 0.2), 0.3)
+
+    def test_add_gives_what_it_gave(self):
+        self.assertEqual(add(0.1, 0.2), 0.30000000000000004)
+"""
 REMAINDER_TEST = """import unittest
 
 from calculator.__main__ import calculate
@@ -140,8 +159,14 @@ def mend_average(prompt: str) -> int:
     return 0
 
 
-def make_sums_exact(_: str) -> int:
-    """Commit an attempt and its revert, since the issue contradicts itself: a zero diff."""
+def make_sums_exact(prompt: str) -> int:
+    """Follow a maintainer's instruction; without one, commit and revert: a zero diff."""
+    if GUIDANCE.search(prompt):
+        say("A maintainer has decided: a function of its own, and add() stays as it is")
+        append(OPERATIONS, EXACT)
+        Path("tests/test_exact_sum.py").write_text(EXACT_TEST, encoding="utf-8")
+        say("Added exact_sum() and tests/test_exact_sum.py. Done.")
+        return 0
     say("Trying to round the result of add()")
     replace(OPERATIONS, "    return left + right\n", "    return round(left + right, 12)\n")
     done = git("commit", "--quiet", "--all", "--message", "Round sums to twelve digits")
@@ -196,6 +221,36 @@ TASKS: dict[str, Callable[[str], int]] = {
 }
 
 
+GUIDANCE = re.compile(r'<guidance-(\w+) from="[^"\n]*">\n(.*?)\n</guidance-\1>', re.DOTALL)
+
+REVIEW = re.compile(r'<untrusted-(\w+) from="the review">\n(.*?)\n</untrusted-\1>', re.DOTALL)
+
+DONE: dict[str, tuple[Path, str]] = {
+    "Add a power operation": (OPERATIONS, "def power("),
+    "The average of no values is an error": (Path("tests/test_average.py"), "no_values"),
+    "Sums of decimals are not exact": (OPERATIONS, "def exact_sum("),
+    "Say how it is used when words are missing": (COMMAND_LINE, "usage:"),
+    "Turn the calculator into a web service": (Path("calculator/service.py"), "def serve("),
+    "Add a remainder operation": (OPERATIONS, "def remainder("),
+}
+"""By title, the text in a file that shows that the work is there already."""
+
+
+def is_done(title: str) -> bool:
+    """Tell whether the worktree has the work already, as that of a pull request may have."""
+    path, text = DONE[title]
+    return path.exists() and text in path.read_text(encoding="utf-8")
+
+
+def answer_review(review: str) -> None:
+    """Write what a review asks for into the README, all that this script can do with it."""
+    asked = [line for line in review.splitlines() if line.strip() and not line.endswith(":")]
+    words = asked[0].strip() if asked else "a change"
+    say(f"The review asks: {words}")
+    append(Path("README.md"), f"\nFrom the review: {words}\n")
+    say("Wrote that into README.md. Done.")
+
+
 def say(line: str, pause: float = PACE) -> None:
     """Print what happens, slowly enough to follow."""
     sys.stdout.write(f"{line}\n")
@@ -235,7 +290,11 @@ def main() -> int:
     for title, work in TASKS.items():
         if title in prompt:
             say(f"Working on: {title}")
-            return work(prompt)
+            review = REVIEW.search(prompt)
+            code = 0 if review and is_done(title) else work(prompt)
+            if review:
+                answer_review(review[2])
+            return code
     return give_up()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from github_simulator.seed import REPORTS, SCRIPTED_AGENT, make_repository
 from mulligan.sandbox.process import Command, Finished, run
+from mulligan.text.escape import enclose, fence
 from world.processes import PATH, output_of
 
 POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
@@ -148,3 +149,23 @@ def test_it_tells_what_it_does(desk: Desk) -> None:
     finished = desk.work(POWER)
     assert len(finished.text.splitlines()) >= 3
     assert "power" in finished.text
+
+
+def test_an_instruction_settles_what_cannot_be_had_both_ways(desk: Desk) -> None:
+    decided = enclose("guidance", "a trusted maintainer", "Round to ten digits.")
+    assert desk.work(f"{decided}\n\n{SUMS}").exit_code == 0
+    assert "test_exact_sum" in desk.diff()
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_review_is_answered_on_either_tree(desk: Desk, *, is_there: bool) -> None:
+    if is_there:
+        desk.work(POWER)
+    review = fence("the review", "maya on calculator/operations.py:30:\nSay so in the usage.")
+    assert desk.work(f"{POWER}\n\n{review}").exit_code == 0
+    text = (desk.tree / "calculator" / "operations.py").read_text()
+    assert text.count("def power(") == 1
+    assert "From the review: Say so in the usage." in (desk.tree / "README.md").read_text()
+    assert desk.check().exit_code == 0
