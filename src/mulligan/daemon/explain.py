@@ -88,7 +88,7 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
         raise UsageError(message)
     case = _as_requested(load_context(facts.issue, context), facts)
     policy = context.policies.in_force(ref.repository)
-    agent = select_agent(case, policy, context.agent, context.agents)
+    agent = select_agent(case, policy, context.agents)
     return deliver_prompt(case, policy, context.artifacts, context.redactor, agent.limits)
 
 
