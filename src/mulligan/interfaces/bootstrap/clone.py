@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -32,14 +31,12 @@ from mulligan.interfaces.onboarding.proposal import (
     recorded,
     source_at,
 )
-from mulligan.sandbox.process import Command, run
 
 __all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here", "agents_here"]
 
 MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
 """The checkout of Mulligan, if it runs from one."""
 
-GH_TIMEOUT = timedelta(seconds=30)
 
 MAX_DEPTH = 3
 
@@ -65,15 +62,6 @@ def agents_here(environment: Mapping[str, str]) -> tuple[str, ...]:
 def agent_here(environment: Mapping[str, str]) -> str:
     """Return the first built-in agent that is installed; the first of all if none is."""
     return next(iter(agents_here(environment)), next(iter(BUILT_IN_AGENTS)))
-
-
-def token_of_gh(environment: Mapping[str, str]) -> str | None:
-    """Return the token of GitHub's command line, `gh`; None if it has none."""
-    program = shutil.which("gh", path=environment.get("PATH", os.defpath))
-    if program is None:
-        return None
-    asked = run(Command((program, "auth", "token"), Path.cwd(), environment, GH_TIMEOUT))
-    return None if asked.exit_code else asked.text.strip() or None
 
 
 def installed_from(
