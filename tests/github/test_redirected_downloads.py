@@ -25,8 +25,7 @@ def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
 def log(office: TrackerEnvironment, text: str) -> str:
     """Have a job print something; give the path of its log."""
     ref = office.ready()
-    office.branch(ref)
-    commit = (NAME, office.hub.get(f"branches/{ref.branch}").json()["commit"]["sha"])
+    commit = (NAME, office.branch(ref))
     run = office.hub.world.runs.check(commit, "tests", "failure", CheckOutput(text))
     return f"/repos/{NAME}/actions/jobs/{run}/logs"
 

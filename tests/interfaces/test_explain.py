@@ -20,6 +20,10 @@ from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_install
 FILES = {"notes.txt": "one\n"}
 WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+ASK = """
+report = '{"status": "blocked", "reason": "Which rounding?"}'
+pathlib.Path(os.environ["MULLIGAN_REPORT"]).write_text(report)
+"""
 GONE = "It will not be worked on: "
 
 
@@ -66,7 +70,7 @@ def test_a_pull_request_is_left_alone(here: MulliganInstallation) -> None:
 
 
 def test_an_issue_that_is_gone_is_a_sentence(here: MulliganInstallation) -> None:
-    here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
+    here.agent(ASK)
     deleted, moved = here.issue(), here.issue()
     here.run("once")
     here.world.add_repository("acme/other", here.bare)
@@ -135,7 +139,7 @@ def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: MulliganIns
 
 
 def test_the_command_prints_every_rule_behind_its_mark(here: MulliganInstallation) -> None:
-    here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
+    here.agent(ASK)
     ref = here.issue()
     here.run("once")
     done = here.run("explain", str(ref).upper())
@@ -143,7 +147,7 @@ def test_the_command_prints_every_rule_behind_its_mark(here: MulliganInstallatio
     headline, summary, asked, gap, *rules = done.stdout.splitlines()
     assert headline == f"{ref}  Mend it"
     assert summary.startswith("It needs human review: ")
-    assert "/nowhere/agent" in summary
+    assert "Which rounding?" in summary
     assert "#issuecomment-" in summary
     assert asked.startswith(f"{MAINTAINER} requested the work with the label at ")
     assert gap == ""

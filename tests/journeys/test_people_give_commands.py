@@ -32,7 +32,9 @@ def until(happened: Callable[[], bool]) -> None:
 def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
     here: MulliganInstallation,
 ) -> None:
-    here.agent(f"if 'two' not in prompt:\n    {WAIT.replace(chr(10), chr(10) + '    ')}\n{WRITE}")
+    here.agent(
+        f"if 'Write two.' not in prompt:\n    {WAIT.replace(chr(10), chr(10) + '    ')}\n{WRITE}"
+    )
     daemon = here.start("run")
     try:
         ref = here.issue()

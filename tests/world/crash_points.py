@@ -229,6 +229,12 @@ class CountedLedger:
         self.desk.reach(AFTER, f"ledger {event.kind}")
         return status
 
+    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
+        self.desk.reach(BEFORE, "ledger restored")
+        done = self.inner.restore(ref, events)
+        self.desk.reach(AFTER, "ledger restored")
+        return done
+
     def with_lease(self, lease: Lease) -> "CountedLedger":
         return replace(self, inner=self.inner.with_lease(lease))
 

@@ -56,9 +56,9 @@ class TrackerEnvironment:
         self.hub.world.label(ref, "mulligan", by)
         return ref
 
-    def branch(self, ref: IssueRef) -> None:
-        """Push a commit to the issue's branch, as Mulligan does before it asks for a review."""
-        push(self.hub.bare, ref.branch, {"src/tool.py": f"X = {ref.number}\n"})
+    def branch(self, ref: IssueRef) -> str:
+        """Push a commit to the issue's branch, as Mulligan does before a review; give its SHA."""
+        return push(self.hub.bare, ref.branch, {"src/tool.py": f"X = {ref.number}\n"})
 
     def requests(self) -> list[str]:
         """List what was asked of GitHub so far, and forget it."""

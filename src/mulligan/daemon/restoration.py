@@ -44,7 +44,7 @@ def restore_issue(ref: IssueRef, context: WriteContext, *, is_asked: bool = Fals
     except GoneError:
         return False
     events = rebuild(ref, found, context.clock.now(), is_asked=is_asked)
-    done = context.ledger.restore(ref, events)
+    done = bool(events) and context.ledger.restore(ref, events)
     if done:
         status = context.ledger.status(ref)
         log.warning("restored", issue=str(ref), stage=status.stage, source=status.restored)

@@ -18,7 +18,6 @@ from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
     ShutdownError,
-    UnavailableError,
     WithdrawnError,
     WorldError,
 )
@@ -256,11 +255,8 @@ class Worker:
         return "The limit limits.fleet is reached; the issue waits."
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
-        try:
-            if restore_issue(ref, context):
-                resume(ref, context)
-        except UnavailableError as error:
-            return Visit(ref, skipped=str(error))
+        if restore_issue(ref, context):
+            resume(ref, context)
         execute_commands(ref, context)
         attempts = 0
         while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():
