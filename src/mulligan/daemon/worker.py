@@ -18,6 +18,7 @@ from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
     ShutdownError,
+    UnavailableError,
     WithdrawnError,
     WorldError,
 )
@@ -255,7 +256,13 @@ class Worker:
         return "The limit limits.fleet is reached; the issue waits."
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
-        if restore_issue(ref, context):
+        try:
+            is_restored = restore_issue(ref, context)
+        except UnavailableError as error:
+            # If GitHub does not give the issue either, that is a problem, and not a reason to wait.
+            context.tracker.read(ref)
+            return Visit(ref, skipped=str(error))
+        if is_restored:
             resume(ref, context)
         execute_commands(ref, context)
         attempts = 0
