@@ -266,12 +266,12 @@ class ModelExchange:
         wait = None if asked is None else min(timedelta(seconds=asked), LONGEST_WAIT)
         refuses = status == TOO_MANY_REQUESTS or status >= SERVER_ERROR
         self._traffic.note_answer(ServiceRefusal(status, wait) if refuses else None)
-        self._heard()
+        self._note_bytes()
 
     def received(self, part: bytes) -> None:
         """Record a part of the body."""
         self._usage.feed(part)
-        self._heard()
+        self._note_bytes()
 
     def failed(self) -> None:
         """Record that the service could not be reached."""
@@ -284,6 +284,6 @@ class ModelExchange:
         self._usage.close()
         self._traffic.close(self)
 
-    def _heard(self) -> None:
+    def _note_bytes(self) -> None:
         self.waiting_since = None
         self._traffic.note_bytes()

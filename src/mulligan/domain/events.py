@@ -474,7 +474,7 @@ class Restored(Record):
     """The events before this one rebuilt the status from GitHub, after the ledger was lost.
 
     `source` says from what. There were `number` attempts, and `epochs` epochs before the last one.
-    `heard` lists the last comments and reviews that Mulligan acted on.
+    `handled` has the highest ids of the comments and reviews that Mulligan acted on.
     """
 
     kind: Literal["restored"] = "restored"
@@ -485,7 +485,7 @@ class Restored(Record):
     ci_attempts: int = 0
     paused_by: str = ""
     effects: tuple[KeptEffect, ...] = ()
-    heard: tuple[str, ...] = ()
+    handled: tuple[str, ...] = ()
 
 
 # All of them.

@@ -276,7 +276,7 @@ def _restored(status: IssueStatus, event: Restored) -> IssueStatus:
         ci_attempts=event.ci_attempts,
         paused_by=event.paused_by,
         effects=_kept_effects(event.effects, status.effects),
-        handled=handled_of(event.heard),
+        handled=handled_of(event.handled),
         labelled=status.epoch > 0,
     )
 

@@ -234,8 +234,8 @@ def rebuild(ref: IssueRef, found: FoundWork, now: datetime, *, is_asked: bool) -
     `is_asked`: somebody has just written a command.
     """
     if found.is_none:
-        heard = _heard(found.answered)
-        return (Restored(source=ANSWERS, heard=heard),) if heard else ()
+        handled = _handled(found.answered)
+        return (Restored(source=ANSWERS, handled=handled),) if handled else ()
     if found.record is None:
         return _without_record(found, found.doubt or NO_RECORD, now, is_asked=is_asked)
     if wrong := contradiction(found, found.record):
@@ -287,7 +287,7 @@ def _with_record(
             rounds=record.rounds,
             ci_attempts=record.ci_attempts,
             paused_by=record.paused_by,
-            heard=_heard(max(record.comment, found.answered), record.review),
+            handled=_handled(max(record.comment, found.answered), record.review),
             effects=_effects(ref, found, record),
         ),
     )
@@ -378,7 +378,7 @@ def _without_record(
     restored = Restored(
         source=NOTHING,
         epochs=escalated.epoch if escalated else 0,
-        heard=_heard(found.last_comment, pull.last_review if pull else 0),
+        handled=_handled(found.last_comment, pull.last_review if pull else 0),
         effects=tuple(map(kept_effect, written)),
     )
     return (*events, restored)
@@ -389,7 +389,7 @@ def _nobody(now: datetime) -> UnknownAct:
     return UnknownAct(f"restored:{now.isoformat()}")
 
 
-def _heard(comment: int, review: int = 0) -> tuple[str, ...]:
+def _handled(comment: int, review: int = 0) -> tuple[str, ...]:
     return Handled(HandledIds(comment), HandledIds(review)).marks
 
 

@@ -8,7 +8,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,9 +61,11 @@ class SetUpCache:
         with (self.root / "lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._prune(key.partition("-")[0], self.max_bytes - size)
-            with suppress(OSError):
-                made.rename(self.root / key)
-            return made if made.exists() else self.find(key, uses) or made
+            entry = self.root / key
+            if entry.exists():
+                return made
+            made.rename(entry)
+            return self.find(key, uses) or made
 
     def _prune(self, day: str, most: int) -> None:
         """Delete entries of other days, then the least recently used ones."""
