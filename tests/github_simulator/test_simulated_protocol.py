@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 import requests
 
-from world.simulated import NAME, SimulatedGitHub, simulated_github
+from github_simulator.app import running
+from world.in_process import in_process
+from world.simulated import NAME, Reach, SimulatedGitHub, simulated_github
+
+pytestmark = pytest.mark.parametrize(
+    "reach", [in_process, running], ids=["in process", "over HTTP"], indirect=True
+)
 
 
 def pages(answer: requests.Response) -> dict[str, str]:
@@ -118,18 +124,17 @@ def test_asking_for_the_limit_is_free(github: SimulatedGitHub) -> None:
     assert github.get("/rate_limit").json()["rate"]["remaining"] == 4999
 
 
-def test_a_used_up_limit_refuses_until_the_hour_is_over(tmp_path: Path) -> None:
-    with simulated_github(tmp_path) as github:
-        github.world.meter.limit = 2
-        assert [github.get("issues").status_code for _ in range(3)] == [200, 200, 403]
-        refused = github.get("issues")
-        assert refused.json()["message"].startswith("API rate limit exceeded for user ID")
-        assert refused.headers["x-ratelimit-remaining"] == "0"
-        assert github.get("issues", by="ada").status_code == 200
-        assert github.get("/rate_limit").status_code == 200
-        later = datetime.now(UTC) + timedelta(hours=1, seconds=1)
-        github.world.meter.clock = lambda: later
-        assert github.get("issues").headers["x-ratelimit-remaining"] == "1"
+def test_a_used_up_limit_refuses_until_the_hour_is_over(github: SimulatedGitHub) -> None:
+    github.world.meter.limit = 2
+    assert [github.get("issues").status_code for _ in range(3)] == [200, 200, 403]
+    refused = github.get("issues")
+    assert refused.json()["message"].startswith("API rate limit exceeded for user ID")
+    assert refused.headers["x-ratelimit-remaining"] == "0"
+    assert github.get("issues", by="ada").status_code == 200
+    assert github.get("/rate_limit").status_code == 200
+    later = datetime.now(UTC) + timedelta(hours=1, seconds=1)
+    github.world.meter.clock = lambda: later
+    assert github.get("issues").headers["x-ratelimit-remaining"] == "1"
 
 
 def test_an_unknown_token_is_refused_even_for_reading(github: SimulatedGitHub) -> None:
@@ -160,8 +165,8 @@ def test_what_is_public_is_read_without_a_token(github: SimulatedGitHub) -> None
         assert (answer.status_code, answer.json()["message"]) == (401, "Requires authentication")
 
 
-def test_a_private_repository_is_not_there_for_strangers(tmp_path: Path) -> None:
-    with simulated_github(tmp_path, private=True) as github:
+def test_a_private_repository_is_not_there_for_strangers(tmp_path: Path, reach: Reach) -> None:
+    with simulated_github(tmp_path, reach, private=True) as github:
         assert github.get("", by="rea").json()["private"] is True
         for stranger in ("zoe", None):
             answer = github.get("", by=stranger)

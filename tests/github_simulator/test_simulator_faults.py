@@ -5,8 +5,14 @@ import time
 import pytest
 import requests
 
+from github_simulator.app import running
 from github_simulator.world import Fault, Faults
+from world.in_process import in_process
 from world.simulated import NAME, SimulatedGitHub
+
+pytestmark = pytest.mark.parametrize(
+    "reach", [in_process, running], ids=["in process", "over HTTP"], indirect=True
+)
 
 
 def once(fault: Fault, method: str = "POST") -> Faults:
@@ -76,13 +82,6 @@ def test_an_answer_can_be_late(github: SimulatedGitHub) -> None:
     started = time.monotonic()
     assert github.get("issues").status_code == 200
     assert time.monotonic() - started >= 0.2
-
-
-def test_a_late_answer_holds_up_nobody_else(github: SimulatedGitHub) -> None:
-    github.world.faults = lambda _, path: Fault(delay=60) if path == "/user" else None
-    with pytest.raises(requests.exceptions.ReadTimeout):
-        requests.get(f"{github.url}/user", timeout=(120, 0.05))
-    assert github.get("issues").status_code == 200
 
 
 @pytest.mark.parametrize("apply", [False, True])

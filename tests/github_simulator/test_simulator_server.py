@@ -12,14 +12,16 @@ import requests
 
 from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
-from github_simulator.world import World
+from github_simulator.world import Fault, World
 from world.processes import free_port
 from world.simulated import NAME, SimulatedGitHub, push, simulated_github
+
+over_http = pytest.mark.parametrize("reach", [running], indirect=True)
 
 
 def test_nothing_is_left_when_the_block_ends(tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    with simulated_github(tmp_path) as github:
+    with simulated_github(tmp_path, running) as github:
         github.get("issues")
         assert len(threading.enumerate()) > len(before)
         port = int(github.url.rpartition(":")[2])
@@ -58,6 +60,7 @@ def slow(ids: Iterator[int]) -> Iterator[int]:
         yield number
 
 
+@over_http
 def test_eight_clients_at_once_lose_nothing(github: SimulatedGitHub) -> None:
     ref = github.issue()
     push(github.bare, "topic", {"a": "a"})
@@ -94,3 +97,11 @@ def test_eight_clients_at_once_lose_nothing(github: SimulatedGitHub) -> None:
     assert len(github.world.requests) == 8 * 4 * 5
     numbers = [issue["number"] for issue in github.get("issues?per_page=100").json()]
     assert sorted(numbers) == list(range(1, 35))
+
+
+@over_http
+def test_a_late_answer_holds_up_nobody_else(github: SimulatedGitHub) -> None:
+    github.world.faults = lambda _, path: Fault(delay=60) if path == "/user" else None
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        requests.get(f"{github.url}/user", timeout=(120, 0.05))
+    assert github.get("issues").status_code == 200

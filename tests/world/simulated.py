@@ -1,4 +1,4 @@
-"""The simulated GitHub with one small repository, reached over loopback as any client would."""
+"""The simulated GitHub with one small repository, reached by a call unless a test needs HTTP."""
 
 import functools
 import io
@@ -13,12 +13,12 @@ from pathlib import Path
 import requests
 
 from github import Auth, Github
-from github_simulator.app import running
 from github_simulator.bare_repository import git
 from github_simulator.reply import Json
 from github_simulator.world import World
 from mulligan.domain.issue import IssueRef
 from world.git_objects import ObjectStore
+from world.in_process import in_process
 from world.issue_names import ref_of
 from world.repositories import add_commit
 
@@ -31,6 +31,9 @@ ROLES = {
     "rea": "read",
 }
 """One person for each role; `zoe` has none. The token of each is `token-<login>`."""
+
+Reach = Callable[[World], AbstractContextManager[str]]
+"""Has a world answer, and gives the address: by a call, or over HTTP (`running`)."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +114,9 @@ def _template() -> bytes:
 
 @contextmanager
 def simulated_github(
-    directory: Path,
-    reach: Callable[[World], AbstractContextManager[str]] = running,
-    **settings: bool,
+    directory: Path, reach: Reach = in_process, **settings: bool
 ) -> Generator[SimulatedGitHub]:
-    """Run a simulator with a repository of one commit, and close all of it afterwards.
-
-    `reach` gives the address at which it answers: by HTTP, or `world.in_process.in_process`.
-    """
+    """Run a simulator with a repository of one commit, and close all of it afterwards."""
     bare = directory / "tools.git"
     with tarfile.open(fileobj=io.BytesIO(_template())) as archive:
         archive.extractall(directory, filter="data")

@@ -1,13 +1,11 @@
 """A tracker and a writer over a simulated GitHub, and a writer that only says what it would do."""
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from github_simulator.app import running
-from github_simulator.world import World
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
@@ -16,7 +14,8 @@ from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
 from mulligan.github.writer import DryRunWriter, GitHubWriter
 from world.fake_sleep import FakeSleep
-from world.simulated import NAME, SimulatedGitHub, push, simulated_github
+from world.in_process import in_process
+from world.simulated import NAME, Reach, SimulatedGitHub, push, simulated_github
 
 BOT = "mulligan-bot"
 TOKEN = "token-mulligan-bot"
@@ -72,7 +71,7 @@ def tracker_environment(
     directory: Path,
     *trusted: str,
     token: str = TOKEN,
-    reach: Callable[[World], AbstractContextManager[str]] = running,
+    reach: Reach = in_process,
 ) -> Generator[TrackerEnvironment]:
     """Set up a simulated GitHub and a tracker that never waits."""
     with simulated_github(directory, reach) as found:

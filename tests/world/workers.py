@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
 
 from pydantic import JsonValue
 
@@ -15,6 +16,7 @@ from mulligan.config.operator import Limits
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.base_policy import BasePolicies
+from mulligan.implement import effects
 from mulligan.implement.ports import (
     AgentRegistry,
     BotContext,
@@ -33,7 +35,6 @@ from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.usage import MemoryUsageStore, SqlUsageStore
 from world.behaviours import AgentInput, Behaviour
-from world.in_process import in_process
 from world.ledgers import migrated
 from world.plain_worktrees import Clones, PlainWorktrees
 from world.repositories import branch_head
@@ -146,8 +147,11 @@ def worker_environment(directory: Path, *, database: bool = False) -> Generator[
     """Set up a GitHub, a ledger and leases on one clock that stands still.
 
     All is in memory but with `database`, which knows several workers and can delete history.
+    No time passes while somebody waits for GitHub to show what it was told.
     """
-    with tracker_environment(directory, reach=in_process) as found, ExitStack() as stack:
+    with tracker_environment(directory) as found, ExitStack() as stack:
+        waits = (0.0,) * len(effects.PULL_REQUEST_WAITS)
+        stack.enter_context(patch.object(effects, "PULL_REQUEST_WAITS", waits))
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         if not database:
