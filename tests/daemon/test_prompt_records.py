@@ -74,6 +74,8 @@ def test_every_run_has_its_prompt_and_its_manifest_also_in_fix_rounds(
     told = [context.artifacts.read(each.prompt_artifact) for each in sent]
     assert told == [task.prompt.encode() for task in agent.tasks]
     assert [sha256(prompt) for prompt in told] == [each.delivered_hash for each in sent]
+    assert [each.rendered_prompt_hash for each in made] == [each.delivered_hash for each in sent]
+    assert len({each.context_window_hash for each in made}) == len(made)
     first, second = here.ledger.history(ref)
     assert [fix.manifest_hash for fix in first.fix_rounds] == [
         each.manifest_hash for each in sent[1:3]

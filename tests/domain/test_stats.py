@@ -16,6 +16,7 @@ from mulligan.domain.stats import (
     LedgerHistory,
     Milestone,
     MilestoneKind,
+    RetryContextEntry,
     Stats,
     cost_of,
     summarise,
@@ -38,6 +39,12 @@ def tried(ref: IssueRef, number: int, outcome: Outcome = RED, epoch: int = 1) ->
 def at(ref: IssueRef, turn: MilestoneKind, hours: float) -> Milestone:
     when = NOON + hours * HOUR
     return Milestone(ref, turn, when, when - HOUR / 2 if turn is MilestoneKind.ASKED else None)
+
+
+def informed(each: AttemptEntry, size: int, *sources: str) -> AttemptEntry:
+    """Give an attempt with a retry context of `size` bytes, a quarter of them the diff."""
+    sections = {"actionable_feedback": 3 * size // 4, "previous_changes": size // 4}
+    return replace(each, context=RetryContextEntry(size, sections, sources))
 
 
 def counted(
@@ -136,12 +143,15 @@ def test_issues_are_counted_once_by_what_became_of_them() -> None:
         at(TWO, MilestoneKind.ASKED, 1),
         at(TWO, MilestoneKind.CLOSED, 2),
         at(OTHER, MilestoneKind.ASKED, 0),
-        at(OTHER, MilestoneKind.LEFT, 1),
+        at(OTHER, MilestoneKind.ESCALATED, 1),
+        at(OTHER, MilestoneKind.SKIPPED, 1),
+        at(IssueRef("x/y", 2), MilestoneKind.LEFT, 1),
     ]
     stages = [(ONE, Stage.RESOLVED), (TWO, Stage.HITL), (OTHER, Stage.HITL)]
     found = counted([], moments, stages)
     of = found.overall
-    assert (of.taken, of.published, of.merged, of.closed, of.left) == (3, 1, 1, 1, 1)
+    assert (of.taken, of.published, of.merged, of.closed, of.left) == (3, 1, 1, 1, 2)
+    assert (of.skipped, of.escalated) == (1, 1)
     assert of.stages == {Stage.RESOLVED: 1, Stage.HITL: 2}
     assert list(found.repositories) == ["a/b", "x/y"]
     assert [each.taken for each in found.repositories.values()] == [2, 1]
@@ -154,6 +164,7 @@ def test_times_run_from_the_first_request_to_the_first_pull_request_and_its_merg
         at(ONE, MilestoneKind.ASKED, 0),
         at(TWO, MilestoneKind.ASKED, 1),
         at(ONE, MilestoneKind.ASKED, 1),
+        at(ONE, MilestoneKind.ESCALATED, 1.5),
         at(ONE, MilestoneKind.PUBLISHED, 2),
         at(TWO, MilestoneKind.PUBLISHED, 2),
         at(ONE, MilestoneKind.PUBLISHED, 4),
@@ -210,3 +221,53 @@ def test_agents_are_told_apart_and_attempts_without_one_left_out() -> None:
         (each.agent, each.attempts, each.counted, each.succeeded, each.cost.usd)
         for each in found.agents
     ] == [("claude", 2, 1, 0, 2.0), ("codex", 1, 1, 1, None)]
+
+
+def test_a_retry_follows_an_attempt_that_failed_and_counted() -> None:
+    tries = [
+        tried(ONE, 1),
+        tried(ONE, 2, Outcome.INFRASTRUCTURE),
+        tried(ONE, 3),
+        tried(ONE, 4, GREEN),
+        # A review asked for changes: no retry.
+        tried(ONE, 5),
+        tried(TWO, 1),
+        tried(TWO, 2, epoch=2),
+        tried(OTHER, 1, GREEN),
+    ]
+    found = counted(tries)
+    of = found.retries
+    assert (of.made, of.succeeded, of.issues, of.issues_succeeded) == (3, 1, 2, 1)
+    assert [(each.issue, each.attempts, each.retries) for each in found.issues] == [
+        (ONE, 5, 2),
+        (TWO, 2, 1),
+        (OTHER, 1, 0),
+    ]
+    late = counted(tries, since=NOON + 4 * HOUR)
+    assert (late.retries.made, late.retries.succeeded) == (1, 1)
+    assert [(each.issue, each.attempts, each.retries) for each in late.issues] == [(ONE, 2, 1)]
+
+
+def test_an_issue_has_its_last_outcome_its_stage_and_its_cost() -> None:
+    found = counted([tried(ONE, 1), tried(ONE, 2, GREEN)], stages=[(ONE, Stage.REVIEW)])
+    (of,) = found.issues
+    assert (of.outcome, of.stage, of.cost.usd) == (GREEN, Stage.REVIEW, 2.0)
+
+
+def test_retry_contexts_have_a_mean_size_and_shares_and_succeed_by_kind_of_feedback() -> None:
+    tries = [
+        tried(ONE, 1),
+        informed(tried(ONE, 2), 4000, "check:tests", "check:lint", "diff"),
+        informed(tried(ONE, 3, Outcome.INFRASTRUCTURE), 4000, "check:tests"),
+        informed(tried(ONE, 4, GREEN), 2000, "guidance", "check:tests"),
+    ]
+    of = counted(tries).retries
+    assert (of.contexts, of.mean_bytes) == (3, 3333)
+    assert of.sections == {"actionable_feedback": 7500, "previous_changes": 2500}
+    assert [(each.feedback, each.attempts, each.succeeded) for each in of.feedback] == [
+        ("check", 2, 1),
+        ("diff", 1, 0),
+        ("guidance", 1, 1),
+    ]
+    assert counted(tries, since=NOON + 4 * HOUR).retries.mean_bytes == 2000
+    assert counted(tries[:1]).retries.mean_bytes is None

@@ -23,7 +23,7 @@ from mulligan.domain.result import (
     VerifierOutcome,
     WorkerResultMeta,
 )
-from mulligan.implement.prompt.context_sections import assemble, failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import assemble, failing_checks, fix_sections
 from mulligan.implement.prompt.retry_context import AssembledContext
 from mulligan.implement.result import attempt_record
 from world.attempts import DIFF, NINE, TEST_ID, attempt, case, check, failing_test, red
@@ -95,11 +95,12 @@ def test_the_fix_rounds_of_an_attempt_are_told_with_their_checks() -> None:
 
 def test_a_fix_round_is_given_the_first_prompt_and_what_fails_now() -> None:
     told = failing_checks([with_code(CODE)], LIMITS)
-    prompt = render_fix_prompt("# Task\n\nMend it.\n", (1, 2), told)
-    assert prompt.startswith("Fix round 1 of 2: read *Failing checks* before you start.\n\n# Task")
-    assert "# Failing checks\n\nThe worktree holds your change so far" in prompt
-    assert "### Check 'pytest' failed with exit code 1." in prompt
-    assert CODE in prompt
+    banner, first, failing = fix_sections("# Task\n\nMend it.\n", (1, 2), told).values()
+    assert banner == "Fix round 1 of 2: read *Failing checks* before you start."
+    assert first == "# Task\n\nMend it."
+    assert failing.startswith("# Failing checks\n\nThe worktree holds your change so far")
+    assert "### Check 'pytest' failed with exit code 1." in failing
+    assert CODE in failing
 
 
 FACTS = AgentFacts(kind="command", turns=3)

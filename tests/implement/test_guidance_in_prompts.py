@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.config.policy import ContextLimits, Policy
-from mulligan.implement.prompt.context_sections import assemble, failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import assemble, failing_checks, fix_sections
 from mulligan.implement.prompt.manifest import inputs_of
 from mulligan.implement.prompt.prompt import PromptRequest, render_prompt
 from mulligan.implement.prompt.retry_context import AssembledContext
@@ -53,8 +53,8 @@ def test_a_retry_is_told_once() -> None:
 
 def test_a_fix_round_is_told_too() -> None:
     told = failing_checks([failing_test()], ContextLimits())
-    prompt = render_fix_prompt(first(WORDS), (1, 2), told)
-    assert guidance_block(WORDS) in prompt
+    sections = fix_sections(first(WORDS), (1, 2), told)
+    assert guidance_block(WORDS) in sections["first_prompt"]
 
 
 @given(st.text(min_size=1, max_size=80), st.integers(1, MAX_GUIDANCE), st.integers(500, 5000))

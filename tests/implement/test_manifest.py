@@ -30,9 +30,10 @@ def test_the_manifest_is_canonical_json() -> None:
     written = MANIFEST.canonical()
     assert written == (
         b'{"agent":"command","agent_version":"2.1.0","context_hash":null,'
+        b'"context_window_hash":null,'
         b'"cut":{"previous_changes (lines)":3},"delivered_hash":"%b","fix_round":0,"hidden":{},'
-        b'"inputs_hash":"%b","prior_manifest_hashes":["%b"],"sandbox":"bubblewrap"}'
-        % (b"2" * 64, b"1" * 64, b"3" * 64)
+        b'"inputs_hash":"%b","prior_manifest_hashes":["%b"],"rendered_prompt_hash":null,'
+        b'"sandbox":"bubblewrap"}' % (b"2" * 64, b"1" * 64, b"3" * 64)
     )
     assert MANIFEST.digest() == hashlib.sha256(written).hexdigest()
     assert Manifest.model_validate_json(written) == MANIFEST

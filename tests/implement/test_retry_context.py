@@ -27,7 +27,13 @@ from mulligan.implement.prompt.context_sections import (
 )
 from mulligan.implement.prompt.feedback import first_finding, holds_first_finding
 from mulligan.implement.prompt.outcome_text import failing, verdict
-from mulligan.implement.prompt.retry_context import AssembledContext, Cut, RetryContext, render
+from mulligan.implement.prompt.retry_context import (
+    AssembledContext,
+    Cut,
+    RetryContext,
+    render,
+    section_bytes,
+)
 from world.attempts import (
     DIFF,
     MESSAGE,
@@ -281,6 +287,15 @@ def test_the_sources_of_feedback_are_named(
     meta: WorkerResultMeta, sources: tuple[str, ...]
 ) -> None:
     assert told(meta, diff=DIFF).sources == sources
+
+
+def test_the_sizes_of_the_sections_add_up_to_the_context() -> None:
+    found = told(reviewed(red(1), "I would use a class."), diff=DIFF)
+    sizes = section_bytes(found.context)
+    assert list(sizes) == [
+        *("what_went_wrong", "actionable_feedback", "advisory", "previous_changes"),
+    ]
+    assert sum(sizes.values()) + len("\n\n") * (len(sizes) - 1) == len(found.text.encode())
 
 
 # Limits of single parts, and switches

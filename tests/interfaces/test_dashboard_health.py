@@ -10,7 +10,15 @@ import pytest
 
 from mulligan.daemon.health import DaemonHealth
 from mulligan.domain.errors import UnavailableError
-from mulligan.domain.events import AgentFinished, AttemptCompleted, Decided
+from mulligan.domain.events import (
+    AgentFinished,
+    AttemptCompleted,
+    Decided,
+    Escalated,
+    PullEnd,
+    Resolved,
+    RetryContextAssembled,
+)
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.result import AgentFacts, FixRound
@@ -96,6 +104,36 @@ def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dash
     assert found['mulligan_agent_tokens_total{direction="input"}'] == 200
     assert found["mulligan_agent_seconds_total"] == 1.5
     assert found["mulligan_attempt_seconds_total"] == 95
+
+
+def test_retry_contexts_are_counted_by_section_and_their_attempts_by_feedback(
+    dashboard: Dashboard,
+) -> None:
+    dashboard.begin(REF, "Mend it")
+    status = dashboard.books.ledger.status(REF)
+    context = RetryContextAssembled(
+        prior_attempts_count=1,
+        context_size_bytes=1002,
+        feedback_sources=("check:tests", "check:lint", "diff"),
+        section_bytes={"actionable_feedback": 750, "previous_changes": 250},
+    )
+    for event in (
+        context,
+        AttemptCompleted(meta=tried(2, Outcome.SUCCEEDED)),
+        context,
+        AttemptCompleted(meta=tried(3, Outcome.INFRASTRUCTURE)),
+        AttemptCompleted(meta=tried(4)),
+        Escalated(reason="All failed.", comment=""),
+        Resolved(resolution="Skipped by ada.", total_attempts=4, total_duration_ms=1),
+        Resolved(resolution=PullEnd.MERGED, total_attempts=4, total_duration_ms=1),
+    ):
+        dashboard.measures.on_event(status, event)
+    found = measured(dashboard)
+    assert found["mulligan_retry_contexts_total"] == 2
+    assert found['mulligan_retry_context_bytes_total{section="previous_changes"}'] == 500
+    assert found['mulligan_retry_feedback_total{feedback="check",result="succeeded"}'] == 1
+    assert sum(n for name, n in found.items() if "retry_feedback" in name) == 2
+    assert found["mulligan_escalations_total"] == found["mulligan_issues_skipped_total"] == 1
 
 
 def test_what_is_so_now_is_looked_up(dashboard: Dashboard) -> None:

@@ -13,6 +13,7 @@ from mulligan.domain.events import (
     Published,
     PullEnd,
     Resolved,
+    RetryContextAssembled,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
@@ -81,6 +82,13 @@ def fill(path: Path) -> None:
     )
     with open_ledger_at(path / "ledger.db") as ledger:
         live(ledger, ONE, attempt(ONE, 1, Outcome.CHECKS_FAILED, TOLD, RED, OLD, OPTIONAL))
+        context = RetryContextAssembled(
+            prior_attempts_count=1,
+            context_size_bytes=1000,
+            feedback_sources=("check:tests", "diff"),
+            section_bytes={"actionable_feedback": 750, "previous_changes": 250},
+        )
+        ledger.append(ONE, context)
         ledger.append(ONE, attempt(ONE, 2, Outcome.CHECKS_FAILED, UNTOLD))
         # The last record of an attempt counts.
         for event in (fixed, pull, ended(PullEnd.MERGED)):
@@ -107,6 +115,8 @@ def test_programs_get_every_figure(here: Path) -> None:
         "merged": 1,
         "closed": 1,
         "left": 0,
+        "skipped": 0,
+        "escalated": 1,
     }
     assert found["stages"] == {"resolved": 2, "hitl": 1}
     assert found["attempts"] == {"made": 3, "counted": 3, "succeeded": 1}
@@ -127,10 +137,33 @@ def test_programs_get_every_figure(here: Path) -> None:
     failing = {"repository": "acme/tools", "check": "tests", "attempts": 2, "issues": 2}
     assert found["failing_checks"] == [failing]
     assert found["failures"] == [{**failing, "summary": "test_add", "fingerprint": "f1"}]
-    assert found["median_seconds"]["to_merge"] == 6.0
+    assert found["median_seconds"]["to_merge"] == 7.0
     assert found["agents"]["cheap"]["spent"]["usd"] is None
     assert found["agents"]["claude"]["attempts"] == {"made": 2, "counted": 2, "succeeded": 1}
     assert found["repositories"]["acme/tools"]["issues"] == found["issues"]
+    assert found["retries"] == {
+        "made": 1,
+        "succeeded": 1,
+        "issues": 1,
+        "issues_succeeded": 1,
+        "contexts": 1,
+        "mean_context_bytes": 1000,
+        "context_sections": {
+            "actionable_feedback": {"bytes": 750, "share": 0.75},
+            "previous_changes": {"bytes": 250, "share": 0.25},
+        },
+        "by_feedback": {
+            "check": {"attempts": 1, "succeeded": 1},
+            "diff": {"attempts": 1, "succeeded": 1},
+        },
+    }
+    assert [
+        (each["issue"], each["attempts"], each["retries"], each["outcome"], each["stage"])
+        for each in found["by_issue"]
+    ] == [
+        ("acme/tools#1", 2, 1, "SUCCEEDED", "resolved"),
+        ("acme/tools#2", 1, 0, "CHECKS_FAILED", "hitl"),
+    ]
 
 
 def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
@@ -138,6 +171,8 @@ def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
     shown = stats().stdout
     assert "≥ 1.50 USD" in shown
     assert "1 attempt did not report the cost" in shown
+    assert "1 of 1 issue; 1 of 1 retries succeeded" in shown
+    assert "mean of 1 retry context; 75 % actionable feedback" in shown
     (row,) = (line for line in shown.splitlines() if line.startswith("cheap"))
     assert row.split() == ["cheap", "1", "0", "%", "unknown", "unknown", "unknown"]
 

@@ -17,6 +17,7 @@ from mulligan.domain.stats import (
     LedgerHistory,
     Milestone,
     MilestoneKind,
+    RetryContextEntry,
     summarise,
 )
 from mulligan.interfaces.cli.stats import write_page
@@ -72,13 +73,26 @@ def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: i
         costs=((0.31 + 0.07 * (place % 7)) * number,) if told else (),
         tokens=(180_000 + 9_000 * place,) if ran else (),
         failures=failures,
+        context=_context(number, place) if number > 1 else None,
     )
+
+
+def _context(number: int, place: int) -> RetryContextEntry:
+    sections = {
+        "what_went_wrong": 240 + 10 * place,
+        "actionable_feedback": 2100 + 130 * place,
+        "previous_changes": 1500 + 90 * place,
+        **({"prior_attempts": 180 * number} if number > 2 else {}),
+    }
+    sources = ("check:tests" if place % 3 else "outcome", *(("verifier",) * (place % 4 == 1)))
+    return RetryContextEntry(sum(sections.values()), sections, (*sources, "diff"))
 
 
 def _end(
     ref: IssueRef, at: datetime, place: int, outcome: Outcome, moments: list[Milestone]
 ) -> Stage:
     if outcome is not Outcome.SUCCEEDED:
+        moments.append(Milestone(ref, MilestoneKind.ESCALATED, at))
         return Stage.HITL
     moments.append(Milestone(ref, MilestoneKind.PUBLISHED, at))
     if place % 6 == 5:

@@ -110,12 +110,16 @@ class WorktreeReset(Record):
 
 
 class RetryContextAssembled(Record):
-    """The retry context for the next prompt is ready."""
+    """The retry context for the next prompt is ready.
+
+    `section_bytes` has the size of each section that it has, with the heading.
+    """
 
     kind: Literal["retry_context_assembled"] = "retry_context_assembled"
     prior_attempts_count: int
     context_size_bytes: int
     feedback_sources: tuple[str, ...]
+    section_bytes: dict[str, int] = Field(default_factory=dict)
 
 
 class AttemptContextTruncated(Record):
@@ -130,7 +134,11 @@ class AttemptContextTruncated(Record):
 
 
 class AttemptContextAssembled(Record):
-    """The manifest of everything that one run of the agent receives; hashes are SHA-256 in hex."""
+    """The manifest of everything that one run of the agent receives; hashes are SHA-256 in hex.
+
+    `context_hash` is of the retry context, `context_window_hash` of the prompt's sections by name,
+    and `rendered_prompt_hash` of the prompt that was written from them.
+    """
 
     kind: Literal["attempt_context_assembled"] = "attempt_context_assembled"
     manifest: dict[str, JsonValue]
@@ -138,6 +146,8 @@ class AttemptContextAssembled(Record):
     inputs_hash: str
     context_hash: str | None = None
     fix_round: int = 0
+    context_window_hash: str | None = None
+    rendered_prompt_hash: str | None = None
 
 
 class AttemptContextDelivered(Record):

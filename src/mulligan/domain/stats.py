@@ -1,11 +1,12 @@
 """Compute the statistics of `mulligan stats` from the ledger. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from statistics import median
+from itertools import pairwise
+from statistics import mean, median
 from typing import TypeVar
 
 from mulligan.domain.issue import IssueRef, Stage
@@ -22,6 +23,8 @@ class MilestoneKind(StrEnum):
     MERGED = "merged"
     CLOSED = "closed"
     LEFT = "left"
+    SKIPPED = "skipped"
+    ESCALATED = "escalated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,20 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryContextEntry:
+    """The retry context of one attempt: its bytes, those of each section, and its sources."""
+
+    size: int
+    sections: Mapping[str, int]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEntry:
     """One completed attempt. `runs` counts its agent runs.
 
-    `costs` and `tokens` have one entry for each run that reported them.
+    `costs` and `tokens` have one entry for each run that reported them. `context` is None if the
+    attempt had no retry context.
     """
 
     issue: IssueRef
@@ -60,6 +73,7 @@ class AttemptEntry:
     costs: tuple[float, ...] = ()
     tokens: tuple[int, ...] = ()
     failures: tuple[Failure, ...] = ()
+    context: RetryContextEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,8 @@ class RepositoryStats:
     merged: int
     closed: int
     left: int
+    skipped: int
+    escalated: int
     stages: dict[Stage, int]
     tried: int
     attempts: int
@@ -130,6 +146,46 @@ class RepositoryStats:
     cost: Cost
     to_pull_request: timedelta | None
     to_merge: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackStats:
+    """The attempts whose retry context had feedback of this kind, and those that succeeded."""
+
+    feedback: str
+    attempts: int
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetryStats:
+    """The retries: attempts that counted, after an attempt of the issue that failed and counted.
+
+    `issues` counts the issues with a retry, `issues_succeeded` those whose last retry succeeded.
+    `contexts` counts the retry contexts, `mean_bytes` is their mean size, and `sections` has the
+    bytes of each section in those that recorded them.
+    """
+
+    made: int
+    succeeded: int
+    issues: int
+    issues_succeeded: int
+    contexts: int
+    mean_bytes: int | None
+    sections: dict[str, int]
+    feedback: tuple[FeedbackStats, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueStats:
+    """One issue with an attempt: `outcome` is of its last attempt, `stage` is the current one."""
+
+    issue: IssueRef
+    attempts: int
+    retries: int
+    outcome: Outcome
+    stage: Stage | None
+    cost: Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +212,8 @@ class Stats:
     failures: tuple[FrequentFailure, ...]
     repositories: dict[str, RepositoryStats]
     agents: tuple[AgentStats, ...]
+    retries: RetryStats
+    issues: tuple[IssueStats, ...]
 
 
 # The computation.
@@ -181,6 +239,8 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
         failures=_frequent_failures(failed),
         repositories={name: _figures(_of(name, found), since) for name in _repositories(found)},
         agents=tuple(_agents(recent)),
+        retries=_retries(all_of_it.attempts, since),
+        issues=_issues(all_of_it, since),
     )
 
 
@@ -199,13 +259,20 @@ def _repositories(found: LedgerHistory) -> list[str]:
 
 def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
     to_pull_request, to_merge = _times(found.milestones, since)
-    reached = {turn: _reached(turn, found.milestones, since) for turn in MilestoneKind}
+    recent = [each for each in found.milestones if _is_in(each.at, since)]
+
+    def reached(*kinds: MilestoneKind) -> int:
+        """Count the issues that reached a milestone of these kinds, each once."""
+        return len({each.issue for each in recent if each.kind in kinds})
+
     return RepositoryStats(
-        taken=reached[MilestoneKind.ASKED],
-        published=reached[MilestoneKind.PUBLISHED],
-        merged=reached[MilestoneKind.MERGED],
-        closed=reached[MilestoneKind.CLOSED],
-        left=reached[MilestoneKind.LEFT],
+        taken=reached(MilestoneKind.ASKED),
+        published=reached(MilestoneKind.PUBLISHED),
+        merged=reached(MilestoneKind.MERGED),
+        closed=reached(MilestoneKind.CLOSED),
+        left=reached(MilestoneKind.LEFT, MilestoneKind.SKIPPED),
+        skipped=reached(MilestoneKind.SKIPPED),
+        escalated=reached(MilestoneKind.ESCALATED),
         stages=dict(Counter(stage for _, stage in found.stages)),
         tried=len({each.issue for each in found.attempts}),
         attempts=len(found.attempts),
@@ -215,11 +282,6 @@ def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
         to_pull_request=_median(to_pull_request),
         to_merge=_median(to_merge),
     )
-
-
-def _reached(turn: MilestoneKind, moments: Iterable[Milestone], since: datetime | None) -> int:
-    """Count the issues that reached a milestone, each once."""
-    return len({each.issue for each in moments if each.kind is turn and _is_in(each.at, since)})
 
 
 def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
@@ -262,6 +324,8 @@ def _answered(life: Iterable[Milestone]) -> Iterator[tuple[datetime, Milestone]]
                 if asked and waits:
                     yield asked, moment
                 waits = False
+            case MilestoneKind.ESCALATED:
+                continue
             case _:
                 if asked and moment.kind is MilestoneKind.MERGED:
                     yield asked, moment
@@ -281,6 +345,72 @@ def _places(tries: Iterable[AttemptEntry], since: datetime | None) -> tuple[Atte
                 made[place] += 1
                 succeeded[place] += _succeeded(each)
     return tuple(AttemptPosition(place, made[place], succeeded[place]) for place in sorted(made))
+
+
+def _retries(tries: Iterable[AttemptEntry], since: datetime | None) -> RetryStats:
+    retries = [each for each in _all_retries(tries) if _is_in(each.at, since)]
+    informed = [(each, each.context) for each in tries if each.context and _is_in(each.at, since)]
+    last = {each.issue: each for each in retries}
+    sizes, sections = [context.size for _, context in informed], Counter[str]()
+    for _, context in informed:
+        sections.update(context.sections)
+    return RetryStats(
+        made=len(retries),
+        succeeded=sum(map(_succeeded, retries)),
+        issues=len(last),
+        issues_succeeded=sum(map(_succeeded, last.values())),
+        contexts=len(sizes),
+        mean_bytes=round(mean(sizes)) if sizes else None,
+        sections=dict(sections.most_common()),
+        feedback=tuple(_feedback(informed)),
+    )
+
+
+def _all_retries(tries: Iterable[AttemptEntry]) -> Iterator[AttemptEntry]:
+    """Yield each attempt that counts whose predecessor of the issue failed."""
+    for made in _by(lambda each: each.issue, filter(_counts, tries)).values():
+        for before, each in pairwise(made):
+            if not _succeeded(before):
+                yield each
+
+
+def kind_of_feedback(source: str) -> str:
+    """Return the kind of a feedback source, such as `check` for `check:tests`."""
+    return source.partition(":")[0]
+
+
+def _feedback(
+    informed: Iterable[tuple[AttemptEntry, RetryContextEntry]],
+) -> Iterator[FeedbackStats]:
+    """Count the attempts that cost one, by the kinds of feedback that they had."""
+    made, succeeded = Counter[str](), Counter[str]()
+    for each, context in informed:
+        for kind in {kind_of_feedback(source) for source in context.sources if _counts(each)}:
+            made[kind] += 1
+            succeeded[kind] += _succeeded(each)
+    for kind in sorted(made, key=lambda kind: (-made[kind], kind)):
+        yield FeedbackStats(kind, made[kind], succeeded[kind])
+
+
+def _issues(found: LedgerHistory, since: datetime | None) -> tuple[IssueStats, ...]:
+    """Describe the issues with a recent attempt; the ones with the most attempts first."""
+    stages = dict(found.stages)
+    retries = Counter(each.issue for each in _all_retries(found.attempts) if _is_in(each.at, since))
+    recent = (each for each in found.attempts if _is_in(each.at, since))
+    issues = [
+        IssueStats(
+            issue=issue,
+            attempts=len(made),
+            retries=retries[issue],
+            outcome=made[-1].outcome,
+            stage=stages.get(issue),
+            cost=cost_of(made),
+        )
+        for issue, made in _by(lambda each: each.issue, recent).items()
+    ]
+    return tuple(
+        sorted(issues, key=lambda of: (-of.attempts, of.issue.repository, of.issue.number))
+    )
 
 
 def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:

@@ -23,7 +23,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.ports import Artifacts, AttemptContext, Ledger, Worktree
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
-from mulligan.implement.prompt.context_sections import failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import failing_checks, fix_sections
 from mulligan.implement.prompt.manifest import (
     CONTEXT,
     INPUTS,
@@ -31,6 +31,7 @@ from mulligan.implement.prompt.manifest import (
     PROMPT,
     Manifest,
     canonical,
+    hash_of,
     inputs_of,
     inputs_of_round,
     of_round,
@@ -38,15 +39,19 @@ from mulligan.implement.prompt.manifest import (
 )
 from mulligan.implement.prompt.outcome_text import failing
 from mulligan.implement.prompt.prompt import WorktreeBase
-from mulligan.implement.prompt.retry_context import AssembledContext
+from mulligan.implement.prompt.retry_context import AssembledContext, section_bytes
 from mulligan.text.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
 class _RunInputs:
-    """The inputs of one run of the agent; `earlier` are the manifests of the runs before it."""
+    """The inputs of one run of the agent; `earlier` are the manifests of the runs before it.
+
+    `window` has the sections that the prompt was written from.
+    """
 
     prompt: str
+    window: Mapping[str, JsonValue]
     context: str | None
     inputs: Mapping[str, JsonValue]
     earlier: tuple[str, ...]
@@ -65,6 +70,7 @@ def write_first_prompt(at: AttemptContext) -> Task:
         _record_context(composed.assembled, at)
     given = _RunInputs(
         prompt=composed.prompt,
+        window=composed.sections,
         context=composed.context,
         inputs=inputs_of(case, at.policy, tree.start_sha),
         earlier=tuple(meta.manifest_hash for meta in case.history if meta.manifest_hash),
@@ -99,10 +105,12 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
     names = tuple(check.name for check in failed)
     at.context.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))
     checks_text = failing_checks(failed, at.policy.context)
-    text = render_fix_prompt(task.prompt, (number, most), checks_text)
+    window = fix_sections(task.prompt, (number, most), checks_text)
+    redact = at.context.redactor.text
     given = _RunInputs(
-        prompt=at.context.redactor.text(text),
-        context=at.context.redactor.text(checks_text),
+        prompt=redact("\n\n".join(window.values()) + "\n"),
+        window={name: redact(text) for name, text in window.items()},
+        context=redact(checks_text),
         inputs=inputs_of_round(task.manifest_hash, (number, most), failed),
         earlier=tuple(each.manifest_hash for each in known.earlier if each.manifest_hash),
         fix_round=number,
@@ -200,6 +208,8 @@ def _record(given: _RunInputs, at: AttemptContext) -> str:
         hidden=given.hidden,
         cut=given.cut,
         fix_round=given.fix_round,
+        context_window_hash=hash_of(given.window),
+        rendered_prompt_hash=sha256(given.prompt.encode()),
     )
     written = {INPUTS: inputs, MANIFEST: manifest.canonical(), PROMPT: given.prompt.encode()}
     if given.context:
@@ -220,6 +230,8 @@ def _record_delivery(ref: IssueRef, manifest: Manifest, prompt: str, ledger: Led
         inputs_hash=manifest.inputs_hash,
         context_hash=manifest.context_hash,
         fix_round=manifest.fix_round,
+        context_window_hash=manifest.context_window_hash,
+        rendered_prompt_hash=manifest.rendered_prompt_hash,
     )
     ledger.append(ref, assembled)
     delivered = AttemptContextDelivered(
@@ -242,6 +254,7 @@ def _record_context(told: AssembledContext, at: AttemptContext) -> None:
         prior_attempts_count=len(case.history),
         context_size_bytes=size,
         feedback_sources=told.sources,
+        section_bytes=section_bytes(told.context),
     )
     context.ledger.append(ref, assembled)
     if told.cuts:

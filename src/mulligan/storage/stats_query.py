@@ -1,24 +1,33 @@
 """Read only the data for statistics from the ledger's rows."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from sqlalchemy import Connection, select
 
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import PullEnd
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
-from mulligan.domain.stats import AttemptEntry, Failure, LedgerHistory, Milestone, MilestoneKind
+from mulligan.domain.stats import (
+    AttemptEntry,
+    Failure,
+    LedgerHistory,
+    Milestone,
+    MilestoneKind,
+    RetryContextEntry,
+)
 from mulligan.storage.database import Database
 from mulligan.storage.schema import COMPLETED, EVENT, ISSUE
 
-RESOLVED = "resolved"
+RESOLVED, CONTEXT = "resolved", "retry_context_assembled"
 MILESTONES = {
     "authorised": MilestoneKind.ASKED,
     "published": MilestoneKind.PUBLISHED,
     "stood_down": MilestoneKind.LEFT,
+    "escalated": MilestoneKind.ESCALATED,
 }
 PULL_REQUEST_ENDS: dict[str, MilestoneKind] = {
     PullEnd.MERGED: MilestoneKind.MERGED,
@@ -95,6 +104,12 @@ class _Completed(Record):
     meta: _Meta
 
 
+class _Context(Record):
+    context_size_bytes: int
+    section_bytes: dict[str, int] = Field(default_factory=dict)
+    feedback_sources: tuple[str, ...] = ()
+
+
 class _MilestoneBody(Record):
     act_at: datetime | None = None
     resolution: str = ""
@@ -104,32 +119,45 @@ def read_ledger_history(database: Database) -> LedgerHistory:
     """Read the whole history; ConfigError if a newer version wrote it."""
     wanted = (
         select(EVENT.repository, EVENT.number, EVENT.at, EVENT.kind, EVENT.body)
-        .where(EVENT.kind.in_([COMPLETED, RESOLVED, *MILESTONES]))
+        .where(EVENT.kind.in_([COMPLETED, RESOLVED, CONTEXT, *MILESTONES]))
         .order_by(EVENT.seq)
     )
     tries, moments = dict[tuple[IssueRef, int], AttemptEntry](), list[Milestone]()
+    contexts = dict[IssueRef, RetryContextEntry]()
     with database.read() as connection:
         for row in connection.execute(wanted.execution_options(yield_per=1000)):
             issue, at = IssueRef(row.repository, row.number), datetime.fromisoformat(row.at)
             found = _read(issue, at, row.kind, row.body)
-            if isinstance(found, Milestone):
-                moments.append(found)
-            else:
-                # An attempt may be recorded again; the last record counts.
-                tries[issue, found.number] = found
+            match found:
+                case Milestone():
+                    moments.append(found)
+                case RetryContextEntry():
+                    contexts[issue] = found
+                case AttemptEntry():
+                    # An attempt may be recorded again; the last record counts.
+                    before = tries.get((issue, found.number))
+                    context = before.context if before else contexts.pop(issue, None)
+                    tries[issue, found.number] = replace(found, context=context)
         return LedgerHistory(_first(connection), [*tries.values()], moments, [*_stages(connection)])
 
 
-def _read(issue: IssueRef, at: datetime, kind: str, body: str) -> AttemptEntry | Milestone:
+def _read(
+    issue: IssueRef, at: datetime, kind: str, body: str
+) -> AttemptEntry | RetryContextEntry | Milestone:
     try:
         if kind == COMPLETED:
             return _Completed.model_validate_json(body).meta.tried(issue, at)
+        if kind == CONTEXT:
+            context = _Context.model_validate_json(body)
+            return RetryContextEntry(
+                context.context_size_bytes, context.section_bytes, context.feedback_sources
+            )
         told = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
         message = f"This version cannot read an event of {issue}; install a newer version."
         raise ConfigError(message) from error
     turn = (
-        PULL_REQUEST_ENDS.get(told.resolution, MilestoneKind.LEFT)
+        PULL_REQUEST_ENDS.get(told.resolution, MilestoneKind.SKIPPED)
         if kind == RESOLVED
         else MILESTONES[kind]
     )

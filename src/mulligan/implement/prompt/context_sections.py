@@ -438,8 +438,14 @@ def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
     return "\n\n".join(["# Failing checks", OPENING, *blocks])
 
 
-def render_fix_prompt(prompt: str, position: tuple[int, int], told: str) -> str:
-    """Return the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
+def fix_sections(prompt: str, position: tuple[int, int], told: str) -> dict[str, str]:
+    """Return the parts of the prompt; `position` is (this round, most rounds), `prompt` the first.
+
+    The prompt has them one after the other, with an empty line between two.
+    """
     number, most = position
-    banner = BANNER.format(round=number, most=most)
-    return f"{banner}\n\n{prompt.rstrip()}\n\n{told}\n"
+    return {
+        "banner": BANNER.format(round=number, most=most),
+        "first_prompt": prompt.rstrip(),
+        "failing_checks": told,
+    }

@@ -23,6 +23,8 @@ Stored = Callable[[int, str], bytes | None]
 class Manifest(Record):
     """The inputs of an attempt's prompt as SHA-256 in hex; `delivered_hash` is of its bytes.
 
+    `context_window_hash` is of the prompt's sections as canonical JSON, and `rendered_prompt_hash`
+    of the prompt that was written from them; both are null in the records of older versions.
     `sandbox` is the confinement in force. `hidden` counts the hidden text removed from the issue,
     and `cut` the omissions in the retry context, both by kind. `fix_round` is 0 for the attempt
     itself; a fix round names that manifest as the last of the earlier ones.
@@ -38,6 +40,8 @@ class Manifest(Record):
     hidden: dict[str, int] = Field(default_factory=dict)
     cut: dict[str, int] = Field(default_factory=dict)
     fix_round: int = 0
+    context_window_hash: str | None = None
+    rendered_prompt_hash: str | None = None
 
     def canonical(self) -> bytes:
         """Return it as canonical JSON: the same bytes on any machine."""

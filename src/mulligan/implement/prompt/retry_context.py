@@ -109,6 +109,18 @@ class AssembledContext:
 
 def render(context: RetryContext) -> str:
     """Write the context under its headings; mechanical facts before advice (CONTEXT-3)."""
+    return "\n\n".join(_sections(context).values())
+
+
+def section_bytes(context: RetryContext) -> dict[str, int]:
+    """Return the size of each section that the text has, by its heading in snake case."""
+    return {
+        name.lower().replace(" ", "_"): len(text.encode())
+        for name, text in _sections(context).items()
+    }
+
+
+def _sections(context: RetryContext) -> dict[str, str]:
     *earlier, told = context.prior_attempts
     sections = {
         HEADING: guidance_block(context.guidance or ""),
@@ -122,7 +134,7 @@ def render(context: RetryContext) -> str:
         "Advisory": _fenced(ADVISORY, "the reviewer", told.verifier_feedback),
         "Previous changes": _previous_changes(context),
     }
-    return "\n\n".join(f"## {name}\n\n{body}" for name, body in sections.items() if body)
+    return {name: f"## {name}\n\n{body}" for name, body in sections.items() if body}
 
 
 NAMED_FILES = 5

@@ -18,7 +18,9 @@ from mulligan.domain.stats import (
     AgentStats,
     Cost,
     FrequentFailure,
+    IssueStats,
     RepositoryStats,
+    RetryStats,
     Stats,
     summarise,
 )
@@ -122,7 +124,7 @@ class StatsTable:
 
 def points(stats: Stats) -> list[Headline]:
     """Return the main figures."""
-    of, cost = stats.overall, stats.overall.cost
+    of, cost, tried = stats.overall, stats.overall.cost, stats.retries
     return [
         Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
         Headline(
@@ -131,7 +133,22 @@ def points(stats: Stats) -> list[Headline]:
         Headline("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
         Headline("waiting for human review", f"{of.stages.get(Stage.HITL, 0):,}", "now"),
         Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
-        Headline("stopped", f"{of.left:,}", "withdrawn, closed or skipped by a maintainer"),
+        Headline(
+            "retried, then succeeded",
+            rate(tried.issues_succeeded, tried.issues),
+            _retried(tried),
+        ),
+        Headline(
+            "size of a retry context",
+            NOTHING if tried.mean_bytes is None else f"{tried.mean_bytes:,} bytes",
+            _context_note(tried),
+        ),
+        Headline("escalated", f"{of.escalated:,}", "issues handed to a maintainer in this period"),
+        Headline(
+            "stopped",
+            f"{of.left:,}",
+            f"withdrawn, closed or skipped; {of.skipped:,} skipped by a maintainer",
+        ),
         Headline(
             "until the pull request", duration_text(of.to_pull_request), "median, from the request"
         ),
@@ -155,11 +172,14 @@ def stats_tables(stats: Stats) -> list[StatsTable]:
     """Return the tables that have rows."""
     found = [
         _places(stats),
+        _feedback(stats.retries),
+        _context(stats.retries),
         _outcomes(stats),
         _repositories(stats),
         _agents(stats.agents),
         _checks(stats.checks),
         _failures(stats.failures),
+        _issues(stats.issues),
     ]
     return [sheet for sheet in found if sheet.rows]
 
@@ -197,6 +217,77 @@ def _places(stats: Stats) -> StatsTable:
         tuple(each.succeeded / each.made for each in stats.places),
         "Numbered within each round of attempts. Attempts that cost none are excluded.",
     )
+
+
+def _feedback(retries: RetryStats) -> StatsTable:
+    found = retries.feedback
+    return StatsTable(
+        "Success by kind of feedback",
+        ("feedback", "attempts", "succeeded", "rate"),
+        tuple(
+            (
+                each.feedback,
+                f"{each.attempts:,}",
+                f"{each.succeeded:,}",
+                rate(each.succeeded, each.attempts),
+            )
+            for each in found
+        ),
+        tuple(each.succeeded / each.attempts for each in found),
+        "Attempts with a retry context, by its sources. Most have several sources.",
+    )
+
+
+def _context(retries: RetryStats) -> StatsTable:
+    total = sum(retries.sections.values())
+    return StatsTable(
+        "Content of the retry contexts",
+        ("section", "bytes", "share"),
+        tuple(
+            (name.replace("_", " "), f"{n:,}", rate(n, total))
+            for name, n in retries.sections.items()
+        ),
+        tuple(n / total for n in retries.sections.values()),
+    )
+
+
+MAX_ISSUES = 20
+
+
+def _issues(found: Sequence[IssueStats]) -> StatsTable:
+    more = len(found) - MAX_ISSUES
+    return StatsTable(
+        "Issues by attempts",
+        ("issue", "last outcome", "stage", "attempts", "retries", "spent"),
+        tuple(
+            (
+                str(each.issue),
+                TITLES[each.outcome],
+                each.stage or NOTHING,
+                f"{each.attempts:,}",
+                f"{each.retries:,}",
+                money(each.cost.usd, each.cost),
+            )
+            for each in found[:MAX_ISSUES]
+        ),
+        note=f"{pluralize(more, 'issue')} with fewer attempts: see --json." if more > 0 else "",
+        words=2,
+    )
+
+
+def _retried(tried: RetryStats) -> str:
+    return (
+        f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
+        f"{tried.succeeded:,} of {tried.made:,} retries succeeded"
+    )
+
+
+def _context_note(tried: RetryStats) -> str:
+    total = sum(tried.sections.values())
+    largest = [
+        f"; {rate(size, total)} {name.replace('_', ' ')}" for name, size in tried.sections.items()
+    ]
+    return f"mean of {pluralize(tried.contexts, 'retry context')}{''.join(largest[:1])}"
 
 
 def _outcomes(stats: Stats) -> StatsTable:
@@ -398,6 +489,38 @@ def as_json(found: Stats) -> dict[str, object]:
         ],
         "repositories": {name: _figures(of) for name, of in found.repositories.items()},
         "agents": {each.agent: _agent(each) for each in found.agents},
+        "retries": _retry_figures(found.retries),
+        "by_issue": [_issue(each) for each in found.issues],
+    }
+
+
+def _retry_figures(of: RetryStats) -> dict[str, object]:
+    total = sum(of.sections.values())
+    return {
+        "made": of.made,
+        "succeeded": of.succeeded,
+        "issues": of.issues,
+        "issues_succeeded": of.issues_succeeded,
+        "contexts": of.contexts,
+        "mean_context_bytes": of.mean_bytes,
+        "context_sections": {
+            name: {"bytes": n, "share": n / total} for name, n in of.sections.items()
+        },
+        "by_feedback": {
+            each.feedback: {"attempts": each.attempts, "succeeded": each.succeeded}
+            for each in of.feedback
+        },
+    }
+
+
+def _issue(of: IssueStats) -> dict[str, object]:
+    return {
+        "issue": str(of.issue),
+        "attempts": of.attempts,
+        "retries": of.retries,
+        "outcome": of.outcome,
+        "stage": of.stage,
+        "spent": _cost(of.cost),
     }
 
 
@@ -410,6 +533,8 @@ def _figures(of: RepositoryStats) -> dict[str, object]:
             "merged": of.merged,
             "closed": of.closed,
             "left": of.left,
+            "skipped": of.skipped,
+            "escalated": of.escalated,
         },
         "stages": dict(of.stages),
         "attempts": {"made": of.attempts, "counted": of.counted, "succeeded": of.succeeded},

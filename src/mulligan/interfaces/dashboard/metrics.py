@@ -15,10 +15,19 @@ from prometheus_client.registry import Collector
 
 from mulligan import __version__
 from mulligan.domain.errors import MulliganError
-from mulligan.domain.events import AgentFinished, AttemptCompleted, Decided, Event
-from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.events import (
+    AgentFinished,
+    AttemptCompleted,
+    Decided,
+    Escalated,
+    Event,
+    Resolved,
+    RetryContextAssembled,
+)
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
+from mulligan.domain.stats import kind_of_feedback
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.dashboard.views import WaitsFor, waits_for
@@ -167,6 +176,18 @@ class MetricsRegistry:
         self._agent_seconds = counter("agent_seconds", "Time that agents ran.")
         self._cost = counter("agent_cost_usd", "What agents cost, as far as they tell.")
         self._tokens = counter("agent_tokens", "Tokens that agents used.", "direction")
+        self._escalations = counter("escalations", "Issues handed to a maintainer.")
+        self._skipped = counter("issues_skipped", "Issues that a maintainer skipped.")
+        self._contexts = counter("retry_contexts", "Retry contexts in prompts.")
+        self._context_bytes = counter(
+            "retry_context_bytes", "Bytes of the retry contexts, by section.", "section"
+        )
+        self._feedback = counter(
+            "retry_feedback",
+            "Attempts that counted and had a retry context, by kind of feedback and result.",
+            *("feedback", "result"),
+        )
+        self._sources = dict[IssueRef, tuple[str, ...]]()
         for outcome in Outcome:
             self._attempts.labels(outcome)
         for decision in DECISIONS:
@@ -176,11 +197,20 @@ class MetricsRegistry:
         prometheus.ProcessCollector(registry=registry)
         registry.register(LiveMetrics(state))
 
-    def on_event(self, _: IssueStatus, event: Event) -> None:
+    def on_event(self, status: IssueStatus, event: Event) -> None:
         """Count an event; a listener of the ledger."""
         match event:
             case AttemptCompleted(meta=meta):
-                self._count(meta)
+                self._count(meta, self._sources.pop(status.issue, ()))
+            case RetryContextAssembled():
+                self._sources[status.issue] = event.feedback_sources
+                self._contexts.inc()
+                for section, size in event.section_bytes.items():
+                    self._context_bytes.labels(section).inc(size)
+            case Escalated():
+                self._escalations.inc()
+            case Resolved() if not event.ends_pull:
+                self._skipped.inc()
             case AgentFinished(duration_ms=took):
                 self._agent_seconds.inc(took / 1000)
             case Decided(decision=decision):
@@ -192,7 +222,11 @@ class MetricsRegistry:
         """Return everything in Prometheus' text format."""
         return prometheus.generate_latest(self._registry)
 
-    def _count(self, meta: WorkerResultMeta) -> None:
+    def _count(self, meta: WorkerResultMeta, sources: tuple[str, ...]) -> None:
+        if meta.outcome not in FREE:
+            result = "succeeded" if meta.outcome is Outcome.SUCCEEDED else "failed"
+            for kind in set(map(kind_of_feedback, sources)):
+                self._feedback.labels(kind, result).inc()
         self._attempts.labels(meta.outcome).inc()
         self._attempt_seconds.inc(meta.duration_ms / 1000)
         for run in _runs(meta):
