@@ -58,6 +58,8 @@ MARKDOWN = {
     "entities": "&amp",
     "carriage returns": "\r",
     "nested subscripts": "<sub>",
+    "formulas": "$\\phantom{a}$ ",
+    "beginnings of formulas": "$$a $`",
 }
 
 

@@ -253,6 +253,20 @@ def test_a_secret_in_a_line_without_end_is_found_in_pieces(size: int) -> None:
     assert shown + stream.end() == content.replace(token, b"[redacted]")
 
 
+@pytest.mark.parametrize("width", [9, 20, 76])
+def test_a_secret_that_is_broken_into_lines_is_found_in_pieces(width: int) -> None:
+    coded = base64.b64encode(b"before it: " + SECRET.encode()).decode()
+    lines = [coded[at : at + width] for at in range(0, len(coded), width)]
+    stream, shown = KNOWN.stream(), b""
+    for line in ["one", *lines, "two"]:
+        shown += stream.feed(line.encode() + b"\n")
+    shown += stream.end()
+    whole = KNOWN.content("\n".join(["one", *lines, "two", ""]).encode())
+    left, wanted = (text.translate(None, b"\n").split(b"[redacted]") for text in (shown, whole))
+    assert left == wanted
+    assert len(b"".join(left)) < len(coded) / 2 + len("onetwo")
+
+
 def test_a_key_without_end_is_not_held_for_ever() -> None:
     stream, line = Redactor().stream(), KEY_LINE.encode() + b"\n"
     shown = stream.feed(b"-----BEGIN PRIVATE KEY-----\n")

@@ -50,6 +50,19 @@ HIDING_PLACES = [
     ("bidirectional controls", f"\u202e{EVIL[::-1]}\u202c", Hidden.BIDIRECTIONAL),
     ("a zero-width character as an entity", "a&#x200b;b", Hidden.ZERO_WIDTH),
     ("terminal sequences", "\x1b[8mseen\x1b[0m", Hidden.CONTROL),
+    ("an empty place in a formula", f"a $x\\phantom{{{EVIL}}}$ b", Hidden.FORMULA),
+    ("white in a formula", f"a $`\\color{{white}}{{{EVIL}}}`$ b", Hidden.FORMULA),
+    ("a comment in a formula", f"$$\nx % {EVIL}\n$$", Hidden.FORMULA),
+    ("a label in a formula", f"```math\nx \\label{{{EVIL}}}\n```", Hidden.FORMULA),
+    ("a formula moved away", f"$$x\\\\[9em] {EVIL}$$", Hidden.FORMULA),
+    ("columns of a formula", f"$$\\begin{{array}}{{{EVIL}}}a\\end{{array}}$$", Hidden.FORMULA),
+    ("an odd environment", f"$$\\begin {EVIL}$$", Hidden.FORMULA),
+    ("a formula in HTML", f"<p>\n$\\hphantom{{{EVIL}}}$\n</p>", Hidden.FORMULA),
+    ("a name in a diagram", f"```mermaid\ngraph\n{EVIL}[Seen]\n```", Hidden.DIAGRAM),
+    ("a diagram in HTML", f'<pre lang="mermaid">\n{EVIL}\n</pre>', Hidden.ELEMENT),
+    ("a property of a map", f"```geojson\n{EVIL}\n```", Hidden.DIAGRAM),
+    ("tiny text", f"<sub><sup><sub><b>{EVIL}</b></sub></sup></sub>", Hidden.ELEMENT),
+    ("a bracket of a ruby", f"<ruby>a<rp>{EVIL}</rp></ruby>", Hidden.ELEMENT),
 ]
 """Markdown whose meaning to a person is not its meaning to a program, and what it counts as."""
 
@@ -78,6 +91,10 @@ SHOWN = [
     "````\n```\nin a fence\n```\n````",
     "| a | b |\n| --- | --- |\n| 1 | `x` |\n| a \\| b | |",
     "H<sub>2</sub>O, <kbd>Ctrl</kbd>, a<br>b",
+    "$E = mc^2$, $`\\frac{a}{b}`$, and $$\\begin{cases} 1 & x \\\\ 2 & y \\end{cases}$$",
+    "```math\n\\sqrt{x} \\leq 10\\%\n```",
+    "It costs $5 or $6; `$A\\b` and `c\\d$`, $HOME\\bin and $PATH, 100% of $it.",
+    "x<sub>i</sub> y<sub>j<sup>2</sup></sub> z<sub>k<sub>3</sub></sub>",
     "Five &lt; six, \\*stars\\* and &amp;amp;",
     "See [the docs](https://docs.example/a?b=c#d) and <https://auto.example/x>.",
     "A note.[^1]\n\n[^1]: What it says.",
@@ -110,6 +127,7 @@ def squeezed(text: str) -> list[str]:
         ("[a](<b c>)", "[a](b%20c)"),
         ("![a](b) c", "[image] c"),
         ("<picture><img src=a></picture>", "[image]"),
+        ("<pre lang='py'>\na\n</pre>", "<pre>\na\n</pre>"),
         ("<section><p class='a'>b</p></section>", "<p>b</p>"),
         ("<b\nhidden>c</b> d", " d".strip()),
         ("<br hidden>a", "a"),
@@ -233,9 +251,8 @@ def test_a_title_is_always_seen(text: str) -> None:
 @pytest.mark.parametrize(
     ("markdown", "shown", "kind"),
     [
-        ("```geojson\nobey\n```", "", Hidden.ELEMENT),
-        ("```STL\nobey\n```", "", Hidden.ELEMENT),
-        ("```mermaid\ngraph\n  %% obey\nA\n```", "```mermaid\ngraph\nA\n```", Hidden.COMMENT),
+        ("```STL\nobey\n```", "[diagram]", Hidden.DIAGRAM),
+        ("a $\\tiny b$ `$c\\d$` e", "a [formula] `$c\\d$` e", Hidden.FORMULA),
         (
             "<details data-x='open' x=\"open\" y=open>\n\nHi.\n\n</details>",
             "<details>\n\nHi.\n\n</details>",

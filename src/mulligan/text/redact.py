@@ -5,7 +5,7 @@ import json
 import re
 import string
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, compress
@@ -114,9 +114,12 @@ LEAST = 8
 
 Span = tuple[int, int]
 
-COLOURS = re.compile(rb"(?:\x1b\[[0-?]*+[ -/]*+[@-~])++")
+COLOURS = re.compile(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
 CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
 """Control characters that a terminal does not show, such as carriage returns and colours."""
+
+LINE_ENDS = b"\r\n"
+"""Programs such as base64 break long lines."""
 
 HEX_MARKS = (b"0x", b"\\x")
 HEX_SEPARATORS = b" \t\r\n:,.-"
@@ -172,8 +175,8 @@ class Redactor:
 
     def spans(self, content: bytes) -> list[Span]:
         """Find the secrets, in order; merge those that touch or overlap."""
-        found = [*self._known(content), *_shaped(content)]
-        found += self._interrupted(content, _shaped)
+        found = [*self._known(content), *_shaped(content, _possible_tokens(content))]
+        found += self._interrupted(content, shapes=True)
         found.sort()
         merged = list[Span]()
         began, ended = found[0] if found else (0, 0)
@@ -185,23 +188,23 @@ class Redactor:
                 ended = end
         return [*merged, (began, ended)] if found else merged
 
-    def _interrupted(
-        self, content: bytes, shapes: Callable[[bytes], Iterable[Span]] | None = None
-    ) -> set[Span]:
+    def _interrupted(self, content: bytes, *, shapes: bool = False) -> set[Span]:
         """Find secrets whose bytes are interrupted by others that a reader does not see.
 
-        These are control characters, which a terminal does not show, and separators between the hex
-        digits of a dump. With `shapes`, also find text shaped like a token.
+        These are control characters, which a terminal does not show, line ends, and separators
+        between the hex digits of a dump. With `shapes`, also find text shaped like a token.
         """
         found = set[Span]()
-        blanked = b"\0".join(COLOURS.split(content)) if b"\x1b[" in content else content
+        blanked = COLOURS.sub(b"\0", content) if b"\x1b[" in content else content
         if len(seen := blanked.translate(None, CONTROLS)) < len(blanked):
-            shown = {*self._known(seen), *(shapes(seen) if shapes else ())}
+            possible = _possible_tokens(seen) if shapes else []
+            shown = {*self._known(seen), *(_shaped(seen, possible) if shapes else ())}
             found |= _places(shown, blanked, CONTROLS)
-        if blanked is not content:
-            # A colour may end a word, so that a token begins after it.
-            found |= {*(shapes(blanked) if shapes else ())}
-            found = _places_before_blanking(found, content)
+            if blanked is not content:
+                # A colour may end a word, so that a token begins after it.
+                found |= {*(_shaped(blanked, possible) if shapes else ())}
+                found = _places_before_blanking(found, content)
+        found |= _places({*self._known(content.translate(None, LINE_ENDS))}, content, LINE_ENDS)
         marked = content
         for mark in HEX_MARKS:
             marked = marked.replace(mark, b" " * len(mark))
@@ -212,6 +215,17 @@ class Redactor:
     def knows_of(self, content: bytes) -> bool:
         """Return whether bytes contain a known secret in any form."""
         return next(self._known(content), None) is not None or bool(self._interrupted(content))
+
+    def begins(self, content: bytes) -> int:
+        """Return where a known secret may begin that goes on after the last line; else the end."""
+        end = content[-2 * LONGEST_FORM :].translate(None, LINE_ENDS)
+        begun = max((_begun(form, end) for form in self._forms), default=0)
+        if not begun:
+            return len(content)
+        ((start, _),) = _places(
+            {(len(end) - begun, len(end))}, content[-2 * LONGEST_FORM :], LINE_ENDS
+        )
+        return max(0, len(content) - 2 * LONGEST_FORM) + start
 
     def _known(self, content: bytes) -> Iterator[Span]:
         for form in self._forms:
@@ -237,6 +251,9 @@ class Redactor:
 
 LONGEST = 32 * 1024
 """Limit of bytes of a stream to hold back because they may begin a secret."""
+
+LONGEST_FORM = 1024
+"""Bytes of the longest secret that is found across the pieces of a stream and its line ends."""
 
 OVERLAP = 8 * 1024
 """Bytes of an endless line to hold back, since a token may continue in the next piece."""
@@ -279,9 +296,10 @@ class Redaction:
         open_at = [
             start for start, end in spans if start < cut and self._may_go_on(start, end, cut)
         ]
-        if open_at and len(held) - open_at[0] < LONGEST:
-            return open_at[0]
-        return cut
+        begin = self._redactor.begins(held[:cut])
+        within = [start for start, end in spans if start < begin < end]
+        begin = min([begin, *within, *open_at[:1]])
+        return begin if len(held) - begin < LONGEST else cut
 
     def _may_go_on(self, start: int, end: int, cut: int) -> bool:
         """Return whether a secret may continue beyond the cut, like an incomplete private key."""
@@ -290,11 +308,23 @@ class Redaction:
         return end >= cut - KEY_LINE if key else end >= cut
 
 
-def _shaped(content: bytes) -> Iterator[Span]:
-    # Searching for a few letters is a hundred times faster than trying the pattern everywhere.
-    for hints, pattern in ALONE:
-        if any(hint in content for hint in hints):
-            yield from _tokens(pattern, content)
+def _begun(form: bytes, text: bytes) -> int:
+    """Count the bytes at the end of a text with which a form begins."""
+    sizes = range(min(len(form) - 1, len(text)), 0, -1)
+    return next((size for size in sizes if text.endswith(form[:size])), 0)
+
+
+def _possible_tokens(content: bytes) -> list[re.Pattern[bytes]]:
+    """List the patterns of tokens that may be in a text.
+
+    Searching for a few letters is a hundred times faster than trying the pattern everywhere.
+    """
+    return [pattern for hints, pattern in ALONE if any(hint in content for hint in hints)]
+
+
+def _shaped(content: bytes, possible: Iterable[re.Pattern[bytes]]) -> Iterator[Span]:
+    for token in possible:
+        yield from _tokens(token, content)
     if JSON_WEB_TOKEN_HINT in content:
         yield from _json_web_tokens(content)
     shapes = [shape for shape in SHAPES if any(hint in content for hint in shape.hints)]
@@ -375,13 +405,17 @@ def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
 
 
 AFTER = frozenset(string.ascii_letters.encode())
+SPACES = frozenset(b" \t\r\n")
 BEFORE = AFTER | frozenset(string.digits.encode()) | frozenset(range(128, 256))
 
 
 def _touch_a_word(content: bytes, spans: Iterable[Span]) -> bool:
     """Return whether a word touches a secret: without the secret, the word might look like one."""
     padded = b" %b " % content
-    return any(padded[end + 1] in AFTER or padded[start] in BEFORE for start, end in spans)
+    return any(
+        (padded[end + 1] in AFTER and content[end - 1] not in SPACES) or padded[start] in BEFORE
+        for start, end in spans
+    )
 
 
 # The ways in which a value may be written

@@ -32,6 +32,8 @@ class Hidden(StrEnum):
     EMPTY_LINK = "empty_links"
     LONG_TARGET = "long_link_targets"
     IMAGE = "images"
+    FORMULA = "formulas"
+    DIAGRAM = "diagrams"
     FOOTNOTE = "footnotes"
     CODE_INFO = "code_info"
     TOO_DEEP = "nested_too_deep"
@@ -147,6 +149,11 @@ def strip_invisible(text: str, counts: Counts) -> str:
 
 # Raw HTML
 
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
 TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
 TAG_START = re.compile(r"</?[A-Za-z]")
 
@@ -166,13 +173,18 @@ HIDING = re.compile(
     re.IGNORECASE,
 )
 
+DRAWN = _names("geojson math mermaid stl topojson")
+"""Languages of code that GitHub draws: as a map, formula, diagram or model."""
+
+LANGUAGE_OF_PRE = re.compile(r"(?<![\w-])lang\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+
+SMALLER = _names("sub sup")
+MOST_SMALLER = 2
+"""Levels of subscripts that can be read: each has three quarters of the size around it."""
+
 VALUE = re.compile(r"=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s>]++)")
 
 OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
-
-
-def _names(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
 
 
 SHOWN = _names(
@@ -183,7 +195,7 @@ SHOWN = _names(
 
 UNSEEN_ELEMENTS = _names(
     "applet audio canvas datalist embed frameset head iframe map math noembed noframes noscript "
-    "object plaintext script select style svg template textarea title video xmp"
+    "object plaintext rp script select style svg template textarea title video xmp"
 )
 
 VOID = _names("area base br col embed hr img input link meta source track wbr")
@@ -197,6 +209,7 @@ class HtmlVisibility:
         self._until = ""
         self._inside = ""
         self._depth = 0
+        self._smaller = 0
 
     @property
     def hides(self) -> bool:
@@ -244,11 +257,13 @@ class HtmlVisibility:
         if self._inside:
             self._go_on_hiding(name, closes=closes)
             return ""
+        if name in SMALLER:
+            self._smaller = max(0, self._smaller + (-1 if closes else 1))
         if closes:
             return f"</{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
         if attributes.strip(" \t\n/"):
             self._counts[Hidden.ATTRIBUTE] += 1
-        if name in UNSEEN_ELEMENTS or HIDING.search(attributes):
+        if self._is_hidden(name, attributes):
             self._inside, self._depth = ("", 0) if name in VOID else (name, 1)
             return self._dropped(Hidden.ELEMENT)
         if name == "img":
@@ -256,6 +271,15 @@ class HtmlVisibility:
         if name == "details" and not OPEN.search(VALUE.sub(" ", attributes)):
             self._counts[Hidden.COLLAPSED] += 1
         return f"<{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
+
+    def _is_hidden(self, name: str, attributes: str) -> bool:
+        if name in SMALLER and self._smaller > MOST_SMALLER:
+            # Its closing tag is not read.
+            self._smaller -= 1
+            return True
+        language = LANGUAGE_OF_PRE.search(attributes) if name == "pre" else None
+        drawn = language is not None and language[1].lower() in DRAWN
+        return drawn or name in UNSEEN_ELEMENTS or bool(HIDING.search(attributes))
 
     def _go_on_hiding(self, name: str, *, closes: bool) -> None:
         if name == self._inside:
@@ -265,6 +289,58 @@ class HtmlVisibility:
     def _dropped(self, kind: Hidden) -> str:
         self._counts[kind] += 1
         return ""
+
+
+# Formulas
+
+CODE_SPAN = re.compile("\x01([0-9]+)\x01")
+"""The place of a code span, by its number: no text has this character."""
+
+FORMULAS = re.compile(
+    r"\$\$(?:[^$]|\$(?!\$))++\$\$|\$\x01(?P<code>[0-9]+)\x01\$|\$(?!\s)[^$\x01]++(?<!\s)\$"
+)
+"""Formulas as GitHub finds them in a paragraph."""
+
+COMMANDS = _names(
+    # Letters and signs
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu "
+    "xi pi  varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta "
+    "Theta Lambda Xi  Pi Sigma Upsilon Phi Psi Omega infty partial nabla hbar ell Re Im aleph "
+    "emptyset varnothing  forall exists nexists neg lnot prime angle degree top bot dots ldots "
+    "cdots vdots ddots "
+    # Operators and relations
+    "pm mp times div cdot ast star circ bullet oplus ominus otimes odot cap cup setminus land "
+    "lor  wedge vee le leq ge geq ne neq lt gt ll gg approx equiv sim simeq cong propto in "
+    "notin ni subset  subseteq supset supseteq mid nmid parallel perp models vdash to gets "
+    "mapsto rightarrow leftarrow  leftrightarrow Rightarrow Leftarrow Leftrightarrow implies "
+    "iff uparrow downarrow longrightarrow  sum prod coprod int iint iiint oint bigcup bigcap "
+    "bigvee bigwedge bigoplus lim sup inf max min  log ln lg exp sin cos tan cot sec csc arcsin "
+    "arccos arctan sinh cosh tanh det dim ker gcd arg deg  Pr bmod pmod mod not "
+    # Structures
+    "frac dfrac tfrac cfrac binom sqrt left right middle big Big bigg Bigg bigl bigr Bigl Bigr "
+    "langle  rangle lfloor rfloor lceil rceil lvert rvert lVert rVert vert Vert lbrace rbrace "
+    "hat widehat bar  overline underline tilde widetilde vec dot ddot overbrace underbrace "
+    "overset underset stackrel  text textbf textit textrm texttt mathrm mathbf mathit mathbb "
+    "mathcal mathfrak mathsf mathtt  operatorname boldsymbol boxed displaystyle textstyle "
+    "limits nolimits quad qquad begin end "
+)
+"""Commands of TeX that show all that follows them; others may hide, colour or define something."""
+
+COMMAND = re.compile(r"\\(?:([A-Za-z]+)|(\\\[)|.|$)|(%)", re.DOTALL)
+ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{([a-zA-Z]*)\*?\}")
+ENVIRONMENTS = _names(
+    "align aligned bmatrix cases equation gather gathered matrix pmatrix split vmatrix"
+)
+
+
+def shows_all(formula: str) -> bool:
+    """Return whether GitHub shows every word in the source of a formula."""
+    commands = list(COMMAND.finditer(formula))
+    if any(found[2] or found[3] or (found[1] or "sum") not in COMMANDS for found in commands):
+        return False
+    places = ENVIRONMENT.findall(formula)
+    opened = sum(found[1] in {"begin", "end"} for found in commands)
+    return opened == len(places) and ENVIRONMENTS.issuperset(places)
 
 
 # Parsing Markdown, with footnotes
@@ -349,17 +425,15 @@ def _dedented(line: str) -> str:
 
 # Writing the visible Markdown
 
-DRAWN_WITHOUT_TEXT = frozenset({"geojson", "topojson", "stl"})
-"""Languages of code blocks that GitHub shows as a map or a model, without their text."""
-
+MATHS = "math"
 DIAGRAM = "mermaid"
-DIAGRAM_COMMENT = re.compile(r"^[ \t]*+%%.*+\n?", re.MULTILINE)
 
 REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
 LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
 UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
 LONGEST_TARGET = 300
 IMAGE = "[image]"
+FORMULA, DRAWING = "[formula]", "[diagram]"
 
 RULE = "___"
 """A horizontal rule, written so that it cannot be read as a list item."""
@@ -372,6 +446,7 @@ class VisibleRenderer:
     counts: Counts
     _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _prose: list[str] = field(default_factory=list[str])
+    _code_spans: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self._tags = HtmlVisibility(self.counts)
@@ -417,7 +492,8 @@ class VisibleRenderer:
                 return "" if self._tags.hides else RULE
             case _:
                 # Raw HTML.
-                return self._unhidden(self._tags.read(token.content)).strip("\n")
+                shown = self._unhidden(self._tags.read(token.content))
+                return self._without_hiding_formulas(shown).strip("\n")
 
     def _container(self, token: Token) -> str:
         """Render a block that contains blocks."""
@@ -437,15 +513,18 @@ class VisibleRenderer:
         language, _, more = token.info.strip().partition(" ")
         if not LANGUAGE.fullmatch(language):
             language, more = "", token.info.strip()
-        if language.lower() in DRAWN_WITHOUT_TEXT:
-            self.counts[Hidden.ELEMENT] += 1
-            return ""
-        self.counts.update([Hidden.CODE_INFO] if more.strip() else [])
         content = self._unhidden(token.content)
-        if language.lower() == DIAGRAM:
-            content, comments = DIAGRAM_COMMENT.subn("", content)
-            self.counts.update([Hidden.COMMENT] * comments)
-        return code_block(content, language)
+        match language.lower():
+            case drawn if drawn not in DRAWN or (drawn == MATHS and shows_all(content)):
+                self.counts.update([Hidden.CODE_INFO] if more.strip() else [])
+                return code_block(content, language)
+            case drawn if drawn == MATHS:
+                self.counts[Hidden.FORMULA] += 1
+                return FORMULA
+            case _:
+                # Ids, colours and comments are in the source only, and readers see none of them.
+                self.counts[Hidden.DIAGRAM] += 1
+                return DRAWING
 
     def _list(self, end: str) -> str:
         items, gap = list[str](), "\n"
@@ -490,7 +569,7 @@ class VisibleRenderer:
 
     def _inline(self, end: str) -> str:
         """Render inline content; iterative, since emphasis may nest deeply."""
-        parts, links = [""], list[Token]()
+        parts, links, self._code_spans = [""], list[Token](), []
         for token in self._until(end):
             for child in token.children or ():
                 if child.type == "link_open":
@@ -501,7 +580,21 @@ class VisibleRenderer:
                     parts[-1] += self._link(text, links.pop())
                 else:
                     parts[-1] += self._part(child)
-        return "".join(parts).strip()
+        shown = self._without_hiding_formulas("".join(parts))
+        return CODE_SPAN.sub(lambda found: self._code_spans[int(found[1])], shown).strip()
+
+    def _without_hiding_formulas(self, text: str) -> str:
+        """Replace the formulas that hide a part of their source; code spans are numbers here."""
+
+        def checked(found: re.Match[str]) -> str:
+            number = found["code"]
+            source = self._code_spans[int(number)] if number else found[0]
+            if shows_all(source):
+                return found[0]
+            self.counts[Hidden.FORMULA] += 1
+            return FORMULA
+
+        return FORMULAS.sub(checked, text)
 
     def _part(self, token: Token) -> str:
         if token.type == "html_inline":
@@ -516,7 +609,8 @@ class VisibleRenderer:
             case "text_special":
                 return token.markup if self._unhidden(token.content) == token.content else ""
             case "code_inline":
-                return _code_span(self._unhidden(token.content))
+                self._code_spans.append(_code_span(self._unhidden(token.content)))
+                return f"\x01{len(self._code_spans) - 1}\x01"
             case "softbreak" | "hardbreak":
                 return "\n"
             case "image":
