@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,6 +20,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from github_simulator.bare_repository import SimulatorError
+from github_simulator.pages import routes as pages
+from github_simulator.pages.render import error_page
 from github_simulator.records import User
 from github_simulator.reply import (
     NOT_MODIFIED,
@@ -35,6 +38,9 @@ from github_simulator.routes import ROUTES
 from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
 
 HOST = "127.0.0.1"
+
+LOOPBACK = {HOST, "localhost"}
+"""The names by which a browser on this machine may ask for pages."""
 
 THREADS = 16
 
@@ -91,9 +97,16 @@ def build_app(world: World) -> Starlette:
     def route(method: str, path: str, handler: Handler) -> Route:
         return Route(path, partial(_respond, world, executor, handler), methods=[method])
 
-    known = [route(method, path, handler) for method, path, handler in ROUTES]
-    rest = Route("/{path:path}", partial(_respond, world, executor, unknown_path), methods=METHODS)
-    app = Starlette(routes=[*known, rest], lifespan=threads)
+    def page(method: str, path: str, handler: Handler) -> Route:
+        return Route(path, partial(_show, world, executor, handler), methods=[method])
+
+    def unknown(path: str) -> Route:
+        return Route(path, partial(_respond, world, executor, unknown_path), methods=METHODS)
+
+    api, shown = [route(*each) for each in ROUTES], [page(*each) for each in pages.ROUTES]
+    # A page's path is OWNER/NAME; below "repos" everything is the API's.
+    routes = [*api, unknown("/repos/{path:path}"), *shown, unknown("/{path:path}")]
+    app = Starlette(routes=routes, lifespan=threads)
     app.add_middleware(_RepositoriesById, world=world)
     return app
 
@@ -119,10 +132,8 @@ class _RepositoriesById:
         await self.app(scope, receive, send)
 
 
-async def _respond(
-    world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
-) -> Response:
-    incoming = IncomingRequest(
+async def _received(request: Request) -> IncomingRequest:
+    return IncomingRequest(
         request.method,
         str(request.scope["path"]),
         {name: str(value) for name, value in request.path_params.items()},
@@ -131,6 +142,40 @@ async def _respond(
         await request.body(),
         str(request.base_url).rstrip("/"),
     )
+
+
+async def _show(
+    world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
+) -> Response:
+    work = partial(answer_browser, world, handler, await _received(request))
+    reply = await asyncio.get_running_loop().run_in_executor(executor, work)
+    return Response(reply.raw, reply.status, reply.headers)
+
+
+def answer_browser(world: World, handler: Handler, incoming: IncomingRequest) -> Reply:
+    """Answer a browser as `world.viewer`, without rate limit or faults: those are of the API."""
+    with world.lock:
+        call = _call(world, incoming, world.viewer, "")
+        try:
+            _check_origin(incoming)
+            return handler(call)
+        except ErrorReply as refused:
+            return error_page(refused, world.viewer)
+
+
+def _check_origin(incoming: IncomingRequest) -> None:
+    """Refuse a form of another site, and a name that somebody else's DNS gave this machine."""
+    origin = incoming.headers.get("origin", incoming.base)
+    if urlsplit(incoming.base).hostname not in LOOPBACK or (
+        incoming.method != "GET" and origin != incoming.base
+    ):
+        raise ErrorReply(403, "This request came from another site. Open the page itself.")
+
+
+async def _respond(
+    world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
+) -> Response:
+    incoming = await _received(request)
     fault = world.faults(incoming.method, incoming.path) if world.faults else None
     if fault and fault.delay:
         await asyncio.sleep(fault.delay)
@@ -188,7 +233,15 @@ def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Ans
         return _finished(world, incoming, None, Reply.of(refused))
     if not _rate_limit_window(world, incoming, user).remaining and incoming.path != UNMETERED_PATH:
         return _finished(world, incoming, user, _exhausted(incoming, user))
-    call = ApiCall(
+    try:
+        reply = handler(_call(world, incoming, user, token))
+    except ErrorReply as refused:
+        reply = Reply.of(refused)
+    return _finished(world, incoming, user, reply)
+
+
+def _call(world: World, incoming: IncomingRequest, user: User | None, token: str) -> ApiCall:
+    return ApiCall(
         world,
         incoming.method,
         incoming.path,
@@ -199,11 +252,6 @@ def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Ans
         user,
         token,
     )
-    try:
-        reply = handler(call)
-    except ErrorReply as refused:
-        reply = Reply.of(refused)
-    return _finished(world, incoming, user, reply)
 
 
 def _token(header: str) -> str:

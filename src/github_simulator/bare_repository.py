@@ -47,6 +47,10 @@ SETTINGS = {
 SAFE = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 
 
+PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+"""Options of a diff that shows the commits' files and runs nothing."""
+
+
 class SimulatorError(Exception):
     """The simulator cannot work on this machine; the message is a sentence that says what to do.
 
@@ -123,10 +127,14 @@ class BareRepository:
 
     def changes(self, base: str, head: str) -> list[tuple[int, int]]:
         """Return the added and deleted lines of each file that differs; a binary file has none."""
-        plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
-        lines = self._text("diff", *plain, "--numstat", base, head).splitlines()
+        lines = self._text("diff", *PLAIN, "--numstat", base, head).splitlines()
         counts = (line.split("\t")[:2] for line in lines)
         return [(int(added.strip("-") or 0), int(gone.strip("-") or 0)) for added, gone in counts]
+
+    def patch(self, base: str, head: str) -> tuple[list[str], str]:
+        """Return the paths of the files that differ, and the patch with them in the same order."""
+        names = self._text("diff", *PLAIN, "--name-only", "-z", base, head)
+        return names.split("\0")[:-1], self._text("diff", *PLAIN, "--unified=5", base, head)
 
     def file(self, sha: str, path: str) -> bytes | None:
         """Return the content of a file in a commit; None if it has no such file."""

@@ -218,6 +218,18 @@ def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
     return None if content is None else content.decode(errors="replace").splitlines()
 
 
+def line_comment(
+    repository: Repository, pull: Pull, path: str, line: int, body: str
+) -> LineComment:
+    """Return a comment on a line of the head; 422 if there is no such line."""
+    lines = lines_of(repository, pull, path)
+    if lines is None:
+        raise ErrorReply(422, "Unprocessable Entity", ["Path could not be resolved"])
+    if not 1 <= line <= len(lines):
+        raise ErrorReply(422, "Unprocessable Entity", ["Line could not be resolved"])
+    return LineComment(path, line, body)
+
+
 def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> ReviewComment:
     lines = lines_of(by.repository, pull, note.path) or []
     first = max(1, note.line - HUNK_LINES + 1)

@@ -131,8 +131,9 @@ class World:
 
     `requests` lists the answered HTTP requests, in order; if `exchanges` is a list, it receives
     each request and answer in full. `faults` may be set (see Fault); `meter.limit` is the rate
-    limit of each user. Without `graphql`, the server has no GraphQL. The read methods return
-    copies.
+    limit of each user. Without `graphql`, the server has no GraphQL. `viewer` is the person who
+    reads and answers the pages in a browser; without one they are read-only. The read methods
+    return copies.
     """
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
@@ -143,6 +144,7 @@ class World:
         self.exchanges: list[Exchange] | None = None
         self.faults: Faults | None = None
         self.graphql = True
+        self.viewer: User | None = None
         self.users: dict[str, User] = {}
         self.tokens: dict[str, User] = {}
         self.repositories: dict[str, Repository] = {}

@@ -9,6 +9,7 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 READ_AT_RUN_TIME = {
+    "github_simulator/pages/templates/style.css",
     "github_simulator/scripted_agent.py",
     "mulligan/git/askpass.sh",
     "mulligan/interfaces/action/caller.yml",

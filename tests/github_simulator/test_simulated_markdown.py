@@ -2,7 +2,7 @@
 
 import pytest
 
-from github_simulator.pages import as_html
+from github_simulator.pages.markdown import as_html
 
 pytestmark = pytest.mark.pure
 
@@ -37,5 +37,25 @@ def test_markdown_is_shown_and_disarmed(markdown: str, html: str) -> None:
     assert as_html(markdown) == html
 
 
-def test_tables_are_shown() -> None:
-    assert "<td>1</td>" in as_html("| a |\n|---|\n| 1 |\n")
+def test_tables_are_shown_and_scroll_by_keyboard() -> None:
+    shown = as_html("| a |\n|---|\n| 1 |\n")
+    assert '<table tabindex="0">' in shown
+    assert "<td>1</td>" in shown
+
+
+@pytest.mark.parametrize(
+    ("markdown", "link"),
+    [
+        ("Closes #2.", '<a href="/a/b/issues/2">#2</a>'),
+        ("see c/d#3", '<a href="/c/d/issues/3">c/d#3</a>'),
+        ("x#4, a/#5, `#6`, #x", ""),
+    ],
+)
+def test_numbers_of_issues_become_links(markdown: str, link: str) -> None:
+    shown = as_html(markdown, "a/b")
+    assert link in shown
+    assert shown.count("<a ") == bool(link)
+
+
+def test_without_a_repository_numbers_stay_text() -> None:
+    assert as_html("#2") == "<p>#2</p>\n"

@@ -1,6 +1,5 @@
 """Routes of the simulated GitHub, one module for each kind of resource."""
 
-from github_simulator import pages
 from github_simulator.request import Handler
 from github_simulator.routes import accounts, commits, graphql, issues, pulls
 
@@ -10,6 +9,5 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *pulls.ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
-    *pages.ROUTES,
 )
-"""Method, path and handler; the first match counts."""
+"""Method, path and handler of the API; the first match counts."""

@@ -1,6 +1,7 @@
 """Pull requests and their reviews: list, open, change, merge, review, reply."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from github_simulator import json_shapes
@@ -12,7 +13,7 @@ from github_simulator.pulls import (
     compute_mergeable,
     head_branch,
     is_behind,
-    lines_of,
+    line_comment,
     merge,
     open_pull,
     reopen,
@@ -166,14 +167,9 @@ def submit(call: ApiCall) -> Reply:
 
 def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
     """Return a comment on a line of the head; the older `position` is not supported."""
-    path, words = part.required("path"), part.required("body")
-    line, side = part.number("line") or 0, part.text("side") or "RIGHT"
-    lines = lines_of(repository, pull, path)
-    if lines is None:
-        raise ErrorReply(422, "Unprocessable Entity", ["Path could not be resolved"])
-    if not 1 <= line <= len(lines):
-        raise ErrorReply(422, "Unprocessable Entity", ["Line could not be resolved"])
-    return LineComment(path, line, words, side)
+    path, words, line = part.required("path"), part.required("body"), part.number("line") or 0
+    found = line_comment(repository, pull, path, line, words)
+    return replace(found, side=part.text("side") or found.side)
 
 
 def notes(call: ApiCall) -> Reply:

@@ -143,21 +143,20 @@ def simulate(port: int, directory: Path | None) -> Exit:
     with running(world, port) as url:
         place = _place(directory)
         seeded = seed(world, place, TOKEN)
-        world.add_user(MAINTAINER, token=MAINTAINER)
+        world.viewer = world.add_user(MAINTAINER, token=MAINTAINER)
         _announce(console, url, seeded.repository, _write_configuration(place, url, seeded))
         stop.wait()
     return Exit.DONE
 
 
 def _announce(console: Console, url: str, repository: str, config: Path) -> None:
-    say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}'"""
     config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
-    console.print("The simulated GitHub is running. Open it in a browser:")
-    print_command(console, f"{url}/{repository}")
-    console.print("To work on its issues, run in another terminal:")
+    console.print(
+        "The simulated GitHub is running. To work on its issues, run in another terminal:"
+    )
     print_command(console, f"{program()} once --config {config}")
-    console.print(f"To write a comment as its maintainer, {MAINTAINER}:")
-    print_command(console, f"{say} {url}/repos/{repository}/issues/3/comments")
+    console.print(f"Then comment, review and merge in a browser. There you are {MAINTAINER}:")
+    print_command(console, f"{url}/{repository}")
     console.print("Press Ctrl-C to stop it.")
 
 
@@ -180,6 +179,8 @@ github: {{api_url: "{url}", token_file: "{directory}/token"}}
 repositories:
   - name: {repository}
     clone_url: "{bare}"
+    policy:
+      review: {{settle: 0s}}  # answer a review at once; the default waits until nobody adds to it
 agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
 state: {{url: "sqlite:///{directory}/mulligan.db"}}
 workspace: {{root: "{directory}/work"}}

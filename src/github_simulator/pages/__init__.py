@@ -1,0 +1,1 @@
+"""Pages of the simulated GitHub: issues and pull requests, read and answered in a browser."""

@@ -1,0 +1,61 @@
+"""The pages are usable by everyone: axe-core has nothing serious to say, and nothing is cut off."""
+
+import pytest
+
+from github_simulator.app import running
+from github_simulator.pulls import LineComment
+from github_simulator.records import IssueName
+from world.browser import chromium, serious_findings
+from world.simulated import NAME, SimulatedGitHub, push
+
+over_http = pytest.mark.parametrize("reach", [running], indirect=True)
+SIZES = ((1280, 900), (390, 844))
+PATHS = ("", "/issues/new", "/issues/1", "/pull/2", "/pull/2/files", "/pull/99")
+WIDE = "word" * 40
+TEXT = f"""\
+# Title
+
+> Quoted [link](https://example.com) and `{WIDE}`
+
+| a | {WIDE} |
+|---|---|
+| 1 | 2 |
+
+    {WIDE}
+
+<details><summary>More</summary>
+
+- one
+
+</details>
+"""
+
+
+def filled(github: SimulatedGitHub) -> None:
+    """Give every page something of each kind to show."""
+    world = github.world
+    world.viewer = world.users["ada"]
+    ref = world.open_issue(NAME, f"Mend {WIDE}", TEXT, "zoe")
+    world.label(ref, "mulligan", "ada")
+    said = github.post("issues/1/comments", {"body": TEXT}).json()
+    github.post(f"issues/comments/{said['id']}/reactions", {"content": "eyes"})
+    push(github.bare, "work", {"src/tool.py": f"Y = 2\n{WIDE}\n", "new.bin": "\0"})
+    github.post("pulls", {"title": "Work", "head": "work", "base": "main", "body": TEXT})
+    pull = IssueName(NAME, 2)
+    github.post("pulls/2/requested_reviewers", {"reviewers": ["ada"]})
+    world.review(pull, "mia", "REQUEST_CHANGES", TEXT, [LineComment("src/tool.py", 1, TEXT)])
+    world.review(pull, "tri", "APPROVE")
+
+
+@over_http
+def test_axe_finds_nothing_serious_at_any_size_in_light_and_dark(github: SimulatedGitHub) -> None:
+    filled(github)
+    with chromium() as browser:
+        page = browser.new_page()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for width, height in SIZES:
+                page.set_viewport_size({"width": width, "height": height})
+                for path in PATHS:
+                    page.goto(f"{github.url}/{NAME}{path}")
+                    assert serious_findings(page) == [], (path, scheme, width)
