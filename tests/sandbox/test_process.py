@@ -299,9 +299,20 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
         run(replace(shell("true", tmp_path / "gone"), log=None))
 
 
-def test_an_argument_that_no_program_can_get_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MisconfiguredError, match="embedded null byte"):
-        run(shell("echo \0", tmp_path))
+@pytest.mark.parametrize(
+    ("line", "variables", "why"),
+    [
+        ("echo \0", {}, "embedded null byte"),
+        ("echo", {"A": "\0"}, "embedded null byte"),
+        ("echo", {"A=B": "c"}, "no variable can have the name 'A=B'"),
+        ("echo", {"": "c"}, "no variable can have the name ''"),
+    ],
+)
+def test_what_no_program_can_get_is_told(
+    line: str, variables: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(MisconfiguredError, match=f"'/bin/sh' cannot be started: {why}"):
+        run(replace(shell(line, tmp_path), environment=variables))
 
 
 def test_a_machine_that_is_full_is_not_the_operators_fault(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Nothing that a command starts outlives it, whoever dies first."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,15 +14,13 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.domain.errors import UnavailableError
-from mulligan.sandbox.process import run
+from mulligan.sandbox.process import ISOLATED_PYTHON, LAUNCHER, LAUNCHER_CODE, run
 from mulligan.sandbox.supervisor import (
-    ProcessTree,
     candidate_paths,
     descendants,
     memory_of_files,
 )
-from world.processes import MULLIGAN, processes_in, shell, wait_until, with_argv
+from world.processes import MULLIGAN, output_of, processes_in, shell, wait_until, with_argv
 
 DAEMON = """
 import os, sys, time
@@ -94,37 +94,30 @@ def test_a_flight_from_the_killer_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "QUIT", "PIPE", "CHLD"])
-def test_a_command_cannot_send_its_keeper_away(name: str, tmp_path: Path) -> None:
+def test_a_command_cannot_send_its_supervisor_away(name: str, tmp_path: Path) -> None:
     finished = run(shell(f"setsid sleep 50 & kill -{name} $PPID; sleep 0.1; exit 4", tmp_path))
     assert (finished.exit_code, processes_in(tmp_path)) == (4, [])
 
 
-def test_a_keeper_that_was_stopped_goes_on_at_the_time_out(tmp_path: Path) -> None:
+def test_a_supervisor_that_was_stopped_goes_on_at_the_time_out(tmp_path: Path) -> None:
     line = "setsid sleep 51 & kill -STOP $PPID; sleep 52"
     finished = run(shell(line, tmp_path, timeout=0.3, grace=0.3))
     assert (finished.stopped_by, processes_in(tmp_path)) == (TimeLimit.TIMEOUT, [])
 
 
-def test_a_command_dies_with_its_keeper(tmp_path: Path) -> None:
+def test_a_command_dies_with_its_supervisor(tmp_path: Path) -> None:
     finished = run(shell("echo x; kill -KILL $PPID; exec sleep 53", tmp_path))
     assert (finished.exit_code, finished.text) == (-9, "x\n")
     wait_until(lambda: processes_in(tmp_path) == [])
 
 
-def test_a_keeper_may_die_without_having_listened(tmp_path: Path) -> None:
+def test_a_supervisor_may_die_without_having_listened(tmp_path: Path) -> None:
     line = "kill -STOP $PPID; sleep 0.8; kill -KILL $PPID; exec sleep 53"
     finished = run(shell(line, tmp_path, timeout=0.3))
     assert (finished.exit_code, finished.stopped_by) == (-9, TimeLimit.TIMEOUT)
 
 
-def test_a_keeper_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
-    (tmp_path / "libc.so.6").write_text("not a library")
-    command = replace(shell("true", tmp_path), environment={"LD_LIBRARY_PATH": str(tmp_path)})
-    with pytest.raises(UnavailableError, match=r"/bin/sh cannot be run.* failed: .*libc.so.6"):
-        run(command)
-
-
-def test_who_outlives_the_keeper_is_not_waited_for(tmp_path: Path) -> None:
+def test_who_outlives_the_supervisor_is_not_waited_for(tmp_path: Path) -> None:
     line = "setsid yes & until [ -s command.log ]; do :; done; kill -KILL $PPID; exec sleep 54"
     finished = run(shell(line, tmp_path, timeout=9))
     assert (finished.exit_code, finished.stopped_by) == (-9, None)
@@ -147,30 +140,108 @@ def test_orphans_are_collected_while_the_command_runs(tmp_path: Path) -> None:
         "        os._exit(0)\n"
         "    os.waitpid(child, 0)\n"
         "time.sleep(0.2)\n"
-        "keeper = os.getppid()\n"
-        "children = open(f'/proc/{keeper}/task/{keeper}/children').read().split()\n"
+        "supervisor = os.getppid()\n"
+        "children = open(f'/proc/{supervisor}/task/{supervisor}/children').read().split()\n"
         "print(children == [str(os.getpid())])\n"
     )
     command = with_argv(shell("", tmp_path), sys.executable, "-I", "-S", "-c", code)
     assert run(command).text == "True\n"
 
 
-def test_a_system_without_room_for_a_process_is_told(tmp_path: Path) -> None:
-    """The keeper says the errno of a fork that failed, and ends."""
-    read, write = os.pipe()
-    limited = (
-        "import os, resource, runpy, sys\n"
-        "def full(): raise BlockingIOError(11, 'full')\n"
-        "os.fork = full\n"
-        "sys.argv = sys.argv[1:]\n"
-        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-    )
-    keeper = str(Path(sys.modules[ProcessTree.__module__].__file__ or ""))
-    argv = [sys.executable, "-c", limited, keeper, str(write), "-", "-", "true"]
-    subprocess.run(argv, pass_fds=[write], check=True)
-    os.close(write)
-    with os.fdopen(read) as said:
-        assert said.read() == "error 11\n"
+# The launcher
+
+LAUNCHER_PID = "ps -o ppid= -p $PPID"
+
+
+def test_the_launcher_may_be_killed(tmp_path: Path) -> None:
+    line = f"kill -KILL $({LAUNCHER_PID}); sleep 0.1; echo goes on; setsid sleep 59 &"
+    finished = run(shell(line, tmp_path))
+    assert (finished.exit_code, finished.text) == (0, "goes on\n")
+    assert processes_in(tmp_path) == []
+    assert output_of("echo another", tmp_path) == "another"
+
+
+def test_the_launcher_may_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(shell(f"kill -STOP $({LAUNCHER_PID})", tmp_path)).exit_code == 0
+    monkeypatch.setattr("mulligan.sandbox.process.LAUNCHER_ANSWER_SECONDS", 0.2)
+    assert output_of("echo another", tmp_path) == "another"
+
+
+def test_threads_share_a_launcher_that_is_killed_meanwhile(tmp_path: Path) -> None:
+    lines = ["exit 3"] * 60
+    lines[20] = f"kill -KILL $({LAUNCHER_PID}); exit 3"
+    with ThreadPoolExecutor(8) as pool:
+        commands = [replace(shell(line, tmp_path), log=None) for line in lines]
+        assert {finished.exit_code for finished in pool.map(run, commands)} == {3}
+
+
+def test_the_launcher_ends_with_mulligan(tmp_path: Path) -> None:
+    line = f"{LAUNCHER_PID} > pid; touch up; sleep 60"
+    parent = subprocess.Popen([sys.executable, "-c", MULLIGAN, line, str(tmp_path)])
+    wait_until((tmp_path / "up").exists)
+    launcher = Path("/proc", (tmp_path / "pid").read_text().strip())
+    assert b"launcher.main" in (launcher / "cmdline").read_bytes()
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: not launcher.exists(), seconds=3)
+
+
+FORKED = f"""
+import os
+{MULLIGAN}
+sys.stdout.flush()
+if child := os.fork():
+    os.waitpid(child, 0)
+print(run(Command(["/bin/sh", "-c", sys.argv[1]], directory, environment, limit)).text)
+"""
+
+
+def test_a_forked_process_starts_a_launcher_of_its_own(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", FORKED, LAUNCHER_PID, str(tmp_path)]
+    said = subprocess.run(argv, capture_output=True, check=True, text=True).stdout.split()
+    assert len({*said[1:]}) == 2, said
+
+
+def test_what_a_command_is_given_is_in_no_other_process(tmp_path: Path) -> None:
+    command = shell("tr '\\0' ' ' < /proc/$PPID/environ; cat /proc/$PPID/cmdline", tmp_path)
+    secret = {**command.environment, "SECRET": "s3cret"}
+    told = run(replace(command, environment=secret))
+    assert told.exit_code == 0
+    assert "s3cret" not in told.text
+    assert "PPID" not in told.text
+
+
+FULL = """
+def full(*_):
+    raise BlockingIOError(11, "full")
+"""
+FAULTS = {
+    "the launcher cannot fork": (
+        f"{FULL}\nimport os; os.fork = full\n",
+        "/bin/sh cannot be started in .*: Resource temporarily unavailable",
+    ),
+    "the supervisor cannot fork": (
+        f"{FULL}\nimport mulligan.sandbox.supervisor as changed; changed.start = full\n",
+        "/bin/sh cannot be started for now: Resource temporarily unavailable",
+    ),
+    "the supervisor fails": (
+        f"{FULL}\nimport mulligan.sandbox.supervisor as changed; changed.watch = full\n",
+        "The supervisor of /bin/sh failed: BlockingIOError.*full",
+    ),
+    "Python ends": ("raise SystemExit\n", "/bin/sh cannot be started: .*python.* ends or hangs"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_of_launcher_or_supervisor_is_told(
+    change: str, message: str, tmp_path: Path
+) -> None:
+    changed = LAUNCHER_CODE.replace("launcher.main()", f"\n{change}\nlauncher.main()")
+    command = (*ISOLATED_PYTHON, changed, LAUNCHER[-1])
+    code = f"from mulligan.sandbox import process; process.LAUNCHER = {command!r}\n"
+    argv = [sys.executable, "-c", code + MULLIGAN, "exit 3", str(tmp_path)]
+    said = subprocess.run(argv, capture_output=True, check=False, text=True).stderr
+    assert re.search(f"UnavailableError: {message}", said), said
 
 
 # In this process
@@ -221,16 +292,16 @@ def test_what_cannot_be_ended_is_named() -> None:
 @pytest.mark.parametrize(
     ("program", "path", "expected"),
     [
-        ("./a", b"/x", ["./a"]),
+        ("./a", "/x", ["./a"]),
         ("/a", None, ["/a"]),
         ("a", None, ["/bin/a", "/usr/bin/a"]),
-        ("a", b"/x:/y z", ["/x/a", "/y z/a"]),
-        ("a", b":/x::", ["/x/a"]),
-        ("a", b"", []),
+        ("a", "/x:/y z", ["/x/a", "/y z/a"]),
+        ("a", ":/x::", ["/x/a"]),
+        ("a", "", []),
     ],
 )
 def test_programs_are_looked_for_where_they_may_be(
-    program: str, path: bytes | None, expected: list[str]
+    program: str, path: str | None, expected: list[str]
 ) -> None:
     assert candidate_paths(program, path) == expected
 

@@ -438,7 +438,7 @@ def find_program(
     adapter = adapter_of(settings, own or {})
     program, *before = program_of(settings, adapter)
     arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
-    path = environment.get("PATH", os.defpath).encode()
+    path = environment.get("PATH", os.defpath)
     found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
     return AgentPresence(
         program=next(found, None),

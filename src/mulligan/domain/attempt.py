@@ -71,10 +71,6 @@ class ResourceLimits:
     memory: int
     file_size: int
 
-    def __str__(self) -> str:
-        """Return them in the supervisor's format."""
-        return f"{self.processes}:{self.memory}:{self.file_size}"
-
 
 # The result of an agent's run.
 

@@ -1,15 +1,20 @@
 """Run a command under a supervisor, with time limits and captured output; no other module does."""
 
+import atexit
 import contextlib
 import errno
+import io
+import json
 import os
+import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -20,11 +25,14 @@ from mulligan.domain.errors import MisconfiguredError, MulliganError, Unavailabl
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
-SUPERVISOR_CODE = (
-    "import os, sys; sys.path.append(sys.argv.pop(1));"
-    "import supervisor; supervisor.main(); os._exit(0)"
+LAUNCHER_CODE = (
+    "import sys; sys.path.append(sys.argv.pop(1));"
+    "from mulligan.sandbox import launcher; launcher.main()"
 )
-SUPERVISOR = (sys.executable, "-I", "-S", "-c", SUPERVISOR_CODE, str(Path(__file__).parent))
+ISOLATED_PYTHON = (sys.executable, "-X", "utf8", "-I", "-S", "-c")
+LAUNCHER = (*ISOLATED_PYTHON, LAUNCHER_CODE, str(Path(__file__).parents[2]))
+LAUNCHER_ANSWER_SECONDS = 10.0
+"""Time limit for the launcher to fork; after that, somebody has stopped it."""
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
 """The maximum size of a pipe (/proc/sys/fs/pipe-max-size)."""
@@ -104,17 +112,77 @@ def run(command: Command) -> Finished:
     return running.result(report)
 
 
+class _Launcher:
+    """The launcher process of this process (launcher.py), started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+
+    def ask(self, descriptors: Sequence[int]) -> socket.socket:
+        """Ask for a supervisor that gets these descriptors; return the socket that was used."""
+        with self._lock:
+            requests = self._requests or self._start()
+            with contextlib.suppress(ConnectionError):
+                socket.send_fds(requests, [b"."], descriptors)
+            return requests
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, contextlib.ExitStack() as unless_started:
+            unless_started.enter_context(ours)
+            self._process = subprocess.Popen(
+                (*LAUNCHER, str(theirs.fileno())),
+                cwd="/",
+                env={},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(theirs.fileno(),),
+            )
+            unless_started.pop_all()
+        self._requests = ours
+        return ours
+
+    def end(self, used: socket.socket | None = None) -> None:
+        """End it, and start another for the next command; with `used`, only the one behind it."""
+        with self._lock:
+            if self._process and self._requests and used in {None, self._requests}:
+                self._requests.close()
+                self._process.kill()
+                self._process.wait()
+                self._process = self._requests = None
+
+    def forget(self) -> None:
+        """Leave it to the process that this one was forked from."""
+        self._lock = threading.Lock()
+        if self._process and self._requests:
+            self._requests.close()
+            self._process.returncode = 0  # It cannot be waited for here.
+            self._process = self._requests = None
+
+
+_launcher = _Launcher()
+atexit.register(_launcher.end)
+os.register_at_fork(after_in_child=_launcher.forget)
+
+
 @dataclass(frozen=True, slots=True)
 class _Supervisor:
-    """The supervisor process of a command, the socket to it, and the command's output."""
+    """The supervisor of a command (`pidfd`), the socket to it, and the command's output."""
 
-    process: subprocess.Popen[bytes]
+    pidfd: int
     control: socket.socket
     output: IO[bytes]
 
     def send(self, word: bytes) -> None:
         with contextlib.suppress(ConnectionError):
             self.control.send(word)
+
+    def signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, number)
 
     def final_report(self) -> str:
         """Read its final report (supervisor.py); "" if it was killed before."""
@@ -126,51 +194,107 @@ class _Supervisor:
         """Wait for its end; once its socket closes, it kills whatever is left."""
         self.control.close()
         self.output.close()
-        try:
-            self.process.wait(SUPERVISOR_EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        if not self._has_ended(SUPERVISOR_EXIT_SECONDS):
+            self.signal(signal.SIGKILL)
+            self._has_ended(SUPERVISOR_EXIT_SECONDS)
+        os.close(self.pidfd)
+
+    def _has_ended(self, seconds: float) -> bool:
+        waiting = select.poll()
+        waiting.register(self.pidfd, select.POLLIN)
+        return bool(waiting.poll(seconds * 1000))
 
 
 def _start(command: Command) -> _Supervisor:
     program = command.argv[0]
     try:
-        with contextlib.ExitStack() as unless_started:
-            ours, theirs = map(unless_started.enter_context, socket.socketpair())
-            process = _spawn(command, theirs)
-            unless_started.pop_all()
-            theirs.close()
-    except OSError as error:
-        message = f"{program} cannot be started in {command.directory}: {error.strerror}."
-        raise UnavailableError(message) from error
+        request = _request(command)
     except ValueError as error:
         message = f"{program!r} cannot be started: {error}; fix its arguments."
         raise MisconfiguredError(message) from error
-    assert process.stdout  # noqa: S101 - it is requested below
-    os.set_blocking(process.stdout.fileno(), False)
-    return _Supervisor(process, ours, process.stdout)
+    try:
+        # A command without a sandbox can end or stop the launcher, too; then there is a new one.
+        found = _ask_launcher(command, request) or _ask_launcher(command, request)
+    except OSError as error:
+        message = f"{program} cannot be started in {command.directory}: {error.strerror}."
+        raise UnavailableError(message) from error
+    if not found:
+        message = f"{program} cannot be started: {sys.executable} ends or hangs."
+        raise UnavailableError(message)
+    return found
 
 
-def _spawn(command: Command, control: socket.socket) -> subprocess.Popen[bytes]:
-    # A file in memory, not a pipe: it can be read late, in part or never, without blocking.
-    with open(os.memfd_create("stdin"), "w+b") as stdin:  # noqa: PTH123 - it has no path
-        stdin.write(command.stdin)
-        stdin.seek(0)
-        return subprocess.Popen(
-            [
-                *(*SUPERVISOR, str(control.fileno()), str(command.limits or "-")),
-                *(str(command.user or "-"), *command.argv),
-            ],
-            cwd=command.directory,
-            env=dict(command.environment),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            bufsize=0,
-            pass_fds=(control.fileno(), *command.pass_fds),
-        )
+def _request(command: Command) -> bytes:
+    """Write what supervisor.py reads as its Request; ValueError if no program can get that."""
+    limits, environment = command.limits, dict[str, str]()
+    for name, value in command.environment.items():
+        if not name or "=" in name:
+            message = f"no variable can have the name {name!r}"
+            raise ValueError(message)
+        environment[_as_utf8(name)] = _as_utf8(value)
+    request = (
+        [_as_utf8(argument) for argument in command.argv],
+        _as_utf8(str(command.directory)),
+        environment,
+        [limits.processes, limits.memory, limits.file_size] if limits else [],
+        command.user,
+        command.pass_fds,
+    )
+    return json.dumps(request).encode()
+
+
+def _as_utf8(text: str) -> str:
+    """Decode what this system makes of a text as the launcher does, whatever the locale here."""
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        message = "embedded null byte"
+        raise ValueError(message)
+    return encoded.decode(errors="surrogateescape")
+
+
+def _ask_launcher(command: Command, request: bytes) -> _Supervisor | None:
+    """Have a supervisor forked; None if nobody answers, OSError if the system cannot."""
+    with contextlib.ExitStack() as unless_started:
+        control, output, used = _hand_over(command, request, unless_started)
+        control.settimeout(LAUNCHER_ANSWER_SECONDS)
+        answer, received = b"", list[int]()
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            answer, received, *_ = socket.recv_fds(control, 64, 1, socket.MSG_CMSG_CLOEXEC)
+        if received:
+            unless_started.pop_all()
+            control.settimeout(None)
+            return _Supervisor(received[0], control, output)
+    word, _, number = answer.decode().partition(" ")
+    if word == "error":
+        raise OSError(int(number), os.strerror(int(number)))
+    _launcher.end(used)
+    return None
+
+
+def _hand_over(
+    command: Command, request: bytes, opened: contextlib.ExitStack
+) -> tuple[socket.socket, IO[bytes], socket.socket]:
+    """Send the launcher what a supervisor needs; return what answers it, and the launcher asked."""
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    opened.enter_context(control)
+    with theirs, _in_memory(request) as text, _in_memory(command.stdin) as stdin:
+        read, write = os.pipe()
+        output = opened.enter_context(io.FileIO(read))
+        try:
+            os.set_blocking(read, False)
+            given = (theirs.fileno(), text.fileno(), stdin.fileno(), write, *command.pass_fds)
+            return control, output, _launcher.ask(given)
+        finally:
+            os.close(write)
+
+
+@contextlib.contextmanager
+def _in_memory(content: bytes) -> Generator[IO[bytes]]:
+    """Put this into a file in memory: unlike a pipe, it can be read late, in part or never."""
+    with io.FileIO(os.memfd_create("input"), "w+") as made:
+        made.write(content)
+        made.seek(0)
+        yield made
 
 
 def _open(log: Path | None) -> contextlib.AbstractContextManager[IO[bytes] | None]:
@@ -259,9 +383,9 @@ class _Run:
         elif not self.killed and now - self.term_sent_at > self.command.grace.total_seconds():
             self.killed, self.term_sent_at = True, now
             self.supervisor.send(b"K")
-            self.supervisor.process.send_signal(signal.SIGCONT)  # The command may have stopped it.
+            self.supervisor.signal(signal.SIGCONT)  # The command may have stopped it.
         elif self.killed and now - self.term_sent_at > SUPERVISOR_EXIT_SECONDS:
-            self.supervisor.process.kill()
+            self.supervisor.signal(signal.SIGKILL)
 
     def _check_limits(self, now: float) -> None:
         stall = self.command.stall
@@ -279,30 +403,33 @@ class _Run:
 
     def result(self, report: str) -> Finished:
         """Turn the supervisor's final report into the result of the command."""
-        word, _, rest = report.partition("\n")[0].partition(" ")
+        word, _, rest = report.partition(" ")
         if self.cancelled_by:
             raise self.cancelled_by
         match word:
             case "exit" | "signal":
                 code = int(rest) if word == "exit" else -int(rest)
-            case "error":
-                raise _not_started(self.command.argv[0], int(rest))
+            case "":
+                code = -signal.SIGKILL  # The command dies with its supervisor.
             case _:
-                code = self._died_with_supervisor(word, rest)
+                raise self._error(word, rest)
         lasted = timedelta(seconds=time.monotonic() - self.started)
         return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
-    def _died_with_supervisor(self, word: str, rest: str) -> int:
-        """Return the signal that killed the supervisor, and so the command; else raise."""
-        program, code = self.command.argv[0], self.supervisor.process.returncode
-        if word:
-            why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
-        elif code >= 0:
-            *_, last = self.tail.decode(errors="replace").strip().split("\n")
-            why = f"{program} cannot be run, since its keeper failed: {last}"
-        else:
-            return code
-        raise UnavailableError(why)
+    def _error(self, word: str, rest: str) -> MisconfiguredError | UnavailableError:
+        """Say why the command did not run, or has not ended."""
+        program = self.command.argv[0]
+        match word:
+            case "error":
+                return _not_started(program, int(rest))
+            case "directory":
+                where, why = self.command.directory, os.strerror(int(rest))
+                return UnavailableError(f"{program} cannot be started in {where}: {why}.")
+            case "left":
+                why = f"left processes that cannot be killed ({rest}); restart the machine"
+                return UnavailableError(f"{program} {why}.")
+            case _:
+                return UnavailableError(f"The supervisor of {program} failed: {rest}.")
 
 
 def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableError:

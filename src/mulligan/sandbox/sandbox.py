@@ -259,9 +259,7 @@ def paths_of_command(argv: Sequence[str], environment: Mapping[str, str]) -> tup
     program, *arguments = argv
     path = environment.get("PATH", os.defpath)
     started = (
-        place
-        for place in map(Path, candidate_paths(program, path.encode()))
-        if os.access(place, os.X_OK)
+        place for place in map(Path, candidate_paths(program, path)) if os.access(place, os.X_OK)
     )
     found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
     found = [each for each in found if os.path.lexists(each)]

@@ -1,34 +1,31 @@
 """The supervisor process: start one command, limit it, and end everything that it started.
 
-process.py starts it with CONTROL_FD LIMITS USER PROGRAM ARG…; it uses the standard library only.
-process.py imports it, since Python would compile a script again for each command, a fifth of the
-cost. As a child subreaper it becomes the parent of whatever a command detaches (`setsid`, double
-fork). On the control socket the parent writes `T` to terminate everything and `K` to kill it. When
-the parent dies, even by SIGKILL, the socket closes and everything is killed. The supervisor writes
-one line back: `exit N`, `signal N`, `error ERRNO` if the command could not be started, or `left
-PID…` if something cannot be killed.
+launcher.py forks it and gives it descriptors: a control socket, the Request as JSON, the command's
+input, its output, and those that the command inherits. It uses the standard library only. As a
+child subreaper it becomes the parent of whatever a command detaches (`setsid`, double fork). Its
+first message on the control socket is `started` with its pidfd. Mulligan sends `T` to terminate
+everything and `K` to kill it. When Mulligan dies, even by SIGKILL, the socket closes and everything
+is killed. Its last message is `exit N`, `signal N`, `error ERRNO` if the command could not be
+started, `directory ERRNO` if its directory could not be entered, `left PID…` if something cannot be
+killed, or `failed ERROR` if the supervisor itself failed.
 
-LIMITS is `-`, or `PROCESSES:MEMORY_BYTES:FILE_BYTES` for a sandbox. PROGRAM is bubblewrap then. It
-would die of SIGTERM and everything in it with it, so it is never sent one.
-
-USER is `-`, or the uid that the command may change to. It then starts as root of a user namespace
-that has root and USER only, and below which no other can be made. This needs root.
+In a sandbox, the command is bubblewrap. It would die of SIGTERM and everything in it with it, so it
+is never sent one.
 """
 
-import _ctypes
+import contextlib
+import ctypes
 import errno
+import fcntl
+import json
 import os
+import resource
 import select
+import signal
+import socket
 import sys
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    # The same functions: importing enum for `signal`, and `ctypes` and `contextlib`, would double
-    # the time that a command needs to start (16 ms instead of 9 ms).
-    import _signal as signal
+from typing import NamedTuple
 
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
@@ -45,6 +42,23 @@ KILL_SECONDS = 5.0
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Ignored, so that a command that signals every Python process does not end its supervisor."""
 RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Request(NamedTuple):
+    """A command to run.
+
+    `limits` are processes, bytes of memory and bytes of a file, for a sandbox; else nothing.
+    `user` is the uid that the command may change to: it then starts as root of a user namespace
+    that has root and `user` only, and below which no other can be made. This needs root.
+    `descriptors` are the numbers under which it finds what it inherits.
+    """
+
+    argv: list[str]
+    directory: str
+    environment: dict[str, str]
+    limits: list[int]
+    user: int | None
+    descriptors: list[int]
 
 
 class ProcessTree:
@@ -206,10 +220,9 @@ def prctl(option: int, value: int) -> None:
 
 def call(name: str, arguments: tuple[int, ...]) -> None:
     """Call a function of the C library; OSError if it does not return 0."""
-    program = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType] - None: this program
-    failed: int = _ctypes.call_function(_ctypes.dlsym(program, name), arguments)
-    if failed:
-        raise OSError(errno.EPERM, f"{name} is refused")
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 class UserNamespace:
@@ -252,8 +265,6 @@ class UserNamespace:
 
 def set_rlimits(file_size: int) -> None:
     """Limit the size of files, write no core dump, and be killed first when memory is short."""
-    import resource  # noqa: PLC0415 - most commands do not need it
-
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     size = file_size if most == resource.RLIM_INFINITY else min(file_size, most)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -265,64 +276,51 @@ def set_rlimits(file_size: int) -> None:
         return
 
 
-def exec_command(argv: list[str], limits: list[int], supervisor: int) -> int:
+def exec_command(request: Request, supervisor: int) -> int:
     """Replace this process by the command, in its own session; return an errno if that fails."""
     os.setsid()
-    if limits:
-        set_rlimits(limits[2])
+    if request.limits:
+        set_rlimits(request.limits[2])
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != supervisor:
         return errno.ESRCH
     for number in RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    environment = given_environment()
     reason = errno.ENOENT
-    for place in candidate_paths(argv[0], environment.get(b"PATH")):
+    for place in candidate_paths(request.argv[0], request.environment.get("PATH")):
         try:
-            os.execve(place, argv, environment)  # noqa: S606 - the purpose of this program
+            os.execve(place, request.argv, request.environment)  # noqa: S606 - the purpose of this program
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
                 reason = error.errno or reason
     return reason
 
 
-def given_environment() -> dict[bytes, bytes]:
-    """Return the environment as given; os.environ may have an LC_CTYPE of Python's (PEP 538)."""
-    with open("/proc/self/environ", "rb") as given:
-        variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
-        return {name: value for name, _, value in variables}
-
-
-def candidate_paths(program: str, path: bytes | None) -> list[str]:
+def candidate_paths(program: str, path: str | None) -> list[str]:
     """List the paths where execvp(3) would look, but never the current directory by default."""
     if "/" in program:
         return [program]
-    directories = os.defpath if path is None else os.fsdecode(path)
+    directories = os.defpath if path is None else path
     return [f"{directory}/{program}" for directory in directories.split(":") if directory]
 
 
-def start(
-    argv: list[str], limits: list[int], users: UserNamespace | None, control: int, ended: int
-) -> ProcessTree | None:
-    """Fork the command; if the system cannot, report the error and return None."""
+def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
+    """Fork the command, which reports why it cannot be started; OSError if the system cannot."""
     supervisor = os.getpid()
-    try:
-        main = os.fork()
-    except OSError as error:
-        os.write(control, f"error {error.errno}\n".encode())
-        return None
+    users = UserNamespace(request.user) if request.user else None
+    main = os.fork()
     if main:
         if users:
             users.set_up(main)
-        return ProcessTree(main, ended, limits)
+        return ProcessTree(main, ended, request.limits)
     try:
         failed = users.enter() if users else 0
-        os.write(control, f"error {failed or exec_command(argv, limits, supervisor)}\n".encode())
+        control.send(f"error {failed or exec_command(request, supervisor)}".encode())
     finally:
         os._exit(127)
 
 
-def watch(tree: ProcessTree, control: int) -> None:
+def watch(tree: ProcessTree, control: socket.socket) -> None:
     """Wait until nothing is left; end everything on request, over a limit, or after the command."""
     terminated, until = False, float("inf")
     while tree.reap():
@@ -331,8 +329,8 @@ def watch(tree: ProcessTree, control: int) -> None:
             tree.terminate()
         left = until - time.monotonic()
         longest = POLL_SECONDS if tree.bounds else 3600
-        if tree.wait(min(max(left, 0), longest), control):
-            if os.read(control, 1) != b"T":
+        if tree.wait(min(max(left, 0), longest), control.fileno()):
+            if control.recv(1) != b"T":
                 tree.kill()
                 return
             if not terminated:
@@ -359,28 +357,54 @@ def ignore_signal(*_: object) -> None:
     """Do nothing: Python writes the signal to the wake-up pipe."""
 
 
-def main() -> None:
+def main(descriptors: list[int]) -> None:
     """Supervise one command until the last process that it started has ended."""
-    control = int(sys.argv[1])
-    os.set_inheritable(control, False)  # noqa: FBT003 - it has no name
-    for number in IGNORED_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    with open(descriptors[1], "rb", closefd=False) as text:
+        request = Request(*json.load(text))
+    control = place_descriptors(descriptors, request.descriptors)
+    report = ""
+    try:
+        report = supervise(request, control)
+    finally:
+        with contextlib.suppress(ConnectionError):
+            control.send((report or f"failed {sys.exc_info()[1]!r}").encode())
+
+
+def supervise(request: Request, control: socket.socket) -> str:
+    """Run the command to its end; return the final report."""
+    own = os.pidfd_open(os.getpid())
+    socket.send_fds(control, [b"started"], [own])
+    os.setsid()
+    prctl(CHILD_SUBREAPER, 1)
     ended, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.signal(signal.SIGCHLD, ignore_signal)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-    prctl(CHILD_SUBREAPER, 1)
-    limits = [int(limit) for limit in sys.argv[2].split(":") if limit != "-"]
-    users = None if sys.argv[3] == "-" else UserNamespace(int(sys.argv[3]))
-    tree = start(sys.argv[4:], limits, users, control, ended)
-    if tree is None:
-        return
-    close_all_but({2, control, ended, wakeup})
-    watch(tree, control)
     try:
-        os.write(control, f"{verdict(tree)}\n".encode())
-    except ConnectionError:
-        return
+        os.chdir(request.directory)
+    except OSError as error:
+        return f"directory {error.errno}"
+    try:
+        tree = start(request, control, ended)
+    except OSError as error:
+        return f"error {error.errno}"
+    close_all_but({2, control.fileno(), ended, wakeup})
+    watch(tree, control)
+    return verdict(tree)
+
+
+def place_descriptors(given: list[int], numbers: list[int]) -> socket.socket:
+    """Give the command's descriptors their numbers; return the control socket, above all."""
+    targets = (0, 1, 2, *numbers)
+    above = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, max(targets) + 1) for each in given]
+    for each in given:
+        os.close(each)
+    control, _, stdin, output, *inherited = above
+    for source, target in zip((stdin, output, output, *inherited), targets, strict=True):
+        os.dup2(source, target)
+    for each in {*above} - {control}:
+        os.close(each)
+    return socket.socket(fileno=control)
 
 
 def close_all_but(kept: set[int]) -> None:
@@ -391,8 +415,3 @@ def close_all_but(kept: set[int]) -> None:
                 os.close(int(name))
             except OSError:
                 continue
-
-
-if __name__ == "__main__":
-    main()
-    os._exit(0)
