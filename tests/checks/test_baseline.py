@@ -149,6 +149,9 @@ def test_what_cannot_be_told_apart_counts(failed: CheckResult, before: CheckResu
     result = subtract_baseline(failed, before)
     assert (result.fails, result.findings, result.known) == (True, failed.findings, ())
     assert result.digest == f"all of it\n{BASELINE_INCOMPARABLE}"
+    long = failed.model_copy(update={"long_digest": "more of it"})
+    noted = subtract_baseline(long, before).long_digest
+    assert noted == f"more of it\n{BASELINE_INCOMPARABLE}"
 
 
 def test_failures_without_a_name_are_no_more_than_before() -> None:

@@ -1,11 +1,12 @@
 """The generic path: what opens a finding, what belongs to it, and what comes first."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from mulligan.checks.digest import Digest, digest
+from mulligan.checks.digest import MAX_CHARS, MAX_LONG_CHARS, Digest, digest
 from mulligan.checks.digest.blocks import traceback_at
 from mulligan.domain.result import Finding
 
@@ -320,7 +321,8 @@ def test_a_window_marks_what_it_leaves_out() -> None:
     text = told("\n".join(lines)).text
     assert "    line 151 says nil\n    line 152" in text
     assert "\n[... 144 lines omitted]\nline 144 says nil\n" in text
-    assert text.endswith("\nline 149 says nil\n[... 135 lines omitted]")
+    assert "\nline 149 says nil\n[... 52 lines omitted]\nline 217 says nil\n" in text
+    assert text.endswith("\nline 299 says nil")
 
 
 def test_without_findings_the_telling_lines_and_the_ends_are_shown() -> None:
@@ -337,3 +339,61 @@ def test_small_limits_leave_the_most_important(size: int) -> None:
     found = digest("src/a.c:3:5: error: expected ';'\n" * 3, exit_code=1, max_chars=size)
     assert len(found.text) <= size
     assert "src/a.c"[: max(0, size - 3)] in found.text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "a.c:3:5: error: expected ';'\n    int x\n         ^\n",
+        "FAIL tests/test_a.py::test_add: 6 != 5\n1 failed, 40 passed\n",
+        "".join(f"worker w{n} done, missing=0, failed to skip 0\n" for n in range(300))
+        + 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nTypeError: no\n',
+        json.dumps({"file": "a.sh", "line": 3, "level": "error", "code": 2086, "message": "no"}),
+    ],
+)
+def test_findings_that_explain_the_failure_need_no_more_of_the_output(output: str) -> None:
+    assert not told(output).long_text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        # The totals name more failures than the findings.
+        "FAIL tests/test_a.py::test_add: 6 != 5\n3 failed, 40 passed\n",
+        # A line about another failure is in no finding.
+        "a.c:3:5: error: expected ';'\n\nhelper could not open its settings\n",
+        # Nothing found is sure to be a failure.
+        "helper could not open its settings\n",
+        # An error without a place stands beside one with a place, and the totals count one.
+        "a.c:3:5: error: expected ';'\nTypeError: no\n1 error\n",
+        "",
+    ],
+)
+def test_where_the_findings_do_not_explain_the_failure_more_of_the_output_is_given(
+    output: str,
+) -> None:
+    steps = "".join(f"Step {word * 4} begins in the usual way.\n" for word in WORDS)
+    found = told(f"{steps}{output}")
+    assert len(found.text) <= MAX_CHARS < len(found.long_text) <= MAX_LONG_CHARS
+    assert found.long_text.count("begins in the usual way") > found.text.count("in the usual way")
+    assert "Step zzzzzzzz begins" in found.text
+
+
+WORDS = [f"{one}{two}" for one in "abcdefghijklmnopqrstuvwxyz" for two in "aeiouz"]
+
+
+def test_a_short_output_without_a_sure_failure_is_shown_as_it_is() -> None:
+    output = "| Name | Status |\n\n| f    | MISSED |\n---- RESULT: FAILED (minimum 95) ----\n"
+    assert told(output).text == output.replace("\n\n", "\n").strip()
+    long = output.replace("| f    ", "".join(f"| f{n} | {n} |\n" for n in range(300)))
+    assert told(long).text.startswith("- ---- RESULT: FAILED")
+
+
+def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> None:
+    logs = "".join(f"fetched page number {n} of the catalogue\n" for n in range(200))
+    output = f"{logs}setting up\nnot a word about it\nok 1 - adds\nthe run has ended\n"
+    found = told(output).text
+    assert "not a word about it" in found
+    assert "the run has ended" in found
+    assert "ok 1" not in found
+    assert found.count("fetched page") < 20

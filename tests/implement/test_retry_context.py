@@ -314,6 +314,18 @@ def test_a_digest_is_cut_to_its_lines_and_characters() -> None:
     assert "line 25" not in few.text
 
 
+def test_an_output_that_the_findings_do_not_explain_has_its_own_limit() -> None:
+    long = "\n".join(["FAILED test_a.py::test_a", *(f"line {number}" for number in range(200))])
+    check = failing_test().model_copy(update={"long_digest": long})
+    found = told(red(1, check))
+    assert "line 199" in found.text
+    assert not found.cuts
+    few = told(red(1, check), limits=ContextLimits(max_unexplained_output_chars=200))
+    assert "line 25" not in few.text
+    (cut,) = few.cuts
+    assert cut.limit == "max_unexplained_output_chars (200)"
+
+
 def test_a_diff_is_cut_to_its_lines() -> None:
     found = told(red(1), diff=DIFF, limits=ContextLimits(max_diff_lines=4))
     assert found.text.endswith("[... 6 lines omitted]")

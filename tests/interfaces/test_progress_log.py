@@ -89,7 +89,11 @@ def assembled(attempts: int) -> RetryContextAssembled:
 
 
 CUT = AttemptContextTruncated(
-    budget=1, original=2, truncated=1, sections=("previous_changes", "check [x]"), reasons=()
+    budget=1,
+    original=2,
+    truncated=1,
+    sections=("previous_changes", "check [x]"),
+    reasons=("6 lines over the budget of 1 bytes", "9 bytes over max_digest_chars (2000)"),
 )
 PULL = Published(pull_request="https://x.example/pull/[7]", number=7, head_sha="c0ffee")
 
@@ -164,7 +168,14 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (SECOND, RESET, "  worktree reset to the base branch, at 0123456789"),
     (SECOND, assembled(1), "  the prompt includes 1 earlier attempt (2,176 bytes)"),
     (SECOND, assembled(2), "  the prompt includes 2 earlier attempts (2,176 bytes)"),
-    (SECOND, CUT, "  cut to fit its budget: previous_changes, check [x]"),
+    (
+        SECOND,
+        CUT,
+        (
+            "  the prompt omits previous changes, 6 lines over the budget of 1 bytes; "
+            "check [x], 9 bytes over max_digest_chars (2000)"
+        ),
+    ),
     (FIRST, finished(), "  agent worked for 61.2 s"),
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
     (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),

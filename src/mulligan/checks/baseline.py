@@ -33,6 +33,7 @@ def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
                 "timed_out": False,
                 "duration_ms": first.duration_ms + again.duration_ms,
                 "digest": FLAKY,
+                "long_digest": "",
                 "findings": (),
                 "count": 0,
                 "source": (),
@@ -124,6 +125,7 @@ def _with_only(result: CheckResult, findings: Sequence[Finding], note: str) -> C
             "count": max(len(findings), result.count - named_before) if findings else 0,
             "source": tuple(at for at in result.source if (at.file, at.line) in places),
             "digest": _digest_of_findings(findings, note),
+            "long_digest": "",
             "fingerprint": fingerprint(findings) if findings else "",
         }
     )
@@ -154,4 +156,5 @@ def _block(found: Finding) -> str:
 
 def _with_note(result: CheckResult, note: str) -> CheckResult:
     digest = clip(result.digest, MAX_CHARS - len(note) - 1)
-    return result.model_copy(update={"digest": f"{digest}\n{note}"})
+    long = f"{result.long_digest}\n{note}" if result.long_digest else ""
+    return result.model_copy(update={"digest": f"{digest}\n{note}", "long_digest": long})

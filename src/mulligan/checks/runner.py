@@ -190,6 +190,7 @@ class CommandVerifier:
             timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
             digest=late + found.text,
+            long_digest=late + found.long_text if found.long_text else "",
             findings=found.findings[:MAX_FINDINGS],
             count=found.count,
             source=code_around(worktree.path, found.findings),

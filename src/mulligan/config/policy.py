@@ -256,6 +256,13 @@ class ContextLimits(Settings):
 
     Example: 4000
     """
+    max_unexplained_output_chars: int = Field(default=6000, ge=200)
+    """The maximum characters of a failing check's output, where the findings do not explain it.
+
+    An example is the output of a tool that Mulligan does not know. It is never more than 6000.
+
+    Example: 3000
+    """
     max_code_lines: int = Field(default=60, ge=0)
     """The maximum lines of code around the places that each failing check names.
 

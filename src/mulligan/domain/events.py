@@ -123,7 +123,7 @@ class RetryContextAssembled(Record):
 
 
 class AttemptContextTruncated(Record):
-    """The retry context was cut to fit its budget; sizes are in bytes."""
+    """Parts of the retry context were over a limit of their own or of the whole; sizes in bytes."""
 
     kind: Literal["attempt_context_truncated"] = "attempt_context_truncated"
     budget: int

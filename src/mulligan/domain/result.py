@@ -119,7 +119,8 @@ class CheckResult(Record):
     `findings` are the failures that count. `known` are those that also occurred before the change,
     and `unsteady` those that failed and passed on the same tree. A check is `preexisting` if all
     its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
-    the number of failures as far as known, listed or not.
+    the number of failures as far as known, listed or not. `long_digest` has more of the output for
+    the next prompt, where the findings do not explain the failure; else it is empty.
     """
 
     name: str
@@ -140,6 +141,7 @@ class CheckResult(Record):
     source: tuple[SourceExcerpt, ...] = ()
     fingerprint: str = ""
     log_artifact: str = ""
+    long_digest: str = ""
 
     @property
     def fails(self) -> bool:

@@ -659,7 +659,8 @@ def _lean_meta(meta: WorkerResultMeta) -> WorkerResultMeta:
 
 def _lean_check(check: CheckResult) -> CheckResult:
     nothing: dict[str, object] = dict.fromkeys(("findings", "known", "unsteady", "source"), ())
-    return check.model_copy(update={**nothing, "digest": check.digest.partition("\n")[0][:200]})
+    lean = {**nothing, "digest": check.digest.partition("\n")[0][:200], "long_digest": ""}
+    return check.model_copy(update=lean)
 
 
 # Deleting resolved issues.

@@ -17,13 +17,14 @@ from mulligan.checks.digest.findings import (
     spread,
 )
 from mulligan.checks.digest.qualified_names import in_project, projects
-from mulligan.checks.digest.render import render, render_passed
+from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
 from mulligan.checks.digest.signals import PASSING, total_lines
 from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
 MAX_CHARS = 2000
+MAX_LONG_CHARS = 6000
 LAST_LINES = 20
 
 
@@ -31,6 +32,8 @@ LAST_LINES = 20
 class Digest:
     """`text` is what an agent is shown; `count` is the number of failures, as far as known.
 
+    Where the findings do not explain the failure, `long_text` has more of the output, of at most
+    MAX_LONG_CHARS characters; else it is empty.
     `fingerprint` is short hex, equal for the same failure on another day or in another directory,
     and empty for a check that passed.
     """
@@ -40,6 +43,7 @@ class Digest:
     count: int
     fingerprint: str
     passed: bool
+    long_text: str = ""
 
 
 def digest(
@@ -79,7 +83,7 @@ def _with_report(report: Reading, output: Reading) -> Reading:
         return output
     sure = () if output.doubtful else output.found
     found = merged(report.found, sure)
-    return Reading(found, max(report.count, len(found)), output.totals)
+    return Reading(found, max(report.count, len(found)), output.totals, structured=True)
 
 
 def _read_output(
@@ -109,6 +113,7 @@ def _read_output(
             *(total for reading in readings for total in reading.totals),
             *(rest.totals if beside else ()),
         ),
+        structured=bool(inside.found),
     )
 
 
@@ -165,13 +170,16 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
         return Digest(text, (), 0, "", passed=True)
     findings = tuple(found.finding for found in reading.found)
     note = _ended_by(exit_code)
+    text = clip(render(reading, log, max_chars, note), max_chars)
+    long = "" if explains(reading, log) else render(reading, log, MAX_LONG_CHARS, note)
     telling = [*_last_words(log), str(exit_code)]
     return Digest(
-        text=clip(render(reading, log, max_chars, note), max_chars),
+        text=text,
         findings=findings,
         count=max(reading.count, len(findings)),
         fingerprint=fingerprint(findings, telling),
         passed=False,
+        long_text=long if len(long) > len(text) else "",
     )
 
 

@@ -256,7 +256,7 @@ NOISE = 20
 """A line with more than so many like it, numbers and names with numbers aside, is noise."""
 
 NOISE_CHARS = 25
-VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z]*\d)\w+|[a-f]{5,}\b)")
+VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z_]*\d)\w+|[a-f]{5,}\b)")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Reading:
 
     `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
     of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
+    `structured` tells that it is from a report for programs, which lists all failures.
     """
 
     found: tuple[FindingBlock, ...] = ()
@@ -45,6 +46,7 @@ class Reading:
     totals: tuple[str, ...] = ()
     claimed: frozenset[int] = frozenset()
     doubtful: bool = False
+    structured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
+from mulligan.checks.digest.blocks import MEANINGFUL, START, relevant_indices
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
 from mulligan.checks.digest.locations import (
@@ -26,6 +26,8 @@ DETAIL_LEAST = 20
 IDS_SHARE = 0.45
 TOTALS_SHARE = 0.2
 MORE_ROOM = 20
+END_SHARE = 0.5
+"""How much of the window the last lines of an output get that the findings do not explain."""
 WINDOW_TITLE = "In the output:"
 WINDOW_LEAST = 100
 
@@ -46,10 +48,17 @@ class _Page:
 
 
 def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
-    """Return the text of a failing check's digest, of at most `max_chars` characters."""
+    """Return the text of a failing check's digest, of at most `max_chars` characters.
+
+    Where nothing found is sure to be a failure, an output that fits is shown as it is.
+    """
     page = _Page(max_chars + 1)
     if note:
         page.add(note)
+    explained = explains(reading, log)
+    placed = any(block.finding.file for block in reading.found)
+    if reading.doubtful and not placed and (whole := _whole(log, page.room)):
+        return "\n".join([*page.lines, *whole])
     totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
     count = max(reading.count, len(reading.found))
     if not totals and count > IN_FULL:
@@ -58,8 +67,38 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
     _add_findings(page, reading, len(totals) + 1)
     if totals:
         page.add(totals)
-    _add_window(page, reading, log)
+    _add_window(page, reading, log, explained=explained)
     return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
+
+
+def explains(reading: Reading, log: CleanLog) -> bool:
+    """Return whether the findings account for all failures that the output reports.
+
+    The totals of the output decide; without any, no other line may be about a failure.
+    """
+    if reading.structured and reading.found:
+        return True
+    named = [block for block in reading.found if block.finding.file or block.finding.test_id]
+    if not named or reading.doubtful:
+        return False
+    if reading.count:
+        return reading.count == len(reading.found) == len(named)
+    told = (line for block in reading.found for line in (block.heading, *block.detail))
+    known = " ".join(" ".join(line.split()) for line in told)
+    shown = {block.at for block in reading.found}
+    others = (at for at in range(len(log.lines)) if at not in shown and at not in log.common)
+    lines = (log.lines[at] for at in others if _speaks(log, at))
+    return all(
+        START.match(line) or " ".join(line.split())[:HEADING_KNOWN] in known for line in lines
+    )
+
+
+def _whole(log: CleanLog, room: int) -> list[str]:
+    """Return all lines of an output without the empty ones; none if they have no room."""
+    if log.total > len(log.lines):
+        return []
+    lines = [line.rstrip() for line in log.lines if line.strip()]
+    return lines if _size(lines) <= room else []
 
 
 def _tells_all(reading: Reading) -> bool:
@@ -137,17 +176,20 @@ def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
     return True
 
 
-def _add_window(page: _Page, reading: Reading, log: CleanLog) -> None:
-    """Show the lines around the first finding, and other lines about failures."""
+def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool) -> None:
+    """Show the lines around the first finding, and other lines about failures.
+
+    Where the findings do not explain the failure, the end of the output gets its share.
+    """
     room = page.room - len(WINDOW_TITLE) - 1
     if room < WINDOW_LEAST:
         return
     shown = set(_shown(reading.found[:IN_FULL], log, page))
-    if _tells_all(reading):
+    if explained and _tells_all(reading):
         lines = rest_of(log, room, shown, "\n".join(page.lines))
     else:
         at = reading.found[0].at if reading.found else None
-        lines = window(log, at, room, shown)
+        lines = window(log, at, room, shown, end=0 if explained else int(room * END_SHARE))
     if lines:
         page.add(WINDOW_TITLE)
         for line in lines:
@@ -185,25 +227,53 @@ MARK = "[... {} lines omitted]"
 MARK_ROOM = 28
 
 
-def window(log: CleanLog, at: int | None, room: int, shown: Collection[str] = ()) -> list[str]:
+def window(
+    log: CleanLog, at: int | None, room: int, shown: Collection[str] = (), *, end: int = 0
+) -> list[str]:
     """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
 
-    Together they take at most `room` characters, each line's end included. Lines in `shown`
-    (stripped) are left out; gaps are marked.
+    Together they take at most `room` characters, each line's end included; the last lines of the
+    output get `end` of them, and what the others leave. Lines in `shown` (stripped) are left out;
+    gaps are marked.
     """
-    said = set(shown)
-    picked = set[int]()
-    for index in _by_worth(log, at):
-        text = log.lines[index].strip()
-        if not MEANINGFUL.search(text) or text in said:
-            continue
-        cost = min(len(log.lines[index]), LINE_CHARS) + 1 + MARK_ROOM * _stands_alone(index, picked)
-        if cost > room:
-            continue
-        room -= cost
-        picked.add(index)
-        said.add(text)
-    return list(_with_marks(log, sorted(picked), said))
+    picked = _Picked(log, room - end, set(shown))
+    picked.take(_by_worth(log, at))
+    if end:
+        picked.room += end
+        picked.take(_last(log))
+    return list(_with_marks(log, sorted(picked.indices), picked.said))
+
+
+@dataclass(slots=True)
+class _Picked:
+    """The lines that were picked; `room` is what is left, each line's end and mark included."""
+
+    log: CleanLog
+    room: int
+    said: set[str]
+    indices: set[int] = field(default_factory=set[int])
+
+    def take(self, indices: Iterable[int]) -> None:
+        """Pick each of the lines that fits and says something new."""
+        for index in indices:
+            line = self.log.lines[index]
+            text = line.strip()
+            if not MEANINGFUL.search(text) or text in self.said:
+                continue
+            alone = _stands_alone(index, self.indices)
+            cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM * alone
+            if cost <= self.room:
+                self.room -= cost
+                self.indices.add(index)
+                self.said.add(text)
+
+
+def _last(log: CleanLog) -> Iterator[int]:
+    """Yield the indices from the last line on, without logs, passing tests and foreign frames."""
+    for at in reversed(range(len(log.lines))):
+        line = log.lines[at]
+        if not (at in log.common or PASSING.search(line) or is_foreign(line, pointed_at(line))):
+            yield at
 
 
 def rest_of(log: CleanLog, room: int, shown: Collection[str], page: str) -> list[str]:
@@ -257,7 +327,6 @@ def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
     for index in sorted(telling, key=lambda index: -weights[index]):
         yield from relevant_indices(log.lines, (index,))
     if at is None:
-        yield from reversed(range(max(0, last - 2 * AFTER), last))
         yield from range(min(AFTER, last))
 
 

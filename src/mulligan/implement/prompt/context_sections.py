@@ -220,9 +220,11 @@ FILE_CHARS = 200
 
 
 def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
-    """Return a check's digest within its limit."""
+    """Return a digest within its limit; the long one if the findings do not explain the failure."""
     if not limits.include_check_output:
         return Excerpt()
+    if check.long_digest:
+        return Excerpt.of(check.long_digest).within(limits.max_unexplained_output_chars)
     digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
     return digest.head(limits.max_check_output_lines)
 
@@ -380,13 +382,16 @@ def _over_limits(
     """Yield what the limits of single parts omitted (CONTEXT-5)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
+    long_digest = f"max_unexplained_output_chars ({limits.max_unexplained_output_chars})"
+    failed = failing(parts.told.checks)
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
     code = f"max_code_lines ({limits.max_code_lines})"
-    names = [f"check {check.name!r}" for check in failing(parts.told.checks)]
+    names = [f"check {check.name!r}" for check in failed]
+    outputs = [long_digest if check.long_digest else digest for check in failed]
     limited = [
         (Section.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
         (Section.ADVISORY.value, parts.advisory, feedback),
-        *((name, window, digest) for name, window in zip(names, parts.windows, strict=True)),
+        *zip(names, parts.windows, outputs, strict=True),
         *((f"code of {name}", at, code) for name, at in zip(names, parts.code, strict=True)),
         ("scope violations", parts.violations, output),
     ]

@@ -218,8 +218,10 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
             earlier = pluralize(count, "earlier attempt")
             return f"  the prompt includes {earlier} ({size:,} bytes)"
-        case AttemptContextTruncated(sections=sections):
-            return f"  cut to fit its budget: {_plain(', '.join(sections))}"
+        case AttemptContextTruncated(sections=sections, reasons=reasons):
+            cuts = zip(sections, reasons, strict=True)
+            told = "; ".join(f"{name.replace('_', ' ')}, {reason}" for name, reason in cuts)
+            return f"  the prompt omits {_plain(told)}"
         case AgentFinished():
             return _agent_line(event)
         case FixRoundStarted(number=number, most=most):
