@@ -176,11 +176,16 @@ def test_an_issue_that_is_asked_for_again_in_between_keeps_all(
         """Comes to an issue just after somebody else was there."""
 
         def run_leased(
-            self, ref: IssueRef, work: Callable[[BotContext], Visit], most: int | None = None
+            self,
+            ref: IssueRef,
+            work: Callable[[BotContext], Visit],
+            most: int | None = None,
+            *,
+            is_local: bool = False,
         ) -> Visit:
             due = here.desk.clock.time + DAY
             here.ledger.append(ref, RetryScheduled(due=due, reason="It is asked for again."))
-            return super().run_leased(ref, work, most)
+            return super().run_leased(ref, work, most, is_local=is_local)
 
     assert clean_up(context, Overtaken(context), RetentionPlan()) == {}
     assert kept_attempts(context) == [(ref, 1)]

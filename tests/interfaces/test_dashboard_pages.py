@@ -1,6 +1,7 @@
 """The pages show what happens, and nothing that is hostile, secret or of no known attempt."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from mulligan.domain.events import RetryScheduled
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
+from mulligan.implement.ports import NoOwners
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader
 from mulligan.interfaces.json_output import event_row, status_row
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
@@ -47,6 +50,16 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
     assert "$4.50 of $5.00 · 1,200 tokens" in " ".join(section(page, "used").split())
+
+
+def test_the_first_page_names_the_installation_that_this_one_stands_back_for(
+    dashboard: Dashboard, tmp_path: Path
+) -> None:
+    back = StandBack("octo/one", "mulligan", "93f5a1c07b2e", START)
+    found = replace(dashboard.books, owners=NoOwners((back,)))
+    with serve_dashboard(tmp_path, found=found) as other:
+        assert "another installation of Mulligan (93f5a1c07b2e)" in other.ask("/").text
+    assert "another installation" not in dashboard.ask("/").text
 
 
 def test_what_waits_says_why(dashboard: Dashboard) -> None:

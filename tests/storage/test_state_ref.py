@@ -23,7 +23,7 @@ from mulligan.storage.git_ref import (
     RefLeases,
     RefLedger,
     RefSession,
-    StateRef,
+    open_state_ref,
 )
 from mulligan.text.redact import Redactor
 from world.fake_sleep import FakeSleep
@@ -247,7 +247,9 @@ def test_a_push_that_failed_and_happened_counts(runs: Runs, tmp_path: Path) -> N
 
 
 def test_a_remote_that_stays_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:
-    ref = StateRef(tmp_path, {"PATH": "/usr/bin:/bin"}, lambda: Remote((tmp_path / "no").as_uri()))
-    ref.prepare()
-    with pytest.raises(UnavailableError):
+    away = Remote((tmp_path / "no").as_uri())
+    with (
+        open_state_ref({"PATH": "/usr/bin:/bin"}, lambda: away) as ref,
+        pytest.raises(UnavailableError),
+    ):
         ref.read()

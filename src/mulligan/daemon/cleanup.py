@@ -64,7 +64,7 @@ def clean_up(context: BotContext, worker: Worker, retention: RetentionPlan) -> d
     for ref in sorted(work):
         if stopping():
             break
-        done = worker.run_leased(ref, work[ref])
+        done = worker.run_leased(ref, work[ref], is_local=True)
         if done.problem:
             failed[ref] = done.problem
     return failed

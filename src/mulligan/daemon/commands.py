@@ -12,7 +12,7 @@ import structlog
 
 from mulligan.daemon.restoration import restore_issue
 from mulligan.domain.command import ASKING, CommentCommand, PendingCommand, Verb
-from mulligan.domain.errors import DeniedError, GoneError, WorldError
+from mulligan.domain.errors import DeniedError, GoneError, StandsBackError, WorldError
 from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import StandDown
@@ -36,7 +36,8 @@ log = structlog.get_logger()
 def record_commands(repository: str, known: KnownIssues, context: WriteContext) -> list[IssueRef]:
     """Record every new command in the comments of a repository; return the issues it concerns.
 
-    If GitHub cannot be read, log that and return no issues.
+    If GitHub cannot be read, log that and return no issues. Leave commands to the installation that
+    owns the repository (OWNER-1).
     """
     after = context.ledger.comments_read_to(repository)
     try:
@@ -47,6 +48,8 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
         log.warning("not_heard", repository=repository, reason=str(error))
         return []
     commanded = list[IssueRef]()
+    if batch.commands and not _owns(repository, context):
+        return []
     for command in batch.commands:
         if ref := _issue_of(repository, command, known.values()):
             try:
@@ -60,6 +63,15 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
         # The ledger has only events of issues; which issue has this one does not matter.
         context.ledger.append(next(iter(known)), event_of(CommentsRead(batch.read_to)))
     return commanded
+
+
+def _owns(repository: str, context: WriteContext) -> bool:
+    try:
+        context.owners.require(repository)
+    except (StandsBackError, WorldError) as error:
+        log.warning("not_heard", repository=repository, reason=str(error))
+        return False
+    return True
 
 
 def known_of(repository: str, ledger: LedgerReader) -> KnownIssues:

@@ -210,7 +210,8 @@ class Daemon:
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         held = holds_on(found, runtime.context)
-        self._log_holds({hold.reason for hold in held.values()})
+        standing = {back.sentence for back in runtime.context.owners.standing_back()}
+        self._log_holds(standing | {hold.reason for hold in held.values()})
         self.pulse.held(sorted(hold.reason for hold in held.values() if hold.is_fault))
         wake([ref for ref in found if ref.repository not in held])
 

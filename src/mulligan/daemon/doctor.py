@@ -35,6 +35,7 @@ from mulligan.domain.host import (
 )
 from mulligan.domain.issue import RepositoryFacts
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import spent_in
 from mulligan.text.escape import one_line
@@ -73,6 +74,8 @@ OLDEST_GIT = (2, 32)
 GIB = 1024**3
 
 RESUME = "To let attempts begin again, resume it."
+
+ONE_OWNER = "To avoid that, run one installation for each repository."
 
 LOW_DISK_BYTES = 2 * GIB
 """Below this, `doctor` warns; below `limits.free_mib`, no attempt starts."""
@@ -187,7 +190,7 @@ class Probes:
     - `file`, `names`: a file, and the names in a directory, on that branch; with the path.
     - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
     - `agents`: by name, "" for the default agent; `network`: `none`, `model` or `open` by name.
-    - `pauses`: what an operator has paused.
+    - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     """
 
@@ -211,6 +214,7 @@ class Probes:
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
     pauses: Callable[[], Sequence[Pause]] = tuple
+    stand_backs: Callable[[], Sequence[StandBack]] = tuple
 
 
 class MachineProbes(Protocol):
@@ -439,10 +443,12 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         issues = probes.ledger()
         at_work = probes.at_work()
         pauses = probes.pauses()
+        stand_backs = probes.stand_backs()
     except MulliganError as error:
         yield failed(STATE, error, TRY_AGAIN)
         return
     yield from (warning(STATE, each.sentence, RESUME) for each in pauses)
+    yield from (warning(STATE, each.sentence, ONE_OWNER) for each in stand_backs)
     known = "1 issue" if issues == 1 else f"{issues} issues"
     yield fine(STATE, f"Mulligan can read and write the ledger. It has {known}.")
     if at_work:

@@ -14,7 +14,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
-from mulligan.implement.ports import BotContext, ReadContext, StartContext
+from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.write_prompt import deliver_prompt
@@ -43,8 +43,11 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
     return word(facts, around)
 
 
-def _unreachable(facts: Facts, context: StartContext) -> str:
-    """Return why an eligible issue still waits: a full disk or its base branch, else ""."""
+def _unreachable(facts: Facts, context: BotContext) -> str:
+    """Return why an eligible issue still waits: an owner, a full disk or its base branch, or ""."""
+    for back in context.owners.standing_back():
+        if back.repository == facts.issue.ref.repository:
+            return back.sentence
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
     if short := context.disk_shortage():

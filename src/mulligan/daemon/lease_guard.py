@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.domain.errors import MulliganError
+from mulligan.domain.errors import LeaseLostError, MulliganError
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
-from mulligan.implement.ports import BotContext, GitWriter, Guard, Leases
+from mulligan.implement.ports import BotContext, GitWriter, Guard
 from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation
 
 HEARTBEAT = timedelta(seconds=15)
@@ -25,22 +25,33 @@ def under_lease(
 ) -> Generator[BotContext]:
     """Renew the lease in this block, and yield a context that writes only while it is held.
 
-    Commands that this thread runs are stopped when `stop` is cancelled or the lease is lost.
+    On GitHub it writes only while this installation owns the repository (OWNER-1), which it reads
+    again before each push. Commands that this thread runs are stopped when `stop` is cancelled or
+    either is lost.
     """
+    repository = lease.issue.repository
 
     def guard() -> None:
         if not context.leases.holds(lease):
             raise lease_lost(lease)
 
+    def guard_write() -> None:
+        guard()
+        context.owners.require(repository, fresh=False)
+
+    def guard_push() -> None:
+        guard()
+        context.owners.require(repository)
+
     fenced = replace(
         context,
         ledger=context.ledger.with_lease(lease),
-        writer=context.writer.guarded(guard),
-        git=FencedGit(context.git, guard),
+        writer=context.writer.guarded(guard_write),
+        git=FencedGit(context.git, guard, guard_push),
     )
     token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
-    renewal = (lease, context.leases, stop, ended, heartbeat)
+    renewal = (lease, context, stop, ended, heartbeat)
     renewer = threading.Thread(target=_renew, args=renewal, name="heart")
     renewer.start()
     try:
@@ -54,38 +65,42 @@ def under_lease(
 
 def _renew(
     lease: Lease,
-    leases: Leases,
+    context: BotContext,
     stop: Cancellation,
     ended: threading.Event,
     interval: timedelta,
 ) -> None:
     while not ended.wait(interval.total_seconds()):
         try:
-            if not leases.renew(lease):
-                stop.cancel(lease_lost(lease))
-                return
+            if not context.leases.renew(lease):
+                raise lease_lost(lease)
+            context.owners.require(lease.issue.repository, fresh=False)
+        except LeaseLostError as error:
+            stop.cancel(error)
+            return
         except MulliganError:
-            # The database is unavailable; if it stays so, the lease expires by itself.
+            # The database or GitHub is unavailable; if it stays so, both expire by themselves.
             continue
 
 
 @dataclass(frozen=True, slots=True)
 class FencedGit:
-    """Implements GitWriter over another one: calls `guard` before every write."""
+    """Implements GitWriter over another one: calls a guard before every write, here or remote."""
 
     inner: GitWriter
     guard: Guard
+    guard_push: Guard
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        self.guard()
+        self.guard_push()
         self.inner.push(ref, head_sha, expected)
 
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        self.guard()
+        self.guard_push()
         return self.inner.push_attempt(ref, head_sha, number)
 
     def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
-        self.guard()
+        self.guard_push()
         return self.inner.delete_branch(ref, own)
 
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:

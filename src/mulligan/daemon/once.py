@@ -15,7 +15,7 @@ from mulligan.implement.ports import BotContext, Policies
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """The result of one pass: its visits, and a sentence for each failure and each pause."""
+    """The result of one pass: its visits, and a sentence for each failure, pause and owner."""
 
     visits: tuple[Visit, ...] = ()
     problems: tuple[str, ...] = ()
@@ -75,7 +75,10 @@ def run_once(
         tuple(sorted(visits, key=lambda done: done.issue)),
         tuple(problems),
         escalated,
-        tuple(dict.fromkeys(hold.reason for hold in held.values() if not hold.is_fault)),
+        (
+            *(back.sentence for back in context.owners.standing_back()),
+            *dict.fromkeys(hold.reason for hold in held.values() if not hold.is_fault),
+        ),
     )
 
 

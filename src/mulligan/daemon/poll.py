@@ -13,7 +13,13 @@ from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
 from mulligan.daemon.recovery import recover, stand_down_unlabelled
 from mulligan.daemon.restoration import may_be_lost, restore_repository
 from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, is_queued
-from mulligan.domain.errors import GoneError, MisconfiguredError, MulliganError, ShutdownError
+from mulligan.domain.errors import (
+    GoneError,
+    MisconfiguredError,
+    MulliganError,
+    ShutdownError,
+    StandsBackError,
+)
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
@@ -50,12 +56,14 @@ def poll_interval(
 class FetchCache:
     """When each repository was last fetched, and the pull requests last read; for one thread.
 
-    `restored` are the repositories whose ledger was checked for a loss.
+    `restored` are the repositories whose ledger was checked for a loss; `contested` are those that
+    another installation owned at the last poll.
     """
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
     restored: set[str] = field(default_factory=set[str])
+    contested: set[str] = field(default_factory=set[str])
 
     def fetch_if_older(
         self, repository: str, context: ReadContext, oldest: timedelta
@@ -85,7 +93,8 @@ def poll(
 ) -> tuple[list[IssueRef], dict[str, str]]:
     """Poll every repository; return the issues that may be due, and an error for each failure.
 
-    A failed repository does not stop the others. domain/eligibility.py decides later, on fresh
+    A failed repository does not stop the others. One that another installation owns is skipped;
+    `context.owners` lists it. domain/eligibility.py decides later, on fresh
     facts, whether an issue may be worked on. `freshness` keeps the fetch times between polls.
     """
     freshness = freshness or FetchCache()
@@ -95,16 +104,9 @@ def poll(
         if stopping():
             break
         try:
-            if wrong := freshness.fetch_if_older(repository, context, MAX_POLICY_AGE):
-                failed[repository] = wrong
-            _restore(repository, known[repository], context, worker, freshness.restored)
-            due, problems = _poll_repository(
-                repository, known[repository], context, worker, freshness.pull_request_cache
-            )
-            failed |= problems
-            if due:
-                freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
+            due, problems = _poll_one(repository, known[repository], context, worker, freshness)
             found += due
+            failed |= problems
         except ShutdownError:
             break
         except MulliganError as error:
@@ -113,6 +115,31 @@ def poll(
             log.exception("poll_failed", repository=repository)
             failed[repository] = BUG_MESSAGE
     return found, failed
+
+
+def _poll_one(
+    repository: str,
+    known: KnownIssues,
+    context: BotContext,
+    worker: Worker,
+    freshness: FetchCache,
+) -> tuple[list[IssueRef], dict[str, str]]:
+    """Fetch and poll a repository, unless another installation owns it."""
+    wrong = freshness.fetch_if_older(repository, context, MAX_POLICY_AGE)
+    failed = {repository: wrong} if wrong else {}
+    try:
+        _own(repository, known, context, freshness)
+        _restore(repository, known, context, worker, freshness)
+        due, problems = _poll_repository(
+            repository, known, context, worker, freshness.pull_request_cache
+        )
+        if due:
+            context.owners.require(repository, fresh=False)
+            freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
+    except StandsBackError:
+        freshness.contested.add(repository)
+        return [], failed
+    return due, failed | problems
 
 
 def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
@@ -129,16 +156,43 @@ def _known(ledger: LedgerReader) -> defaultdict[str, KnownIssues]:
     return known
 
 
+def _own(repository: str, known: KnownIssues, context: BotContext, freshness: FetchCache) -> None:
+    """Own a repository with open work, or raise StandsBackError (OWNER-1).
+
+    Without work, nothing is claimed until there is something to write.
+    """
+    is_contested = context.owners.is_contested(repository)
+    if is_contested:
+        freshness.contested.add(repository)
+    if is_contested or any(map(_is_open, known.values())):
+        context.owners.require(repository, fresh=False)
+
+
+def _is_open(status: IssueStatus) -> bool:
+    return bool(status.epoch) and status.stage is not Stage.RESOLVED
+
+
 def _restore(
-    repository: str, known: KnownIssues, context: BotContext, worker: Worker, done: set[str]
+    repository: str,
+    known: KnownIssues,
+    context: BotContext,
+    worker: Worker,
+    freshness: FetchCache,
 ) -> None:
-    """Rebuild a repository's issues once if the ledger was lost, and escalate where that fails."""
-    if repository not in done and may_be_lost(repository, known, context.ledger):
+    """Rebuild a repository's issues if the ledger may not know them: once, and after a takeover.
+
+    Escalate where that fails.
+    """
+    is_lost = repository not in freshness.restored and may_be_lost(
+        repository, known, context.ledger
+    )
+    if is_lost or repository in freshness.contested:
         found = restore_repository(repository, known, context)
         if found:
             recover(context, worker, [repository])
         known |= {ref: context.ledger.status(ref) for ref in found}
-    done.add(repository)
+    freshness.restored.add(repository)
+    freshness.contested.discard(repository)
 
 
 def _poll_repository(

@@ -15,12 +15,18 @@ log = structlog.get_logger()
 def restore_repository(
     repository: str, known: Collection[IssueRef], context: WriteContext
 ) -> list[IssueRef]:
-    """Rebuild the issues that Mulligan works on or has open pull requests for; list them."""
+    """Rebuild the issues that Mulligan works on or has open pull requests for; list them.
+
+    StandsBackError if there are any, and they are another installation's (OWNER-1).
+    """
     try:
-        found = [*_labelled(repository, context), *_with_pulls(repository, context)]
+        found = dict.fromkeys([*_labelled(repository, context), *_with_pulls(repository, context)])
     except GoneError:
         return []
-    return [ref for ref in dict.fromkeys(found) if ref not in known and restore_issue(ref, context)]
+    unknown = [ref for ref in found if ref not in known]
+    if unknown:
+        context.owners.require(repository)
+    return [ref for ref in unknown if restore_issue(ref, context)]
 
 
 def may_be_lost(repository: str, known: Collection[IssueRef], ledger: LedgerReader) -> bool:

@@ -29,7 +29,7 @@ from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.effects import stand_down, write_deferred_status
 from mulligan.implement.issue_snapshot import withdrawal
 from mulligan.implement.phase import implement, resume
-from mulligan.implement.ports import BotContext, ReadContext, WriteContext
+from mulligan.implement.ports import BotContext, NoOwners, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import Cancellation, stopping
 
 VisitIssue = Callable[[IssueRef], None]
@@ -178,15 +178,21 @@ class Worker:
             return frozenset(self._leased_visits)
 
     def run_leased(
-        self, ref: IssueRef, work: Callable[[BotContext], Visit], most: int | None = None
+        self,
+        ref: IssueRef,
+        work: Callable[[BotContext], Visit],
+        most: int | None = None,
+        *,
+        is_local: bool = False,
     ) -> Visit:
         """Call `work` on an issue under its lease; never raises.
 
         An expected error becomes the visit's problem. A bug is logged with its traceback, and the
         next poll or pass recovers the attempt. `most` limits the leases of the whole fleet.
+        With `is_local`, the work changes nothing on GitHub, so it needs no owner (OWNER-1).
         """
         try:
-            with self.claim_lease(ref, most) as context:
+            with self.claim_lease(ref, most, is_local=is_local) as context:
                 if context is None:
                     return Visit(ref, skipped=self._skip_reason(ref))
                 return work(context)
@@ -219,19 +225,26 @@ class Worker:
                 leased.stop.cancel(WithdrawnError(reason))
 
     @contextmanager
-    def claim_lease(self, ref: IssueRef, most: int | None = None) -> Generator[BotContext | None]:
-        """Hold the lease of an issue; yield None if another worker has it, or `most` are held."""
-        lease = self._context.leases.claim(ref, self._context.worker, most)
+    def claim_lease(
+        self, ref: IssueRef, most: int | None = None, *, is_local: bool = False
+    ) -> Generator[BotContext | None]:
+        """Hold the lease of an issue; yield None if another worker has it, or `most` are held.
+
+        StandsBackError if another installation owns the repository (OWNER-1).
+        """
+        context = replace(self._context, owners=NoOwners()) if is_local else self._context
+        context.owners.require(ref.repository)
+        lease = context.leases.claim(ref, context.worker, most)
         if lease is None:
             yield None
             return
         stop = Cancellation()
-        heartbeat = self._context.limits.lease / HEARTBEATS_PER_LEASE
-        with under_lease(lease, self._context, stop, heartbeat) as context:
+        heartbeat = context.limits.lease / HEARTBEATS_PER_LEASE
+        with under_lease(lease, context, stop, heartbeat) as leased:
             with self._lock:
-                self._leased_visits[ref] = LeasedVisit(stop, context)
+                self._leased_visits[ref] = LeasedVisit(stop, leased)
             try:
-                yield context
+                yield leased
             finally:
                 with self._answering, self._lock:
                     del self._leased_visits[ref]

@@ -49,5 +49,9 @@ class LeaseLostError(MulliganError):
     """Another worker took over the issue; this one must stop without further effects."""
 
 
+class StandsBackError(LeaseLostError):
+    """Another installation owns the repository's ready label; this one does nothing there."""
+
+
 class ShutdownError(MulliganError):
     """Mulligan is shutting down; the running process has been stopped."""

@@ -37,6 +37,7 @@ from mulligan.domain.issue import (
     Stage,
 )
 from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.restoration import FoundWork
 from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, WorkerResultMeta
 from mulligan.domain.retention import AttemptFiles
@@ -676,6 +677,46 @@ class NoHolds:
         return ()
 
 
+class Owners(Protocol):
+    """Keeps one installation at work in a repository (OWNER-1). See storage/owner_ref.py."""
+
+    def require(self, repository: str, *, fresh: bool = True) -> None:
+        """Own the repository's ready label, or raise StandsBackError.
+
+        Reads the remote; with `fresh` False, only if the last renewal is too old to trust.
+        """
+        ...
+
+    def is_contested(self, repository: str) -> bool:
+        """Tell whether `require` is due although there may be nothing to do; reads no remote."""
+        ...
+
+    def standing_back(self) -> Sequence[StandBack]:
+        """List where this installation stands back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoOwners:
+    """Owners that claim nothing: for dry runs, for commands that only read, and for tests.
+
+    `others` are those that a worker of this installation stands back for.
+    """
+
+    others: Sequence[StandBack] = ()
+
+    def require(self, repository: str, *, fresh: bool = True) -> None:
+        """Let all work begin."""
+
+    def is_contested(self, repository: str) -> bool:  # noqa: ARG002 - none is
+        """Contest nothing."""
+        return False
+
+    def standing_back(self) -> Sequence[StandBack]:
+        """List the others."""
+        return self.others
+
+
 # Policy, credentials and time.
 
 
@@ -762,6 +803,8 @@ class WriteContext(ReadContext, Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def writer(self) -> TrackerWriter: ...
+    @property
+    def owners(self) -> Owners: ...
 
 
 class PublishContext(WriteContext, Protocol):
@@ -821,6 +864,7 @@ class BotContext:
     disk_shortage: Callable[[], str | None] = _no_shortage
     """Says which disk is short of space for an attempt; None if there is enough."""
     holds: Holds = field(default_factory=NoHolds)
+    owners: Owners = field(default_factory=NoOwners)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,22 @@ from contextlib import closing
 from pathlib import Path
 
 from mulligan.domain.hold import Pause
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
-from mulligan.storage.serialization import pause_of, statuses_of
+from mulligan.storage.serialization import pause_of, stand_back_of, statuses_of
 
 SQLITE_URL = re.compile(r"sqlite(?:\+pysqlite)?:///([\w ~./-]+)")
 """A URL that names a file by characters that mean nothing else in it."""
 
 REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a name of ours
 PAUSES = "SELECT repository, since FROM pauses ORDER BY repository"
+OWNERS = "SELECT repository, ready_label, owner, since FROM owners ORDER BY repository"
 STATUSES = "SELECT status FROM issues ORDER BY repository, number"
 
 
-def read_fast_status(url: str) -> tuple[Sequence[IssueStatus], Sequence[Pause]] | None:
-    """Read all statuses, by repository and number, and what is paused.
+def read_fast_status(url: str) -> tuple[Sequence[IssueStatus], Sequence[Pause | StandBack]] | None:
+    """Read all statuses, by repository and number, what is paused, and what others own.
 
     None where opening the ledger takes more. Who opens it then brings it up to date, or says
     what is wrong with it.
@@ -42,10 +44,11 @@ def read_fast_status(url: str) -> tuple[Sequence[IssueStatus], Sequence[Pause]] 
     return None if stored is None else (statuses_of(stored[0]), stored[1])
 
 
-def _stored(connection: sqlite3.Connection) -> tuple[list[str], list[Pause]] | None:
+def _stored(connection: sqlite3.Connection) -> tuple[list[str], list[Pause | StandBack]] | None:
     # One snapshot for all, also during a migration.
     connection.execute("BEGIN")
     if connection.execute(REVISION).fetchone() != (HEAD,):
         return None
     statuses = [status for (status,) in connection.execute(STATUSES)]
-    return statuses, [pause_of(*row) for row in connection.execute(PAUSES)]
+    pauses = [pause_of(*row) for row in connection.execute(PAUSES)]
+    return statuses, [*pauses, *(stand_back_of(*row) for row in connection.execute(OWNERS))]

@@ -3,16 +3,13 @@
 import io
 import json
 import re
-import shutil
 import tarfile
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 from tenacity import (
@@ -24,7 +21,7 @@ from tenacity import (
     wait_fixed,
 )
 
-from mulligan.domain.errors import ConfigError, UnavailableError, WorldError
+from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.domain.events import (
     AttemptCompleted,
     BaselineRecorded,
@@ -37,7 +34,8 @@ from mulligan.domain.recorded_effects import CommentsRead, StageShown, comments_
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.retention import needs_commit
 from mulligan.domain.status import IssueStatus
-from mulligan.git.repository import Remote, Repository
+from mulligan.git.remote_ref import RefMovedError, RemoteRef, open_remote_ref
+from mulligan.git.repository import Remote
 from mulligan.implement.ports import Clock
 from mulligan.implement.prompt.context_sections import detailed_attempt
 from mulligan.sandbox.cancellation import defer_shutdown
@@ -104,88 +102,35 @@ def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
 
 STATE_REF = "refs/mulligan/state"
 
-IDENTITY = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
-}
-
-
-class RefMovedError(UnavailableError):
-    """Another run has written the ref since it was read; read it again."""
-
 
 @dataclass(frozen=True, slots=True)
 class StateRef:
-    """The ref on a remote; `remote` is called each time, since tokens change."""
+    """The ref on a remote, as a snapshot."""
 
-    place: Path
-    outer: Mapping[str, str]
-    remote: Callable[[], Remote]
+    ref: RemoteRef
 
     def tip(self) -> str | None:
         """Return the commit that the ref names; None if there is no ref yet."""
-        with defer_shutdown():
-            return self.remote().head_of(self._bare, STATE_REF)
+        return self.ref.tip()
 
     def read(self) -> Snapshot:
         """Fetch the ref and parse its files."""
         with defer_shutdown():
             if self.tip() is None:
                 return Snapshot()
-            self.remote().fetch(self._bare, [f"+{STATE_REF}:{STATE_REF}"])
-            sha = self._bare.line("rev-parse", "--verify", STATE_REF)
-            return snapshot_of(sha, _unpacked(self._bare.read("archive", "--format=tar", sha)))
+            sha = self.ref.fetch()
+            return snapshot_of(sha, _unpacked(self.ref.git.read("archive", "--format=tar", sha)))
 
     def write(self, new: Snapshot, before: Snapshot) -> Snapshot:
-        """Make the ref hold `new`; RefMovedError if it no longer holds `before`.
-
-        A push that fails may have taken effect, so the ref is read again to decide.
-        """
-        with defer_shutdown():
-            sha = self._commit(new.files)
-            try:
-                self.remote().push(self._bare, sha, STATE_REF, before.sha)
-            except WorldError as error:
-                now = self.tip()
-                if now not in {sha, before.sha}:
-                    message = "Another run changed Mulligan's state at the same time."
-                    raise RefMovedError(message) from error
-                if now != sha:
-                    raise
-            return Snapshot(sha, new.issues, new.leases)
-
-    def _commit(self, files: Mapping[str, bytes]) -> str:
-        """Commit the files; the commit has no parent, so that no history grows."""
-        tree = self.place / "files"
-        shutil.rmtree(tree, ignore_errors=True)
-        for name, content in files.items():
-            path = tree / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
-        work = Repository(self._bare.name, self._bare.git_dir, self.outer, tree, extra=extra)
-        work.read("add", "--all", "--force", "--", ".")
-        made = work.line("write-tree")
-        return work.line("commit-tree", made, "-m", "Where Mulligan's issues stand")
-
-    @property
-    def _bare(self) -> Repository:
-        return Repository("the state", self.place / "state.git", self.outer)
-
-    def prepare(self) -> None:
-        """Create the local repository for commits."""
-        self._bare.git_dir.mkdir(parents=True, exist_ok=True)
-        self._bare.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
+        """Make the ref hold `new`; RefMovedError if it no longer holds `before`."""
+        return Snapshot(self.ref.write(new.files, before.sha), new.issues, new.leases)
 
 
 @contextmanager
 def open_state_ref(outer: Mapping[str, str], remote: Callable[[], Remote]) -> Generator[StateRef]:
     """Open the ref with temporary files, which are removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="mulligan-state-") as scratch:
-        ref = StateRef(Path(scratch), outer, remote)
-        ref.prepare()
-        yield ref
+    with open_remote_ref(STATE_REF, "Where Mulligan's issues stand", outer, remote) as ref:
+        yield StateRef(ref)
 
 
 def _unpacked(archive: bytes) -> dict[str, bytes]:

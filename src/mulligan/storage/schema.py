@@ -130,6 +130,21 @@ PAUSES_TABLE = Table(
 )
 """What an operator has paused: a repository, or everything under an empty name."""
 
+INSTALLATION_TABLE = Table("installation", METADATA, Column("id", String(40), primary_key=True))
+"""The one row that tells this installation from others that work on the same repositories."""
+
+OWNERS_TABLE = Table(
+    "owners",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("ready_label", String(100), nullable=False),
+    Column("owner", String(40), nullable=False),
+    Column("since", String(32), nullable=False),
+    Column("version", String(80), nullable=False),
+    Column("seen", String(32), nullable=False),
+)
+"""The other installations that this one stands back for, and when each renewal was first seen."""
+
 EVENT = EVENTS_TABLE.c
 ISSUE = ISSUES_TABLE.c
 REPOSITORY = REPOSITORIES_TABLE.c

@@ -15,6 +15,7 @@ from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, Recorded
 from mulligan.domain.fold import advance
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
 from mulligan.text.redact import Redactor
@@ -143,6 +144,11 @@ def write_time(at: datetime) -> str:
 def pause_of(repository: str, since: str) -> Pause:
     """Read a row of the table of pauses."""
     return Pause(repository, datetime.fromisoformat(since))
+
+
+def stand_back_of(repository: str, ready_label: str, owner: str, since: str) -> StandBack:
+    """Read a row of the table of owners."""
+    return StandBack(repository, ready_label, owner, datetime.fromisoformat(since))
 
 
 def _not_readable(row: Row) -> ConfigError:

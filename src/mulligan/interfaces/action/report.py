@@ -134,7 +134,8 @@ def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) ->
         f"## Mulligan\n\nStarted by the event `{runner.event}`.",
         *(_issue(each, runner.server) for each in reports),
         *(f"- {each.issue} was skipped: {_plain(each.skipped or '')}" for each in skipped),
-        *([] if reports or skipped or done.problems else ["No issue is due."]),
+        *(f"- {_plain(reason)}" for reason in done.paused),
+        *([] if reports or skipped or done.problems or done.paused else ["No issue is due."]),
         *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
     ]
     text = "\n\n".join(parts) + "\n"

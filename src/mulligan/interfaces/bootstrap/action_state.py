@@ -4,12 +4,10 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 
 from mulligan.config.operator import Operator
 from mulligan.domain.errors import WorldError
 from mulligan.domain.issue import IssueRef
-from mulligan.git.repository import Remote
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
@@ -17,11 +15,12 @@ from mulligan.interfaces.bootstrap.container import (
     Container,
     Environment,
     Git,
-    GitHub,
     assemble,
     for_git,
     open_git,
     open_github,
+    open_owners,
+    remote_of,
     with_listeners,
 )
 from mulligan.interfaces.bootstrap.redaction import redactor_of
@@ -37,8 +36,12 @@ from mulligan.storage.git_ref import (
     open_state_ref,
 )
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
+from mulligan.storage.owner_ref import Installation, RecordedTimes
 from mulligan.storage.transfer import count_spending, export_to_ref, import_from_ref
 from mulligan.storage.usage import SqlUsageStore
+
+ACTION = "github-action"
+"""The installation id of all runs of the Action, which share the state ref."""
 
 
 @contextmanager
@@ -73,7 +76,11 @@ def build_shared(
         storing = replace(worktrees, stores_verified_remotely=True)
         git = Git.of(storing, policies)
         container = assemble(operator, environment, sandbox, github, git, stores)
-        yield replace(container, context=replace(container.context, worker=worker))
+        container = replace(container, context=replace(container.context, worker=worker))
+        installation = Installation(ACTION, RecordedTimes(clock), clock)
+        yield opened.enter_context(
+            open_owners(operator, environment, github, container, installation)
+        )
         with suppress(WorldError):  # a ref that stays is harmless
             storing.delete_old_verified(
                 name, lambda number: session.needs_commit(IssueRef(name, number))
@@ -115,14 +122,3 @@ def _move(
             with open_state_ref(for_git(operator, environment), remote) as ref:
                 moved += move(ref, each.name, ledger)
     return moved
-
-
-def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
-    """Return a function that returns the URL of a repository and a current token."""
-    settings = next(each for each in operator.repositories if each.name == name)
-
-    @cache
-    def url() -> str:
-        return settings.clone_url or github.tracker.repository(name).clone_url
-
-    return lambda: Remote(url(), github.credentials.git_token(name))

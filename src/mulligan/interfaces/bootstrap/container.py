@@ -3,8 +3,9 @@
 import os
 import socket
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Protocol
 
 from mulligan.agents.invocation import OperatorAgents, litter_of
@@ -15,6 +16,8 @@ from mulligan.daemon.cleanup import RetentionPlan
 from mulligan.domain.events import Event
 from mulligan.domain.host import MIB
 from mulligan.domain.status import IssueStatus
+from mulligan.git.remote_ref import RemoteRef, open_remote_ref
+from mulligan.git.repository import Remote
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.dry_run import DryRunGit
 from mulligan.git.worktrees.worktrees import GitWorktrees
@@ -33,6 +36,7 @@ from mulligan.implement.ports import (
     Credentials,
     GitWriter,
     Listener,
+    NoOwners,
     Policies,
     Tracker,
     TrackerWriter,
@@ -45,10 +49,14 @@ from mulligan.interfaces.bootstrap.stores import Stores, open_stores, publishing
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
-from mulligan.storage.database import open_database
+from mulligan.storage.database import Database, open_database
+from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
+from mulligan.storage.owner_ref import OWNER_REF, OWNER_TITLE, Installation, RefOwners
+from mulligan.storage.postgres import clock_of
 from mulligan.storage.serialization import redacted
+from mulligan.storage.sightings import SqlSightings, installation_id
 from mulligan.storage.state_directory import make_private
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
@@ -115,21 +123,79 @@ class Git:
         return cls(worktrees, worktrees, policies)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerOptions:
+    """How a command owns repositories (OWNER-1).
+
+    `take_over` replaces other owners at once; `ends` tells at the end whether to release them.
+    """
+
+    take_over: bool = False
+    ends: Callable[[], bool] = lambda: True
+
+
 @contextmanager
-def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Container]:
+def build(
+    operator: Operator,
+    environment: Environment,
+    listener: Listener,
+    options: OwnerOptions | None = None,
+) -> Generator[Container]:
     """Build for real work on GitHub; `listener` receives every event."""
     with (
         open_github(operator, publishing_redactor_of(operator, environment)) as github,
-        build_on(github, operator, environment, listener) as container,
+        _built_on(github, operator, environment, listener) as (container, database),
     ):
-        yield container
+        installation = _installation(database, container.context.worker, options or OwnerOptions())
+        with open_owners(operator, environment, github, container, installation) as owned:
+            yield owned
+
+
+def _installation(database: Database, worker: str, options: OwnerOptions) -> Installation:
+    clock = clock_of(database, SystemClock())
+    leases = SqlLeases(database, clock)
+
+    def may_release() -> bool:
+        return options.ends() and not {*leases.present()} - {worker}
+
+    sightings = SqlSightings(database, clock)
+    return Installation(installation_id(database), sightings, clock, may_release, options.take_over)
+
+
+@contextmanager
+def open_owners(
+    operator: Operator,
+    environment: Environment,
+    github: "GitHub",
+    container: Container,
+    installation: Installation,
+) -> Generator[Container]:
+    """Make a container work only in repositories that its installation owns (OWNER-1)."""
+
+    def open_ref(name: str) -> AbstractContextManager[RemoteRef]:
+        remote = remote_of(operator, github, name)
+        return open_remote_ref(OWNER_REF, OWNER_TITLE, for_git(operator, environment), remote)
+
+    def ready_label(name: str) -> str:
+        return container.context.policies.in_force(name).labels.ready
+
+    with RefOwners(installation, open_ref, ready_label) as owners:
+        yield replace(container, context=replace(container.context, owners=owners))
 
 
 @contextmanager
 def build_on(
     github: IssueSource, operator: Operator, environment: Environment, listener: Listener
 ) -> Generator[Container]:
-    """Build for real work on the issues of any tracker."""
+    """Build for real work on the issues of a tracker that nobody else works on."""
+    with _built_on(github, operator, environment, listener) as (container, _):
+        yield container
+
+
+@contextmanager
+def _built_on(
+    github: IssueSource, operator: Operator, environment: Environment, listener: Listener
+) -> Generator[tuple[Container, Database]]:
     sandbox = confine(operator, environment)
     make_private(operator.workspace.root)
     redactor = publishing_redactor_of(operator, environment)
@@ -139,7 +205,7 @@ def build_on(
     ):
         stores = open_stores(operator, database, redactor, event_listener)
         git = Git.of(*open_git(operator, github, environment))
-        yield assemble(operator, environment, sandbox, github, git, stores)
+        yield assemble(operator, environment, sandbox, github, git, stores), database
 
 
 @contextmanager
@@ -152,7 +218,9 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
     ):
         stores = open_stores(operator, database, redactor, _ignore_event)
         git = Git.of(*open_git(operator, github, environment))
-        yield assemble(operator, environment, Unconfined(), github, git, stores)
+        built = assemble(operator, environment, Unconfined(), github, git, stores)
+        owners = NoOwners(SqlSightings(database, SystemClock()).all())
+        yield replace(built, context=replace(built.context, owners=owners))
 
 
 @contextmanager
@@ -319,6 +387,17 @@ def open_git(
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies
+
+
+def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
+    """Return a function that returns the URL of a repository and a current token."""
+    settings = next(each for each in operator.repositories if each.name == name)
+
+    @cache
+    def url() -> str:
+        return settings.clone_url or github.tracker.repository(name).clone_url
+
+    return lambda: Remote(url(), github.credentials.git_token(name))
 
 
 def for_git(operator: Operator, environment: Environment) -> Environment:

@@ -31,7 +31,7 @@ from mulligan.interfaces.bootstrap.sandbox import (
     confine,
     network_for,
 )
-from mulligan.interfaces.bootstrap.stores import at_work, read_pauses
+from mulligan.interfaces.bootstrap.stores import at_work, read_pauses, read_stand_backs
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
@@ -154,6 +154,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
             pauses=lambda: read_pauses(operator),
+            stand_backs=lambda: read_stand_backs(operator),
         )
 
 

@@ -9,6 +9,7 @@ from mulligan.config.operator import Operator
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.retention import needs_files
 from mulligan.domain.stats import LedgerHistory
 from mulligan.implement.ports import (
@@ -29,6 +30,7 @@ from mulligan.storage.ledger import SqlLedger, WatchedLedger
 from mulligan.storage.pauses import SqlPauses
 from mulligan.storage.postgres import clock_of
 from mulligan.storage.retention import SqlRetentionStore
+from mulligan.storage.sightings import SqlSightings
 from mulligan.storage.state_directory import disk_space_for, holder, locked
 from mulligan.storage.stats_query import read_ledger_history
 from mulligan.storage.transfer import import_from_ledger
@@ -129,6 +131,12 @@ def read_pauses(operator: Operator) -> Sequence[Pause]:
     """List what is paused."""
     with open_database(operator.state.url) as database:
         return SqlPauses(database, SystemClock()).all()
+
+
+def read_stand_backs(operator: Operator) -> Sequence[StandBack]:
+    """List the other installations that this one stands back for."""
+    with open_database(operator.state.url) as database:
+        return SqlSightings(database, SystemClock()).all()
 
 
 def set_pause(operator: Operator, repository: str, *, paused: bool) -> Sequence[Pause]:

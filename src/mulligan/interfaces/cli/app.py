@@ -73,6 +73,11 @@ Paused = Annotated[
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
 
+TakeOver = Annotated[
+    bool,
+    typer.Option("--take-over", help="Take over repositories that another installation owns."),
+]
+
 DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
 
 app.add_typer(config_app)
@@ -199,19 +204,20 @@ def once(
     limit: Annotated[
         int | None, typer.Option(min=1, help="The maximum number of issues in this pass.")
     ] = None,
+    take_over: TakeOver = False,
 ) -> Exit:
     """Make one pass: recover, then work on each labelled issue."""
     from mulligan.interfaces.cli import work
 
-    return work.once(config, attempts, limit)
+    return work.once(config, attempts, limit, take_over=take_over)
 
 
 @in_one_sentence
-def run(*, config: Config = None) -> Exit:
+def run(*, config: Config = None, take_over: TakeOver = False) -> Exit:
     """Work continuously: poll, work on every labelled issue, serve the dashboard."""
     from mulligan.interfaces.cli import run as module
 
-    return module.run(config)
+    return module.run(config, take_over=take_over)
 
 
 @in_one_sentence
@@ -222,11 +228,12 @@ def work(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing on GitHub; show what would change.")
     ] = False,
+    take_over: TakeOver = False,
 ) -> Exit:
     """Make one attempt at an issue now, without a label."""
     from mulligan.interfaces.cli import work as module
 
-    return module.work(issue, config, dry_run=dry_run)
+    return module.work(issue, config, dry_run=dry_run, take_over=take_over)
 
 
 @in_one_sentence

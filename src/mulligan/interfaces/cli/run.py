@@ -17,7 +17,7 @@ from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.container import build
+from mulligan.interfaces.bootstrap.container import OwnerOptions, build
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -28,20 +28,21 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.sandbox.cancellation import CLOSING
+from mulligan.sandbox.cancellation import CLOSING, stopping
 
 log = structlog.get_logger()
 
 
-def run(config: Path | None) -> Exit:
-    """Run until SIGINT or SIGTERM."""
+def run(config: Path | None, *, take_over: bool = False) -> Exit:
+    """Run until SIGINT or SIGTERM; `take_over` the repositories of another installation."""
     path = configuration_path(config)
     operator = read_configuration(path)
     start_logs(logging.INFO)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
     listeners: list[Listener] = [_log_event]
-    daemon = Daemon(_configuration_reader(path, operator, partial(_notify_all, listeners)))
+    build_runtime = _runtime_builder(partial(_notify_all, listeners), take_over=take_over)
+    daemon = Daemon(_configuration_reader(path, operator, build_runtime))
     with lock_state(operator, "run"), closing(daemon):
         log.info("started", repositories=len(operator.repositories))
         with (
@@ -67,7 +68,7 @@ def _dashboard(
 
 
 def _configuration_reader(
-    path: Path, running: Operator, listener: Listener
+    path: Path, running: Operator, build_runtime: Callable[[Operator], Runtime]
 ) -> Callable[[], Runtime | None]:
     """Return a function that reads the file if it changed, and logs a mistake in it once."""
     seen: list[object] = [None]
@@ -81,7 +82,7 @@ def _configuration_reader(
             changed = read_configuration(path)
             if keys := keys_that_need_restart(running, changed):
                 log.warning("restart_needed", keys=", ".join(keys))
-            return _build_runtime(with_running_state(running, changed), listener)
+            return build_runtime(with_running_state(running, changed))
         except MulliganError as error:
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
             return None
@@ -89,12 +90,21 @@ def _configuration_reader(
     return reload
 
 
-def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
-    opened = ExitStack()
-    built = opened.enter_context(build(operator, environment(), listener))
-    log.info("configured", repositories=len(built.repositories))
-    worker = Worker(built.context)
-    return Runtime(built.repositories, built.context, worker, built.retention, close=opened.close)
+def _runtime_builder(listener: Listener, *, take_over: bool) -> Callable[[Operator], Runtime]:
+    """Return a function that builds a runtime; only the first one takes repositories over."""
+    firsts = [take_over]
+
+    def build_runtime(operator: Operator) -> Runtime:
+        # A replaced runtime must not release what the next one owns.
+        options = OwnerOptions(any(firsts), ends=stopping)
+        opened = ExitStack()
+        built = opened.enter_context(build(operator, environment(), listener, options))
+        firsts.clear()
+        log.info("configured", repositories=len(built.repositories))
+        worker, keep = Worker(built.context), built.retention
+        return Runtime(built.repositories, built.context, worker, keep, close=opened.close)
+
+    return build_runtime
 
 
 def _file_state(path: Path) -> object:

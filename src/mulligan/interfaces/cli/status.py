@@ -21,12 +21,12 @@ from mulligan.text.escape import one_line
 
 def status(config: Path | None, *, json: bool) -> Exit:
     """List the issues of the ledger."""
-    statuses, pauses = read_all_statuses(read_configuration(config, needs_token=False))
+    statuses, held = read_all_statuses(read_configuration(config, needs_token=False))
     if json:
         print_json([status_row(each) for each in statuses])
         return Exit.DONE
     console = make_console()
-    for each in pauses:
+    for each in held:
         console.print(f"[yellow]{escape(with_program_name(each.sentence))}[/]", soft_wrap=True)
     print_statuses(statuses, console)
     return Exit.DONE

@@ -55,7 +55,12 @@ from mulligan.domain.result import CheckResult
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
-from mulligan.interfaces.bootstrap.container import Container, build, build_dry
+from mulligan.interfaces.bootstrap.container import (
+    Container,
+    OwnerOptions,
+    build,
+    build_dry,
+)
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -74,8 +79,10 @@ from mulligan.text.escape import one_line
 # The commands
 
 
-def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
-    """Make one pass over all repositories."""
+def once(
+    config: Path | None, attempts: int | None, limit: int | None, *, take_over: bool = False
+) -> Exit:
+    """Make one pass over all repositories; `take_over` those of another installation."""
     operator, console = read_configuration(config), make_console()
     start_logs()
     warn_of_root()
@@ -83,7 +90,9 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     limits = PassLimits(attempts, limit, operator.poll.interval)
     with (
         lock_state(operator, "once"),
-        build(operator, environment(), progress_listener(console)) as built,
+        build(
+            operator, environment(), progress_listener(console), OwnerOptions(take_over)
+        ) as built,
     ):
         result = make_pass(built.repositories, built.context, limits)
         summarise(result, console)
@@ -91,14 +100,18 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     return exit_code_of(result)
 
 
-def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
-    """Make one attempt at one issue, requested by the operator."""
+def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = False) -> Exit:
+    """Make one attempt at one issue, requested by the operator.
+
+    `take_over` its repository if another installation owns it.
+    """
     operator, console = read_configuration(config), make_console()
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
     warn_of_root()
     stop_on_signals()
-    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as container:
+    options = None if dry_run else OwnerOptions(take_over)
+    with lock_state(operator, "work"), _container(operator, console, options) as container:
         worker = Worker(container.context, max_attempts=1)
         failed = recover(container.context, worker, container.repositories).failed
         container.context.worktrees.fetch_base(ref.repository)
@@ -114,10 +127,11 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
 
 
 def _container(
-    operator: Operator, console: Console, *, dry_run: bool
+    operator: Operator, console: Console, options: OwnerOptions | None
 ) -> AbstractContextManager[Container]:
-    if not dry_run:
-        return build(operator, environment(), progress_listener(console))
+    """Build for work, or without options for a dry run."""
+    if options:
+        return build(operator, environment(), progress_listener(console), options)
 
     def say(what: str) -> None:
         headline, *text = what.splitlines()

@@ -168,7 +168,10 @@ class Pages:
                 "results": recent.results,
                 "used": used_today(day, stores.budget),
                 "now": now,
-                "pauses": [each.sentence for each in stores.holds.pauses()],
+                "held": [
+                    *(each.sentence for each in stores.holds.pauses()),
+                    *(each.sentence for each in stores.owners.standing_back()),
+                ],
             },
         )
 

@@ -27,6 +27,8 @@ from mulligan.implement.ports import (
     Holds,
     Ledger,
     NoHolds,
+    NoOwners,
+    Owners,
     UsageStore,
 )
 from mulligan.interfaces.bootstrap.container import Gauges
@@ -47,6 +49,7 @@ class DashboardStores:
     budget: Budget = field(default_factory=Budget)
     redactor: Redactor = field(default_factory=Redactor)
     holds: Holds = field(default_factory=NoHolds)
+    owners: Owners = field(default_factory=NoOwners)
 
     @classmethod
     def of(cls, context: BotContext) -> Self:
@@ -59,6 +62,7 @@ class DashboardStores:
             context.budget,
             context.redactor,
             context.holds,
+            context.owners,
         )
 
 

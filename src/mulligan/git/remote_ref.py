@@ -1,0 +1,114 @@
+"""Keep a few files on a ref of a remote repository, and replace them only if nobody else did."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.git.repository import Remote, Repository
+from mulligan.sandbox.cancellation import defer_shutdown
+
+IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
+}
+
+
+class RefMovedError(UnavailableError):
+    """Somebody else has written the ref since it was read; read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRef:
+    """A ref on a remote; `remote` is called each time, since tokens change.
+
+    `title` is what its commits say.
+    """
+
+    name: str
+    title: str
+    place: Path
+    outer: Mapping[str, str]
+    remote: Callable[[], Remote]
+
+    def tip(self) -> str | None:
+        """Return the commit that the ref names; None if there is no ref yet."""
+        with defer_shutdown():
+            return self.remote().head_of(self.git, self.name)
+
+    def fetch(self) -> str:
+        """Fetch the ref, and return its commit."""
+        with defer_shutdown():
+            self.remote().fetch(self.git, [f"+{self.name}:{self.name}"])
+            return self.git.line("rev-parse", "--verify", self.name)
+
+    def write(self, files: Mapping[str, bytes], before: str | None) -> str:
+        """Make the ref hold the files; RefMovedError if it no longer names `before`.
+
+        Return the new commit.
+        """
+        with defer_shutdown():
+            sha = self._commit(files)
+            self._change(
+                lambda remote: remote.push(self.git, sha, self.name, before), before, after=sha
+            )
+        return sha
+
+    def delete(self, before: str) -> None:
+        """Delete the ref; RefMovedError if it no longer names `before`."""
+        with defer_shutdown():
+            self._change(
+                lambda remote: remote.delete(self.git, self.name, before), before, after=None
+            )
+
+    def _change(
+        self, change: Callable[[Remote], None], before: str | None, after: str | None
+    ) -> None:
+        """Change the ref. A push that fails may have taken effect, so read the ref to decide."""
+        try:
+            change(self.remote())
+        except WorldError as error:
+            now = self.tip()
+            if now not in {before, after}:
+                message = f"{self.name} was changed by somebody else at the same time."
+                raise RefMovedError(message) from error
+            if now != after:
+                raise
+
+    def _commit(self, files: Mapping[str, bytes]) -> str:
+        """Commit the files; the commit has no parent, so that no history grows."""
+        tree = self.place / "files"
+        shutil.rmtree(tree, ignore_errors=True)
+        for name, content in files.items():
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
+        work = Repository(self.git.name, self.git.git_dir, self.outer, tree, extra=extra)
+        work.read("add", "--all", "--force", "--", ".")
+        return work.line("commit-tree", work.line("write-tree"), "-m", self.title)
+
+    @property
+    def git(self) -> Repository:
+        """The local repository for the commits."""
+        return Repository(self.name, self.place / "ref.git", self.outer)
+
+    def prepare(self) -> None:
+        """Create the local repository for commits."""
+        self.git.git_dir.mkdir(parents=True, exist_ok=True)
+        self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
+
+
+@contextmanager
+def open_remote_ref(
+    name: str, title: str, outer: Mapping[str, str], remote: Callable[[], Remote]
+) -> Generator[RemoteRef]:
+    """Open a ref with temporary files, which are removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mulligan-ref-") as scratch:
+        ref = RemoteRef(name, title, Path(scratch), outer, remote)
+        ref.prepare()
+        yield ref

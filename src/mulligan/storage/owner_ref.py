@@ -1,0 +1,301 @@
+"""Own ready labels by records on a git ref that every installation reads (OWNER-1)."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from mulligan.domain.errors import DeniedError, MulliganError, StandsBackError
+from mulligan.domain.ownership import RENEWAL, OwnerRecord, StandBack, may_own, renewed
+from mulligan.git.remote_ref import RefMovedError, RemoteRef
+from mulligan.implement.ports import Clock
+
+OWNER_REF = "refs/mulligan/owner"
+
+OWNER_TITLE = "Which installations of Mulligan work here"
+
+OWNER_FILE = "owner.json"
+
+MAX_BYTES = 64 * 1024
+"""A larger file is not Mulligan's."""
+
+TRUSTED = (2 * RENEWAL).total_seconds()
+"""Seconds after a renewal in which nobody can have replaced it, but by `--take-over`."""
+
+TICK = (RENEWAL / 4).total_seconds()
+
+DUE = RENEWAL.total_seconds() - TICK
+"""Seconds after which a record is renewed, so that the next tick is not too late."""
+
+MAX_READS = 5
+"""How often one claim reads the ref again because another installation wrote it first."""
+
+PARALLEL_RENEWALS = 8
+
+log = structlog.get_logger()
+
+_RECORDS = TypeAdapter(dict[str, OwnerRecord])
+
+
+def parse_records(text: bytes) -> dict[str, OwnerRecord]:
+    """Parse the owners by label; a file that Mulligan cannot have written has none."""
+    try:
+        return _RECORDS.validate_json(text)
+    except ValidationError:
+        return {}
+
+
+def read_records(ref: RemoteRef, sha: str) -> dict[str, OwnerRecord]:
+    """Read the owners from a fetched commit."""
+    size = ref.git.query("cat-file", "-s", f"{sha}:{OWNER_FILE}")
+    if size.exit_code or not size.text.isdecimal() or int(size.text) > MAX_BYTES:
+        return {}
+    return parse_records(ref.git.read("cat-file", "blob", f"{sha}:{OWNER_FILE}"))
+
+
+class Sightings(Protocol):
+    """Remembers other owners. See storage/sightings.py."""
+
+    def see(
+        self, repository: str, ready_label: str, record: OwnerRecord
+    ) -> tuple[StandBack, timedelta]:
+        """Note another owner; say for how long its record was seen unchanged."""
+        ...
+
+    def forget(self, repository: str) -> None:
+        """Note that this installation owns a repository's label."""
+        ...
+
+    def all(self) -> Sequence[StandBack]:
+        """List the other owners."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTimes:
+    """Sightings of a run that forgets them: it compares the record's time with its own clock."""
+
+    clock: Clock
+
+    def see(
+        self, repository: str, ready_label: str, record: OwnerRecord
+    ) -> tuple[StandBack, timedelta]:
+        """Trust the time in the record."""
+        back = StandBack(repository, ready_label, record.installation, record.renewed)
+        return back, self.clock.now() - record.renewed
+
+    def forget(self, repository: str) -> None:
+        """Remember nothing."""
+
+    def all(self) -> Sequence[StandBack]:
+        """Remember nothing."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The id of this installation, its clock and its memory.
+
+    `may_release` tells whether no other worker or runtime of it goes on after this one.
+    """
+
+    id: str
+    sightings: Sightings
+    clock: Clock
+    may_release: Callable[[], bool] = lambda: True
+    take_over: bool = False
+
+
+@dataclass(slots=True)
+class _Claim:
+    """What is known of one repository's ref; `label` is None while this one does not own it.
+
+    `read` and `written` are when the ref was last read, and this record surely last renewed.
+    """
+
+    take_over: bool
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    sha: str | None = None
+    records: dict[str, OwnerRecord] = field(default_factory=dict[str, OwnerRecord])
+    read: float = float("-inf")
+    label: str | None = None
+    written: float = float("-inf")
+    is_refused: bool = False
+
+
+def seconds_since_boot() -> float:
+    """Read a clock that nobody sets, and that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class RefOwners:
+    """Implements Owners on the remotes' refs; safe for threads.
+
+    In a `with` block, a thread renews the records; the end of the block releases them.
+    """
+
+    def __init__(
+        self,
+        installation: Installation,
+        refs: Callable[[str], AbstractContextManager[RemoteRef]],
+        ready_label: Callable[[str], str],
+        steady: Callable[[], float] = seconds_since_boot,
+    ) -> None:
+        self._me = installation
+        self._refs = refs
+        self._ready_label = ready_label
+        self._steady = steady
+        self._lock = threading.Lock()
+        self._claims: dict[str, _Claim] = {}
+        self._standing = {each.repository: each for each in installation.sightings.all()}
+        self._ended = threading.Event()
+        self._renewer = threading.Thread(target=self._renew_always, name="owner", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._renewer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._renewer.join()
+        self.release()
+
+    def require(self, repository: str, *, fresh: bool = True) -> None:
+        """Own the repository's ready label, or raise StandsBackError."""
+        claim = self._claim(repository)
+        with claim.lock:
+            is_trusted = claim.label is not None and self._steady() - claim.written < TRUSTED
+            if is_trusted and not fresh:
+                return
+            with self._refs(repository) as ref:
+                _while_it_moves(lambda: self._own(repository, claim, ref))
+
+    def is_contested(self, repository: str) -> bool:
+        """Return whether another installation owned the label when it was last read."""
+        return repository in self._standing or self._claim(repository).take_over
+
+    def standing_back(self) -> Sequence[StandBack]:
+        """List where this installation stands back, by repository."""
+        return [back for _, back in sorted(self._standing.items())]
+
+    def renew(self) -> None:
+        """Renew every record that is due, and log what failed."""
+        now = self._steady()
+        due = [name for name, each in self._held() if now - each.written >= DUE]
+        if due:
+            with ThreadPoolExecutor(PARALLEL_RENEWALS, thread_name_prefix="owner") as pool:
+                list(pool.map(self._renew_one, due))
+
+    def release(self) -> None:
+        """Remove this installation's records, if none of its workers goes on; log what failed."""
+        for name, claim in self._held():
+            try:
+                if claim.is_refused or not self._me.may_release():
+                    continue
+                with claim.lock, self._refs(name) as ref:
+                    _while_it_moves(lambda claim=claim, ref=ref: self._release(claim, ref))
+            except MulliganError as error:
+                log.warning("not_released", repository=name, reason=str(error))
+
+    def _claim(self, repository: str) -> _Claim:
+        with self._lock:
+            return self._claims.setdefault(repository, _Claim(self._me.take_over))
+
+    def _held(self) -> list[tuple[str, _Claim]]:
+        with self._lock:
+            return [(name, each) for name, each in self._claims.items() if each.label is not None]
+
+    def _own(self, repository: str, claim: _Claim, ref: RemoteRef) -> None:
+        label, now = self._ready_label(repository), self._steady()
+        self._read(claim, ref)
+        record, unchanged = claim.records.get(label.casefold()), timedelta()
+        if record and record.installation != self._me.id:
+            back, unchanged = self._me.sightings.see(repository, label, record)
+            self._standing[repository] = back
+        if not may_own(record, self._me.id, unchanged, take_over=claim.take_over):
+            claim.label = None
+            raise StandsBackError(self._standing[repository].sentence)
+        if claim.label == label and now - claim.written < DUE:
+            return
+        new = renewed(record, self._me.id, self._me.clock.now())
+        kept = _without(claim.records, claim.label)
+        try:
+            self._write(claim, ref, {**kept, label.casefold(): new})
+        except DeniedError as error:
+            # The lease only avoids double work, and the token may be good for all the rest.
+            if not claim.is_refused:
+                log.warning("not_owned", repository=repository, reason=str(error))
+            claim.is_refused = True
+        claim.label, claim.written, claim.take_over = label, now, False
+        if self._standing.pop(repository, None):
+            self._me.sightings.forget(repository)
+            log.warning("took_over", repository=repository, ready_label=label)
+
+    def _read(self, claim: _Claim, ref: RemoteRef) -> None:
+        """Read the ref; a record that another worker of this installation renewed is renewed."""
+        now, sha = self._steady(), ref.tip()
+        if sha != claim.sha:
+            own = claim.label.casefold() if claim.label is not None else ""
+            before = claim.records.get(own)
+            claim.records = read_records(ref, ref.fetch()) if sha else {}
+            claim.sha = sha
+            after = claim.records.get(own)
+            if before and after and after != before and after.installation == self._me.id:
+                claim.written = max(claim.written, claim.read)
+        claim.read = now
+
+    def _write(self, claim: _Claim, ref: RemoteRef, records: dict[str, OwnerRecord]) -> None:
+        text = _RECORDS.dump_json(records, indent=1) + b"\n"
+        claim.sha = ref.write({OWNER_FILE: text}, claim.sha)
+        claim.records = records
+
+    def _release(self, claim: _Claim, ref: RemoteRef) -> None:
+        self._read(claim, ref)
+        label, claim.label = claim.label, None
+        record = claim.records.get(label.casefold()) if label else None
+        if claim.sha is None or record is None or record.installation != self._me.id:
+            return
+        if left := _without(claim.records, label):
+            self._write(claim, ref, left)
+        else:
+            ref.delete(claim.sha)
+
+    def _renew_always(self) -> None:
+        while not self._ended.wait(TICK):
+            self.renew()
+
+    def _renew_one(self, repository: str) -> None:
+        try:
+            self.require(repository)
+        except StandsBackError as error:
+            log.warning("taken_over", repository=repository, reason=str(error))
+        except MulliganError as error:
+            log.warning("not_renewed", repository=repository, reason=str(error))
+
+
+def _without(records: Mapping[str, OwnerRecord], label: str | None) -> dict[str, OwnerRecord]:
+    gone = label.casefold() if label is not None else None
+    return {name: each for name, each in records.items() if name != gone}
+
+
+def _while_it_moves(work: Callable[[], None]) -> None:
+    """Repeat work while another installation writes the ref at the same time."""
+    Retrying(
+        retry=retry_if_exception_type(RefMovedError),
+        stop=stop_after_attempt(MAX_READS),
+        reraise=True,
+    )(work)
