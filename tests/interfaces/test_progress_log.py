@@ -213,7 +213,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         came_to(Outcome.ZERO_DIFF),
         Decided(decision=Escalate(reason="All 3 attempts failed.")),
-        "  Zero diff → needs human review: All 3 attempts failed.",
+        "  Zero diff → needs human review (HITL): All 3 attempts failed.",
     ),
     (
         came_to(Outcome.CANCELLED),
@@ -225,7 +225,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         Decided(decision=WaitForBudget(reason="5 USD spent.")),
         "  Budget used up → waits: 5 USD spent.",
     ),
-    (FIRST, Decided(decision=Escalate(reason="Why.")), "  Over → needs human review: Why."),
+    (FIRST, Decided(decision=Escalate(reason="Why.")), "  Over → needs human review (HITL): Why."),
     (
         came_to(Outcome.INFRASTRUCTURE, Retry(reason="No disk.", backoff_step=1)),
         RetryScheduled(due=NOON, reason="No disk."),

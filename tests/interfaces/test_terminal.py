@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,10 +17,12 @@ from mulligan.interfaces.cli.terminal import (
     OUTPUT_FILTER,
     Cleaning,
     clean_record,
+    is_attended,
     print_json,
     say_error,
 )
 from mulligan.text.redact import Redactor
+from world.pseudo_terminal import on_a_terminal
 
 SECRET = "token-of-the-bot"
 STEERING = "a\x1b]0;title\x07\x1b[2Jb\x9b31m\u202ec\x08\x7f"
@@ -78,3 +83,31 @@ def test_json_says_what_nobody_would_see(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(written) == content
     assert not {"\u202e", "\x9b", "\x7f"} & set(written)
     assert "é" in written
+
+
+WAITING = """
+import os
+from mulligan.interfaces.cli.terminal import is_attended, wait_for_key
+print("attended" if is_attended(os.environ) else "alone", flush=True)
+wait_for_key(lambda: print("waiting", flush=True))
+print("pressed")
+"""
+
+
+def test_a_person_at_a_terminal_is_waited_for(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    with on_a_terminal([sys.executable, "-c", WAITING], tmp_path, environment) as shown:
+        shown.wait_for("waiting")
+        shown.press("x")
+        assert shown.end() == 0
+        assert shown.text.startswith("attended\nwaiting\n")
+        assert shown.text.endswith("\npressed\n")
+
+
+def test_nobody_is_waited_for_in_a_pipe_or_in_ci(tmp_path: Path) -> None:
+    assert not is_attended({})
+    said = (
+        "from mulligan.interfaces.cli.terminal import is_attended; print(is_attended({'CI': '1'}))"
+    )
+    with on_a_terminal([sys.executable, "-c", said], tmp_path, dict(os.environ)) as shown:
+        assert (shown.end(), shown.text) == (0, "False\n")

@@ -479,11 +479,14 @@ def demo(
     directory: Annotated[
         Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
     ] = None,
+    wait: Annotated[
+        bool, typer.Option(help="On a terminal, keep the simulated GitHub until a key is pressed.")
+    ] = True,
 ) -> Exit:
     """Run six example issues on this machine, without an account or network."""
     from mulligan.interfaces.cli import demo as module
 
-    return module.demo(directory)
+    return module.demo(directory, wait=wait)
 
 
 @in_one_sentence

@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,6 @@ from github_simulator.bare_repository import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
 from mulligan.config.load import load_operator
-from mulligan.config.operator import SandboxMode, SandboxSettings
 from mulligan.daemon.once import PassLimits, run_once
 from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Worker
@@ -30,7 +29,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, Listener
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import build
 from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of, without_walls
@@ -42,7 +41,13 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import print_command, program, show_comment
+from mulligan.interfaces.cli.terminal import (
+    is_attended,
+    print_command,
+    program,
+    show_comment,
+    wait_for_key,
+)
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
@@ -64,45 +69,49 @@ def _simulator_errors_reported() -> Generator[None]:
 
 
 @_simulator_errors_reported()
-def demo(directory: Path | None) -> Exit:
-    """Work on the six issues, and print the progress."""
+def demo(directory: Path | None, *, wait: bool = True) -> Exit:
+    """Work on the six issues, and print the progress.
+
+    With `wait`, keep the simulated GitHub running on a terminal until a key is pressed.
+    """
     console, place = make_console(), _place(directory)
     start_logs()
     stop_on_signals()
     world = World()
     seeded = seed(world, place, TOKEN)
+    world.viewer = world.add_user(MAINTAINER, token=MAINTAINER)
     with running(world) as url:
-        config = _write_configuration(place, url, seeded)
+        config = _configure(console, place, url, seeded)
         operator = load_operator(config, environment())
-        if problem := without_walls(operator, environment()):
-            # The agent is the demo's own script, which is safe without a sandbox.
-            console.print(
-                f"No sandbox works on this machine, so the demo runs without one. {problem}",
-                markup=False,
-            )
-            operator = operator.model_copy(
-                update={"sandbox": SandboxSettings(mode=SandboxMode.OFF)}
-            )
         if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
-        progress = ProgressLog(console)
-        *_, withdrawn, unlucky = _refs(seeded)
-        faults = DemoFaults(world, progress, withdrawn, unlucky)
-
-        def on_event(status: IssueStatus, event: Event) -> None:
-            progress.on_event(status, event)
-            faults.on_event(status, event)
-
-        with build(operator, environment(), on_event) as container:
+        listener = _listener(world, seeded, ProgressLog(console))
+        with build(operator, environment(), listener) as container:
             rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
-            _close_story(console, seeded, container.context)
-    if rest:
-        _show_comment(console, world, seeded)
-    _name_commands(console, seeded, config)
+            _close_story(console, world, seeded, container.context)
+        if rest:
+            _show_comment(console, world, seeded)
+        keeps = wait and is_attended(environment())
+        _name_commands(console, seeded, config, url if keeps else "")
+        if keeps:
+            wait_for_key(stopping)
     return Exit.DONE if rest else Exit.FAILED
+
+
+def _listener(world: World, seeded: Seeded, progress: ProgressLog) -> Listener:
+    """Combine what prints the progress with what causes the faults."""
+    *_, withdrawn, unlucky = _refs(seeded)
+    faults, labels = DemoFaults(world, progress, withdrawn, unlucky), LabelMoves(world, progress)
+
+    def on_event(status: IssueStatus, event: Event) -> None:
+        labels.on_event(status, event)
+        progress.on_event(status, event)
+        faults.on_event(status, event)
+
+    return on_event
 
 
 def _refs(seeded: Seeded) -> list[IssueRef]:
@@ -144,7 +153,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
         place = _place(directory)
         seeded = seed(world, place, TOKEN)
         world.viewer = world.add_user(MAINTAINER, token=MAINTAINER)
-        _announce(console, url, seeded.repository, _write_configuration(place, url, seeded))
+        _announce(console, url, seeded.repository, _configure(console, place, url, seeded))
         stop.wait()
     return Exit.DONE
 
@@ -188,6 +197,18 @@ limits: {{concurrency: 1, free_mib: 64}}
 """
 
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of the simulated GitHub
+
+
+def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
+    """Write the configuration; without a sandbox where none works, which the console says."""
+    config = _write_configuration(place, url, seeded)
+    if problem := without_walls(load_operator(config, environment()), environment()):
+        # The agent is the demo's own script, which is safe without a sandbox.
+        console.print(
+            f"No sandbox works on this machine, so this runs without one. {problem}", markup=False
+        )
+        config.write_text(f"{config.read_text()}sandbox: off\n")
+    return config
 
 
 def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
@@ -259,9 +280,32 @@ class DemoFaults:
 
 # The demo's output
 
+
+@dataclass(frozen=True, slots=True)
+class LabelMoves:
+    """Prints Mulligan's labels of an issue whenever they have changed."""
+
+    world: World
+    progress: ProgressLog
+    shown: dict[IssueRef, list[str]] = field(default_factory=dict[IssueRef, list[str]])
+
+    def on_event(self, status: IssueStatus, _event: Event) -> None:
+        """Compare the labels with those printed last."""
+        now = _stage_labels(self.world, status.issue)
+        before = self.shown.setdefault(status.issue, [READY])
+        if now != before:
+            self.shown[status.issue] = now
+            names = escape(", ".join(now)) or "none"
+            self.progress.print_line(status, f"  labels: [blue]{names}[/]")
+
+
+def _stage_labels(world: World, ref: IssueRef) -> list[str]:
+    return [name for name in world.labels_of(ref) if name.startswith(READY)]
+
+
 STAGE_LABELS = {
     Stage.REVIEW: ("in review", "green"),
-    Stage.HITL: ("needs human review", "magenta"),
+    Stage.HITL: ("needs human review (HITL)", "magenta"),
     Stage.RESOLVED: ("stopped", "yellow"),
 }
 """The name and colour of each final stage."""
@@ -275,14 +319,17 @@ def _open_story(console: Console, world: World, seeded: Seeded) -> None:
     console.print("A scripted agent works on them. It fixes only what its prompt names.")
 
 
-def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
+def _close_story(console: Console, world: World, seeded: Seeded, context: BotContext) -> None:
     console.print("\nResults:")
     for ref in _refs(seeded):
         where, colour = STAGE_LABELS.get(context.ledger.status(ref).stage, ("not finished", "red"))
         runs = [each for each in context.ledger.events(ref) if isinstance(each.event, AgentStarted)]
         ran, ended = pluralize(len(runs), "agent run"), _ended(context.ledger.history(ref))
+        label = escape(", ".join(_stage_labels(world, ref))) or "no label"
         console.print(
-            f"  [cyan]#{ref.number}[/]  [{colour}]{where:18}[/]  {ran:12}  {ended}", soft_wrap=True
+            f"  [cyan]#{ref.number}[/]  [{colour}]{where:25}[/]  [blue]{label:15}[/]  {ran:12}"
+            f"  {ended}",
+            soft_wrap=True,
         )
 
 
@@ -303,10 +350,11 @@ def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
     show_comment(console, body)
 
 
-def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
+def _name_commands(console: Console, seeded: Seeded, config: Path, url: str) -> None:
+    """Print what to do next; `url` is the simulated GitHub, if it keeps running."""
     mulligan = program()
     second = f"{mulligan} inspect {seeded.issues[1]}"
-    console.print("\nThe simulated GitHub has stopped. To see more:")
+    console.print("\nTo see more:")
     for line in (
         f"{mulligan} status --config {config}",
         f"{second} --config {config}",
@@ -314,5 +362,14 @@ def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
         print_command(console, line)
-    console.print("To label, review and merge yourself, on a simulated GitHub in a browser:")
-    print_command(console, f"{mulligan} simulate --directory practice")
+    if not url:
+        console.print(
+            "The simulated GitHub has stopped. To label, review and merge on one in a browser:"
+        )
+        print_command(console, f"{mulligan} simulate --directory practice")
+        return
+    console.print(f"To label, review and merge as {MAINTAINER}, open the simulated GitHub:")
+    print_command(console, f"{url}/{seeded.repository}")
+    console.print("To have Mulligan answer, run in another terminal:")
+    print_command(console, f"{mulligan} once --config {config}")
+    console.print("Press any key here to stop the simulated GitHub.")

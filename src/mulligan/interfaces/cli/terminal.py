@@ -1,11 +1,13 @@
 """The terminal: JSON, lists, errors, and the filter that hides secrets."""
 
 import json
+import os
 import re
+import select
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +28,8 @@ MODULE = "__main__.py"
 UNLIMITED_WIDTH = 10_000
 
 WIDTH = 100
+
+KEY_POLL_SECONDS = 0.2
 
 TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
 
@@ -121,6 +125,29 @@ def print_point(console: Console, mark: Text, said: str) -> None:
     for line in Text(said).wrap(console, max(20, console.width - len(mark) - 1)):
         console.print(Text.assemble(mark, " ", line))
         mark = Text(" " * len(mark))
+
+
+def is_attended(environment: Mapping[str, str]) -> bool:
+    """Return whether a person can press a key: input and output are terminals, and no CI runs."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not environment.get("CI")
+
+
+def wait_for_key(stopping: Callable[[], bool]) -> None:
+    """Wait until a key is pressed or `stopping` is true; the terminal keeps Ctrl-C."""
+    # Imported here: only a terminal needs it.
+    import termios  # noqa: PLC0415
+    import tty  # noqa: PLC0415
+
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard)
+        while not stopping():
+            if select.select([keyboard], [], [], KEY_POLL_SECONDS)[0]:
+                os.read(keyboard, 1)
+                return
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 
 
 def show_comment(console: Console, body: str) -> None:

@@ -333,7 +333,7 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
         case Retry():
             return f"  [yellow]{ended} → retry:[/] {why}"
         case Escalate():
-            return f"  [magenta]{ended} → needs human review:[/] {why}"
+            return f"  [magenta]{ended} → needs human review (HITL):[/] {why}"
         case StandDown():
             return f"  [yellow]{ended} → stopped:[/] {why}"
         case WaitForBudget():

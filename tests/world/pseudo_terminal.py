@@ -1,0 +1,86 @@
+"""A command in a real pseudo-terminal, as a person sees it: what it shows, and the keys pressed."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROWS = 24
+PATIENCE = 120.0
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
+"""The sequences that colour text, move the cursor or set a title."""
+
+
+@dataclass
+class PseudoTerminal:
+    """A running command; `seen` is all that it has written."""
+
+    process: subprocess.Popen[bytes]
+    keyboard: int
+    seen: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was written, without colours and movements of the cursor."""
+        return CONTROL.sub("", self.seen).replace("\r\n", "\n")
+
+    def press(self, keys: str) -> None:
+        os.write(self.keyboard, keys.encode())
+
+    def wait_for(self, words: str) -> None:
+        """Read until the words are there; they may have come before."""
+        self._read(lambda: words in self.text)
+        assert words in self.text, self.text
+
+    def end(self) -> int:
+        """Read until the command ends; give its exit code."""
+        self._read(lambda: False)
+        return self.process.wait(PATIENCE)
+
+    def _read(self, enough: Callable[[], bool]) -> None:
+        patience = time.monotonic() + PATIENCE
+        while not enough():
+            assert time.monotonic() < patience, self.text
+            if not select.select([self.keyboard], [], [], 1.0)[0]:
+                continue
+            try:
+                chunk = os.read(self.keyboard, 65536)
+            except OSError:  # the last process on the terminal has ended
+                return
+            if not chunk:
+                return
+            self.seen += chunk.decode(errors="replace")
+
+
+@contextmanager
+def on_a_terminal(
+    argv: Sequence[str | Path], directory: Path, environment: Mapping[str, str], columns: int = 80
+) -> Generator[PseudoTerminal]:
+    """Run a command on a terminal of its own; it is killed if it runs at the end."""
+    keyboard, screen = pty.openpty()
+    fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+    started = subprocess.Popen(
+        argv,
+        cwd=directory,
+        env={"TERM": "xterm-256color", **environment},
+        stdin=screen,
+        stdout=screen,
+        stderr=screen,
+        start_new_session=True,
+    )
+    os.close(screen)
+    try:
+        yield PseudoTerminal(started, keyboard)
+    finally:
+        started.kill()
+        started.wait()
+        os.close(keyboard)
