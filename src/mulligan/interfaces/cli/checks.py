@@ -2,11 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from mulligan.config.policy import Check
@@ -22,6 +20,7 @@ from mulligan.interfaces.bootstrap.local_checks import (
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import environment, make_console, start_logs
 from mulligan.interfaces.cli.terminal import print_json, print_point
 
@@ -98,7 +97,7 @@ def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
 
 
 def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -> LocalChecks:
-    with console.status("setup commands …") if console else nullcontext():
+    with step_shown(console, "setup commands", place.private):
         ready = place.set_up(lines)
     if console:
         ran = pluralize(len(lines), "setup command")
@@ -107,7 +106,7 @@ def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -
 
 
 def _run(wanted: Check, place: LocalChecks, console: Console | None) -> CheckResult:
-    with console.status(escape(f"{wanted.name} …")) if console else nullcontext():
+    with step_shown(console, wanted.name, place.private):
         result = place.run(wanted)
     if console:
         _print(result, console)

@@ -48,7 +48,7 @@ from mulligan.interfaces.cli.terminal import (
     show_comment,
     wait_for_key,
 )
-from mulligan.interfaces.cli.work import ProgressLog
+from mulligan.interfaces.cli.work import ProgressLog, look_of
 from mulligan.sandbox.cancellation import stopping
 
 # `mulligan demo`
@@ -86,9 +86,11 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
         if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
-        listener = _listener(world, seeded, ProgressLog(console))
+        progress = ProgressLog(console)
+        listener = _listener(world, seeded, progress)
         with build(operator, environment(), listener) as container:
-            rest = _make_passes(container.context, seeded, console)
+            with progress.live.shown(look_of(container)):
+                rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
             _close_story(console, world, seeded, container.context)

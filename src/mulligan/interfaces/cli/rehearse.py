@@ -35,7 +35,13 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
 )
 from mulligan.interfaces.cli.terminal import print_command, program, show_comment
-from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, operator_act, summarise
+from mulligan.interfaces.cli.work import (
+    ProgressLog,
+    exit_code_of,
+    look_of,
+    operator_act,
+    summarise,
+)
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 DIFF = "changes.diff"
@@ -62,15 +68,17 @@ def rehearse(options: RehearseOptions) -> Exit:
     operator = load_operator(config, environment(), needs_token=False)
     console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
     comments = list[str]()
+    progress = ProgressLog(console)
     with (
         lock_state(operator, "rehearse"),
         build_rehearsal(
-            operator, environment(), ProgressLog(console).on_event, setup, comments.append
+            operator, environment(), progress.on_event, setup, comments.append
         ) as container,
     ):
-        visit = Worker(container.context, options.attempts).visit(
-            setup.issue.ref, operator_act(container)
-        )
+        with progress.live.shown(look_of(container)):
+            visit = Worker(container.context, options.attempts).visit(
+                setup.issue.ref, operator_act(container)
+            )
         history = container.context.ledger.history(setup.issue.ref)
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)

@@ -21,13 +21,16 @@ from mulligan.interfaces.bootstrap.container import OwnerOptions, build
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.live import LiveLines
 from mulligan.interfaces.cli.setup import (
     configuration_path,
     environment,
+    make_console,
     read_configuration,
     start_logs,
     stop_on_signals,
 )
+from mulligan.interfaces.cli.work import ProgressLog, look_of
 from mulligan.sandbox.cancellation import CLOSING, stopping
 
 log = structlog.get_logger()
@@ -40,10 +43,13 @@ def run(config: Path | None, *, take_over: bool = False) -> Exit:
     start_logs(logging.INFO)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
-    listeners: list[Listener] = [_log_event]
-    build_runtime = _runtime_builder(partial(_notify_all, listeners), take_over=take_over)
+    console = make_console()
+    progress = ProgressLog(console, "Waiting for work. Press Ctrl-C to stop.")
+    listeners: list[Listener] = [progress.on_event if console.is_interactive else _log_event]
+    notify = partial(_notify_all, listeners)
+    build_runtime = _runtime_builder(notify, progress.live, take_over=take_over)
     daemon = Daemon(_configuration_reader(path, operator, build_runtime))
-    with lock_state(operator, "run"), closing(daemon):
+    with lock_state(operator, "run"), closing(daemon), progress.live.shown():
         log.info("started", repositories=len(operator.repositories))
         with (
             _dashboard(operator, daemon, listeners.append),
@@ -90,7 +96,9 @@ def _configuration_reader(
     return reload
 
 
-def _runtime_builder(listener: Listener, *, take_over: bool) -> Callable[[Operator], Runtime]:
+def _runtime_builder(
+    listener: Listener, live: LiveLines, *, take_over: bool
+) -> Callable[[Operator], Runtime]:
     """Return a function that builds a runtime; only the first one takes repositories over."""
     firsts = [take_over]
 
@@ -100,6 +108,7 @@ def _runtime_builder(listener: Listener, *, take_over: bool) -> Callable[[Operat
         opened = ExitStack()
         built = opened.enter_context(build(operator, environment(), listener, options))
         firsts.clear()
+        live.look = look_of(built)
         log.info("configured", repositories=len(built.repositories))
         worker, keep = Worker(built.context), built.retention
         return Runtime(built.repositories, built.context, worker, keep, close=opened.close)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import MutableMapping
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -23,6 +24,9 @@ from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
 DEFAULT = Path(OPERATOR_FILE)
 UNWRAPPED_WIDTH = 1000
+
+OMITTED = {"level", "timestamp"}
+"""Fields of a log record that a person at a terminal does not need."""
 
 
 def read_configuration(named: Path | None, *, needs_token: bool = True) -> Operator:
@@ -65,13 +69,19 @@ def make_console() -> Console:
     if sys.stdout.isatty():
         console = Console(highlight=False)
     else:
-        console = Console(highlight=False, no_color=True, width=UNWRAPPED_WIDTH, soft_wrap=True)
+        console = Console(
+            highlight=False,
+            no_color=True,
+            width=UNWRAPPED_WIDTH,
+            soft_wrap=True,
+            force_interactive=False,
+        )
     console.push_render_hook(Cleaning())
     return console
 
 
 def start_logs(level: int = logging.WARNING) -> None:
-    """Write log records to standard error, one `key=value` line each."""
+    """Write log records to standard error: `key=value` lines, or sentences on a terminal."""
     # Imported here: it takes 75 ms of CPU, while `mulligan status` takes 600.
     import structlog  # noqa: PLC0415
 
@@ -84,11 +94,22 @@ def start_logs(level: int = logging.WARNING) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             clean_record,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            sentence
+            if sys.stderr.isatty()
+            else structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Looked up for each record: live lines stand below what is written while they are shown.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
+
+
+def sentence(_logger: object, _method: str, record: MutableMapping[str, object]) -> str:
+    """Render a log record for a person: its reason, else its event, and the other fields."""
+    event = str(record.pop("event", "")).replace("_", " ")
+    said = str(record.pop("reason", "") or event)
+    rest = [f"{name} {value}" for name, value in record.items() if name not in OMITTED]
+    return f"mulligan: {said}" + (f" ({', '.join(rest)})" if rest else "")
 
 
 def stop_on_signals(grace: timedelta = timedelta()) -> None:

@@ -53,7 +53,6 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import (
     Container,
@@ -64,6 +63,7 @@ from mulligan.interfaces.bootstrap.container import (
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.live import LiveLines, Look, looking
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -78,6 +78,9 @@ from mulligan.text.escape import one_line
 
 # The commands
 
+READING = "Reading GitHub"
+"""What the live line says while no issue is worked on."""
+
 
 def once(
     config: Path | None, attempts: int | None, limit: int | None, *, take_over: bool = False
@@ -88,13 +91,13 @@ def once(
     warn_of_root()
     stop_on_signals()
     limits = PassLimits(attempts, limit, operator.poll.interval)
+    progress = ProgressLog(console, READING)
     with (
         lock_state(operator, "once"),
-        build(
-            operator, environment(), progress_listener(console), OwnerOptions(take_over)
-        ) as built,
+        build(operator, environment(), progress.on_event, OwnerOptions(take_over)) as built,
     ):
-        result = make_pass(built.repositories, built.context, limits)
+        with progress.live.shown(look_of(built)):
+            result = make_pass(built.repositories, built.context, limits)
         summarise(result, console)
         write_deferred_comments(built.context, Worker(built.context), built.repositories)
     return exit_code_of(result)
@@ -110,12 +113,13 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
     start_logs()
     warn_of_root()
     stop_on_signals()
-    options = None if dry_run else OwnerOptions(take_over)
-    with lock_state(operator, "work"), _container(operator, console, options) as container:
+    progress, options = ProgressLog(console, READING), None if dry_run else OwnerOptions(take_over)
+    with lock_state(operator, "work"), _container(operator, progress, options) as container:
         worker = Worker(container.context, max_attempts=1)
-        failed = recover(container.context, worker, container.repositories).failed
-        container.context.worktrees.fetch_base(ref.repository)
-        visit = worker.visit(ref, operator_act(container))
+        with progress.live.shown(look_of(container)):
+            failed = recover(container.context, worker, container.repositories).failed
+            container.context.worktrees.fetch_base(ref.repository)
+            visit = worker.visit(ref, operator_act(container))
         problems = [problem_line(ref, why) for ref, why in failed.items()]
         problems += [problem_line(ref, visit.problem)] if visit.problem else []
         result = PassResult((visit,), tuple(problems), visit.escalated)
@@ -127,11 +131,12 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
 
 
 def _container(
-    operator: Operator, console: Console, options: OwnerOptions | None
+    operator: Operator, progress: "ProgressLog", options: OwnerOptions | None
 ) -> AbstractContextManager[Container]:
     """Build for work, or without options for a dry run."""
     if options:
-        return build(operator, environment(), progress_listener(console), options)
+        return build(operator, environment(), progress.on_event, options)
+    console = progress.console
 
     def say(what: str) -> None:
         headline, *text = what.splitlines()
@@ -139,12 +144,12 @@ def _container(
         for line in text[1:]:
             console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
-    return build_dry(operator, environment(), progress_listener(console), say)
+    return build_dry(operator, environment(), progress.on_event, say)
 
 
-def progress_listener(console: Console) -> Listener:
-    """Return a listener that prints the progress of every issue."""
-    return ProgressLog(console).on_event
+def look_of(built: Container) -> Look:
+    """Return what the live lines look at: the files and the usage of running attempts."""
+    return looking(built.context.artifacts, built.context.usage)
 
 
 def operator_act(container: Container) -> AuthorisingAct:
@@ -181,15 +186,21 @@ INDENT = 2
 
 
 class ProgressLog:
-    """Prints each issue's lines below its title, and repeats the title when the issue changes."""
+    """Prints each issue's lines below its title, and repeats the title when the issue changes.
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    `live` follows the same events, and shows what runs now while it is asked to; `idle` is what it
+    shows between issues.
+    """
+
+    def __init__(self, console: Console, idle: str = "") -> None:
+        self.console = console
+        self.live = LiveLines(console, idle)
         self._lock = threading.Lock()
         self._issue: IssueRef | None = None
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
         """Print the line of an event, if it has one."""
+        self.live.on_event(status, event)
         if line := event_line(status, event):
             self.print_line(status, line)
 
@@ -198,15 +209,15 @@ class ProgressLog:
         with self._lock:
             if status.issue != self._issue:
                 name, title = escape(str(status.issue)), _plain(status.text.title)
-                self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
+                self.console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
                 self._issue = status.issue
             text = Text.from_markup(line, emoji=False)
             depth = len(text.plain) - len(text.plain.lstrip())
             indent = INDENT + depth
-            room = max(20, self._console.width - indent - INDENT)
-            for part in text[depth:].wrap(self._console, room):
+            room = max(20, self.console.width - indent - INDENT)
+            for part in text[depth:].wrap(self.console, room):
                 part.rstrip()
-                self._console.print(Text(" " * indent) + part)
+                self.console.print(Text(" " * indent) + part)
                 indent = 2 * INDENT + depth
 
 
