@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 
 from mulligan.agents.adapters import BUILT_IN
-from mulligan.agents.output import MAX_LINE_BYTES, Reader, StreamFacts, number_in, values
+from mulligan.agents.output import (
+    MAX_LINE_BYTES,
+    MAX_REFUSED,
+    Reader,
+    StreamFacts,
+    number_in,
+    values,
+)
 from mulligan.config.adapters import Fact, Meaning, Rule
 
 pytestmark = pytest.mark.pure
@@ -40,6 +47,12 @@ def test_numbers_are_added_up_over_lines_and_paths() -> None:
 
 def test_lines_with_the_same_id_count_once() -> None:
     assert heard(step(1), step(1), step(2), rules=(USED,)).count(Fact.INPUT) == 30
+
+
+def test_only_the_latest_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mulligan.agents.output.MAX_SEEN", 2)
+    steps = [step(1), step(2), step(2), step(3), step(1)]
+    assert heard(*steps, rules=(USED,)).count(Fact.INPUT) == 60
 
 
 def test_a_later_line_replaces_what_was_added_up() -> None:
@@ -91,6 +104,8 @@ def test_refused_tools_are_named_once() -> None:
     rule = Rule(where={"r": 1}, means=Meaning.REFUSED, take={Fact.REFUSED: ("t.*.name",)})
     line = {"r": 1, "t": [{"name": "Bash"}, {"name": "Edit"}, {"name": "Bash"}]}
     assert heard(line, line, rules=(rule,)).refused == ["Bash", "Edit"]
+    many = [{"r": 1, "t": [{"name": f"tool-{at}"}]} for at in range(200)]
+    assert len(heard(*many, rules=(rule,)).refused) == MAX_REFUSED
 
 
 COST = Rule(

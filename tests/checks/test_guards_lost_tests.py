@@ -298,13 +298,36 @@ def test_other_settings_are_no_matter(line: str) -> None:
         "@Test\n" + "@\n" * 4_000,
         "#[test]\n" * 4_000,
         "it(" * 4_000 + "\n" * 4_000,
+        f"#[test]{' ' * 300}\n\n" * 20,
+        f"@Test {'a ' * 190}\n" * 200,
+        "\n" * 30_000,
+        "func (\n" * 5_000,
+        "func TestA(t *testing.T) {\n" + "t.Skip()\n" * 5_000,
+        "it.skip('a', () => {\n" * 4_000,
     ],
-    ids=range(6),
+    ids=range(12),
 )
 @pytest.mark.timeout(10)
 def test_a_change_made_to_take_time_takes_none(text: str) -> None:
     for path in (PY, "a.test.js", "a_test.go", "a.rs", "ATest.java", "a_spec.rb", "ATest.php"):
         assert told({}, {path: text}) == []
+
+
+@pytest.mark.timeout(10)
+def test_the_tests_of_many_places_are_counted_at_once() -> None:
+    places = "".join(
+        f"@@ -{at},1 +{at},1 @@\n-def test_{at}():\n+def test_b{at}():\n" for at in range(10_000)
+    )
+    head = "diff --git a/test_a.py b/test_a.py\n--- a/test_a.py\n+++ b/test_a.py\n"
+    change = Change("a" * 40, "b" * 40, 1, diff=f"{head}{places}".encode())
+    assert violations(change, Scope()) == ()
+
+
+def test_a_test_with_its_annotations_and_its_name_on_one_line_is_known() -> None:
+    tests = "    @Test fun adds() {\n    }\n\n    @Test(a = b())\n\n    fun subs() {}\n"
+    kotlin = "class ATest {\n}\n"
+    (message,) = told({"ATest.kt": kotlin.replace("\n", f"\n{tests}", 1)}, {"ATest.kt": kotlin})
+    assert "adds, subs" in message
 
 
 def test_a_diff_that_is_none_is_no_matter() -> None:

@@ -42,6 +42,12 @@ SUMMARY_CHARS = 2000
 MAX_LINE_BYTES = 8 * 1024 * 1024
 """Longer lines are skipped, so that an agent that prints a file cannot fill the memory."""
 
+MAX_REFUSED = 50
+"""Limit of refused tools to name."""
+
+MAX_SEEN = 10_000
+"""Limit of lines to remember for `Rule.once`; an agent repeats a line soon, or not at all."""
+
 EMPTY_VALUES: tuple[JsonValue, ...] = (None, "", [], {})
 
 Line = Mapping[str, JsonValue]
@@ -76,7 +82,7 @@ class Reader:
         self.facts = StreamFacts()
         self._rules = rules
         self._rest = bytearray()
-        self._seen = set[tuple[int, str]]()
+        self._seen = dict[tuple[int, str], None]()
 
     def feed(self, chunk: bytes) -> None:
         """Read a chunk; keep an incomplete last line for the next call."""
@@ -109,10 +115,14 @@ class Reader:
                 _apply_rule(self.facts, rule, fitting)
 
     def _is_new(self, number: int, rule: Rule, line: Line) -> bool:
+        if not rule.once:
+            return True
         identity = (number, " ".join(map(str, values(line, rule.once))))
-        if rule.once and identity in self._seen:
+        if identity in self._seen:
             return False
-        self._seen.add(identity)
+        self._seen[identity] = None
+        if len(self._seen) > MAX_SEEN:
+            del self._seen[next(iter(self._seen))]
         return True
 
 
@@ -178,7 +188,8 @@ def _take(facts: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) 
         return
     texts = [[_text(value) for value in values if value not in EMPTY_VALUES] for values in found]
     if fact is Fact.REFUSED:
-        facts.refused = [*dict.fromkeys([*facts.refused, *chain(*texts)])]
+        new = [text for text in dict.fromkeys(chain(*texts)) if text not in facts.refused]
+        facts.refused += new[: MAX_REFUSED - len(facts.refused)]
     elif any(texts):
         facts.texts[fact] = " ".join(each[-1] for each in texts if each)
 

@@ -1,11 +1,12 @@
 """Find tests that a change deletes, empties or skips; moved tests are not lost. Pure."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import assert_never
@@ -101,8 +102,8 @@ CASE = r"it|test|specify"
 JAVASCRIPT = Language(
     endings=(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue"),
     named=_re(r"[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?$", r"^test\.[cm]?[jt]sx?$"),
-    cases=(_re(rf"^[ \t]*(?:await )?[xf]?(?:{CASE})(?:\.\w+)*\(\s*{QUOTED}"),),
-    groups=_re(rf"^[ \t]*[xf]?(?:{SUITE})(?:\.\w+)*\(\s*{QUOTED}"),
+    cases=(_re(rf"^[ \t]*(?:await )?[xf]?(?:{CASE})(?:\.\w+)*\(\s*+{QUOTED}"),),
+    groups=_re(rf"^[ \t]*[xf]?(?:{SUITE})(?:\.\w+)*\(\s*+{QUOTED}"),
     tables=_re(r"\.each\b", r"\bforEach\(", r"^\s*for \("),
     marks=(
         *_marks(
@@ -121,7 +122,7 @@ JAVASCRIPT = Language(
 GO = Language(
     endings=(),
     named=_re(r"_test\.go$"),
-    cases=(_re(r"^func (?:\([^)]*\) )?(?P<name>(?:Test|Fuzz|Example)\w*)\("),),
+    cases=(_re(r"^func (?:\([^)\n]*+\) )?(?P<name>(?:Test|Fuzz|Example)\w*)\("),),
     groups=_re(r"^type (?P<name>\w+) struct"),
     tables=_re(r"\.Run\("),
     marks=(
@@ -135,11 +136,11 @@ RUST = Language(
     named=_re(r"^tests?\.rs$", r"_tests?\.rs$", r"\.rs$"),
     cases=(
         _re(
-            r"#\[(?:\w+::)*(?:test|rstest|test_case)\b.*\](?:\s*(?:#\[|//).*){0,8}"
-            r"\s*(?:pub )?(?:async )?fn (?P<name>\w+)"
+            r"#\[(?:\w+::)*(?:test|rstest|test_case)\b[^\n]*\](?:\s*+(?:#\[|//)[^\n]*+){0,8}+"
+            r"\s*+(?:pub )?(?:async )?fn (?P<name>\w+)"
         ),
     ),
-    groups=_re(r"^\s*mod (?P<name>\w+)"),
+    groups=_re(r"^[ \t]*+mod (?P<name>\w+)"),
     tables=_re(r"#\[(?:case|test_case)\b"),
     marks=_marks(MarkTarget.BELOW, r"^\s*#\[ignore\b", r"^\s*#\[cfg_attr\(.*\bignore\b"),
 )
@@ -149,10 +150,11 @@ JAVA = Language(
     named=_re(r"(?:Tests?|TestCase|IT|Spec)\.(?:java|kt|groovy|scala)$", r"^Test\w+\.(?:java|kt)$"),
     cases=(
         _re(
-            r"^[ \t]*@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b[^\n]*"
-            r"(?:\n[ \t]*(?:@|//)[^\n]*){0,8}\n?[^\n(]*?\b(?P<name>\w+|`[^`\n]+`) *\("
+            r"^[ \t]*+@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b"
+            r"(?:[^\n]*+(?:\n[ \t]*+(?:@|//)[^\n]*+){0,8}+\n++[^\n(]*?|[^\n]*)"
+            r"\b(?P<name>\w++|`[^`\n]++`) *+\("
         ),
-        _re(r"""^\s*(?:void|def) ["'](?P<name>[^"'\n]+)["'] *\("""),
+        _re(r"""^[ \t]*+(?:void|def) ["'](?P<name>[^"'\n]+)["'] *\("""),
     ),
     groups=_re(r"\b(?:class|object) (?P<name>\w+)"),
     tables=_re(r"@(?:ParameterizedTest|RepeatedTest|TestFactory)\b"),
@@ -285,7 +287,11 @@ class _TestStart:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+STARTS_ON_A_LINE = 8
+"""Number of tests and groups to search for the one on a line; those of one kind do not overlap."""
+
+
+@dataclass(frozen=True)
 class _HunkSide:
     """One side of a hunk with its tests; `outer` is the test in which the hunk begins."""
 
@@ -294,24 +300,26 @@ class _HunkSide:
     groups: tuple[_TestStart, ...]
     outer: str | None
 
-    @property
-    def named(self) -> Iterator[_TestStart]:
+    @cached_property
+    def named(self) -> list[_TestStart]:
         """Return tests and groups in order."""
-        return iter(sorted((*self.cases, *self.groups), key=lambda found: found.last))
+        return sorted((*self.cases, *self.groups), key=_last)
+
+    @cached_property
+    def openings(self) -> list[int]:
+        """Return the lines that start a function."""
+        return [at for at, line in enumerate(self.lines) if OPENING.search(line.text)]
 
     def about(self, mark: SkipMark, at: int) -> str | None:
         """Return the test to which a mark on line `at` applies; None if it is not in the diff."""
+        following = bisect_left(self.named, at, key=_last)
+        near = self.named[following : following + STARTS_ON_A_LINE]
         match mark.place:
             case MarkTarget.HERE | MarkTarget.OTHERS:
-                here = (found.name for found in self.named if found.first <= at <= found.last)
-                return next(here, None)
+                return next((found.name for found in near if found.first <= at), None)
             case MarkTarget.BELOW:
-                below = (
-                    found.name
-                    for found in self.named
-                    if at <= found.last <= at + MARK_DISTANCE_LINES
-                )
-                return next(below, None)
+                is_near = near and near[0].last <= at + MARK_DISTANCE_LINES
+                return near[0].name if is_near else None
             case MarkTarget.AROUND:
                 return self._enclosing(at)
             case MarkTarget.FILE:
@@ -320,11 +328,16 @@ class _HunkSide:
                 assert_never(mark.place)
 
     def _enclosing(self, at: int) -> str | None:
-        found = next((case for case in reversed(self.cases) if case.last <= at), None)
-        between = self.lines[found.last + 1 if found else 0 : at]
-        if any(OPENING.search(line.text) for line in between):
+        before = bisect_right(self.cases, at, key=_last)
+        found = self.cases[before - 1] if before else None
+        opening = bisect_left(self.openings, found.last + 1 if found else 0)
+        if opening < len(self.openings) and self.openings[opening] < at:
             return None
         return found.name if found else self.outer
+
+
+def _last(found: _TestStart) -> int:
+    return found.last
 
 
 MAX_LINE_CHARS = 400
@@ -379,11 +392,19 @@ def _named(lines: Sequence[Line], patterns: Sequence[re.Pattern[str]]) -> Iterat
 
 def _joined(sides: Sequence[FileTests]) -> FileTests:
     return FileTests(
-        cases=sum((side.cases for side in sides), Counter[str]()),
+        cases=_total(side.cases for side in sides),
         seen=frozenset(name for side in sides for name in side.seen),
         skips=tuple(skip for side in sides for skip in side.skips),
         tables=sum(side.tables for side in sides),
     )
+
+
+def _total(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """Add counts; `sum` would copy the result for each of them."""
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return total
 
 
 SETTINGS_FILES = re.compile(
@@ -396,7 +417,7 @@ SETTINGS_FILES = re.compile(
 DESELECTION = _re(
     r"\bcollect_ignore\w*",
     r"--deselect\b",
-    r"--ignore(?:-glob)?[= \"',]+\S*(?:test|spec)",
+    r"--ignore(?:-glob)?[= \"',]++\S*(?:test|spec)",
     r"\btestPathIgnorePatterns\b",
     r"\bdisable_collection\b",
     r"<exclude>[^<]*(?i:test|spec)",
@@ -417,7 +438,7 @@ def deselecting_lines(patch: Patch) -> list[str]:
         for hunk in patch.hunks(MAX_LINE_CHARS)
         for side in (hunk.old, hunk.new)
     ]
-    return list((sum(changed[1::2], Counter[str]()) - sum(changed[::2], Counter[str]())).elements())
+    return list((_total(changed[1::2]) - _total(changed[::2])).elements())
 
 
 # Violations
@@ -445,9 +466,9 @@ def lost_test_violations(
 def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
     """Yield the files that lost tests, if more tests were removed than added."""
     files = {file.path: file for file in change.files}
-    before = sum((_before(path, side, files) for path, (side, _) in sides.items()), Counter[str]())
-    named = sum((after.cases for _, after in sides.values()), Counter[str]())
-    running = sum((after.running for _, after in sides.values()), Counter[str]())
+    before = _total(_before(path, side, files) for path, (side, _) in sides.items())
+    named = _total(after.cases for _, after in sides.values())
+    running = _total(after.running for _, after in sides.values())
     gone, came = before - named, running - before
     excused = sum(
         (_before(path, old, files) - new.cases).total()
