@@ -138,7 +138,7 @@ def test_the_api_gives_what_the_commands_give(dashboard: Dashboard) -> None:
     listed = dashboard.ask("/api/issues").json
     assert isinstance(listed, list)
     standing = status_row(dashboard.books.ledger.status(ONE))
-    assert listed == [{**standing, "reason": "[redacted] leaked"}]
+    assert listed == [{**standing, "reason": "[redacted] leaked", "paused": None}]
     told = dashboard.ask("/api/issues/octo/one/1")
     assert isinstance(told.json, dict)
     assert [*told.json][-3:] == ["title", "attempts", "decisions"]

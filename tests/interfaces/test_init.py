@@ -62,6 +62,46 @@ def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     assert (here / ".github" / "mulligan.yml").read_text() == written
 
 
+GH = """#!/bin/sh
+[ "$*" = "auth token" ] && [ -n "$HOME" ] && echo gho_of_maya
+"""
+
+
+def test_the_token_of_gh_is_taken_into_a_private_file(tmp_path: Path) -> None:
+    here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin" / "gh"
+    gh.write_text(GH)
+    gh.chmod(0o755)
+    path = f"{tmp_path}/bin:{BIN}:{os.environ['PATH']}"
+    done = run_mulligan(here, "init", "--yes", "--gh-token", PATH=path)
+    assert done.returncode == 0, done.stderr
+    token = tmp_path / "mulligan-token"
+    assert (token.read_text(), token.stat().st_mode & 0o777) == ("gho_of_maya\n", 0o600)
+    assert f"  token_file: {token}\n" in (tmp_path / "mulligan.yml").read_text()
+    assert "gho_of_maya" not in done.stdout
+    assert "Set a token" not in done.stdout
+    again = run_mulligan(here, "init", "--gh-token", "-c", "../mulligan.yml", PATH=path)
+    assert again.returncode == 2
+    assert "../mulligan.yml is there." in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [(None, "The program `gh` was not found."), ("#!/bin/sh\nexit 1\n", "gave no token")],
+)
+def test_a_gh_without_a_token_is_reported(tmp_path: Path, script: str | None, words: str) -> None:
+    here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
+    (tmp_path / "bin").mkdir()
+    if script:
+        (tmp_path / "bin" / "gh").write_text(script)
+        (tmp_path / "bin" / "gh").chmod(0o755)
+    done = run_mulligan(here, "init", "--yes", "--gh-token", PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (tmp_path / "mulligan.yml").exists()
+
+
 def test_a_second_repository_is_added_to_the_file_that_is_there(tmp_path: Path) -> None:
     here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
     file = tmp_path / "mulligan.yml"

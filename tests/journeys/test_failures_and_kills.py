@@ -111,6 +111,8 @@ def test_nothing_begins_while_everything_is_paused(here: MulliganInstallation) -
     assert "Nothing is paused" in here.run("resume").stdout
     assert here.run("once").returncode == 0
     assert len(here.world.pulls_of(NAME)) == 1
+    here.run("pause")
+    assert '"scope": "everything"' in here.run("status", "--json").stdout
 
 
 def test_a_repository_that_cannot_be_fetched_does_not_stop_the_others(

@@ -36,10 +36,13 @@ class PseudoTerminal:
     def press(self, keys: str) -> None:
         os.write(self.keyboard, keys.encode())
 
-    def wait_for(self, words: str) -> None:
-        """Read until the words are there; they may have come before."""
-        self._read(lambda: words in self.text)
-        assert words in self.text, self.text
+    def wait_for(self, pattern: str | re.Pattern[str], start: int = 0) -> re.Match[str]:
+        """Read until the text has a pattern, from a place on; it may have come before."""
+        wanted = re.compile(pattern)
+        self._read(lambda: wanted.search(self.text, start) is not None)
+        found = wanted.search(self.text, start)
+        assert found, self.text[start:]
+        return found
 
     def end(self) -> int:
         """Read until the command ends; give its exit code."""

@@ -3,15 +3,20 @@
 from collections.abc import Sequence
 
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, RecordedEvent
-from mulligan.domain.hold import Pause
+from mulligan.domain.hold import EVERYTHING, Pause
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
 Row = dict[str, object]
 
 
+def status_rows(statuses: Sequence[IssueStatus], pauses: Sequence[Pause]) -> list[Row]:
+    """Return what `mulligan status --json` prints: every issue, and the pause that holds it."""
+    return [{**status_row(each), "paused": _paused(each, pauses)} for each in statuses]
+
+
 def status_row(found: IssueStatus) -> Row:
-    """Return the status of one issue, as in `mulligan status --json`."""
+    """Return the status of one issue."""
     return {
         "issue": str(found.issue),
         "stage": found.stage,
@@ -23,6 +28,15 @@ def status_row(found: IssueStatus) -> Row:
         "review_until": found.reviews_settle_at.isoformat() if found.reviews_settle_at else None,
         **({"restored": found.restored} if found.restored else {}),
     }
+
+
+def _paused(found: IssueStatus, pauses: Sequence[Pause]) -> Row | None:
+    """Describe the widest pause that holds an issue: by the operator, or on the issue itself."""
+    for pause in pauses:
+        if pause.repository in {EVERYTHING, found.issue.repository}:
+            scope = "repository" if pause.repository else "everything"
+            return {"scope": scope, "by": "operator", "since": pause.since.isoformat()}
+    return {"scope": "issue", "by": found.paused_by, "since": None} if found.paused_by else None
 
 
 def inspection(

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import mulligan
 from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Labels
-from mulligan.domain.errors import MulliganError, UsageError
+from mulligan.domain.errors import MisconfiguredError, MulliganError, UsageError
 from mulligan.git.repository import Repository
 from mulligan.github.app import MadeApp, convert, manifest, page, web_url
 from mulligan.github.client import Client
@@ -31,6 +32,7 @@ from mulligan.interfaces.onboarding.proposal import (
     recorded,
     source_at,
 )
+from mulligan.sandbox.process import Command, run
 
 __all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here", "agents_here"]
 
@@ -62,6 +64,25 @@ def agents_here(environment: Mapping[str, str]) -> tuple[str, ...]:
 def agent_here(environment: Mapping[str, str]) -> str:
     """Return the first built-in agent that is installed; the first of all if none is."""
     return next(iter(agents_here(environment)), next(iter(BUILT_IN_AGENTS)))
+
+
+GH_TIMEOUT = timedelta(seconds=30)
+
+
+def gh_token(environment: Environment, host: str = "") -> str:
+    """Return the token of GitHub's own command line, `gh`; UsageError if it has none."""
+    asked = ("gh", "auth", "token", *(("--hostname", host) if host else ()))
+    command = Command(argv=asked, directory=Path.cwd(), environment=environment, timeout=GH_TIMEOUT)
+    try:
+        done = run(command)
+    except MisconfiguredError as error:
+        message = "The program `gh` was not found. Install it, or set GITHUB_TOKEN instead."
+        raise UsageError(message) from error
+    token = done.text.strip()
+    if done.exit_code or not token or len(token.split()) > 1:
+        message = f"`{' '.join(asked)}` gave no token. Run `gh auth login` first."
+        raise UsageError(message)
+    return token
 
 
 def installed_from(

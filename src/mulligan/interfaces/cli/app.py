@@ -20,7 +20,6 @@ app = typer.Typer(
     help="Turn labelled GitHub issues into pull requests, or ask for human review.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -43,7 +42,9 @@ learnings_app = typer.Typer(
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", help="The configuration file; default: ./mulligan.yml, $MULLIGAN_CONFIG."
+        "--config",
+        "-c",
+        help="The configuration file; default: ./mulligan.yml, $MULLIGAN_CONFIG.",
     ),
 ]
 
@@ -79,12 +80,6 @@ TakeOver = Annotated[
 ]
 
 DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
-
-app.add_typer(config_app)
-
-app.add_typer(state_app)
-
-app.add_typer(learnings_app)
 
 
 def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
@@ -123,7 +118,9 @@ def start(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", "-V", callback=_print_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Turn labelled GitHub issues into pull requests, or ask for human review."""
@@ -143,7 +140,9 @@ def init(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="The operator's file; init proposes it if it does not exist."),
+        typer.Option(
+            "--config", "-c", help="The operator's file; init proposes it if it does not exist."
+        ),
     ] = None,
     workflow: Annotated[bool, typer.Option(help="Also propose the workflow of the Action.")] = True,
     action: Annotated[
@@ -152,6 +151,9 @@ def init(
             metavar="OWNER/NAME@COMMIT", help="The commit of Mulligan to call in the workflow."
         ),
     ] = None,
+    gh_token: Annotated[
+        bool, typer.Option("--gh-token", help="Take the token from `gh auth token`, into a file.")
+    ] = False,
     app: Annotated[
         bool, typer.Option("--app", help="Create a GitHub App in a browser instead.")
     ] = False,
@@ -164,7 +166,7 @@ def init(
     """Propose configuration files for a clone, with its own checks, and create the labels."""
     from mulligan.interfaces.cli import init as module
 
-    asked = module.InitOptions(directory, yes, repository, config, workflow, action)
+    asked = module.InitOptions(directory, yes, repository, config, workflow, action, gh_token)
     if app:
         return module.init_app(asked, module.AppRequest(organization, app_name, key_file))
     return module.init(asked)
@@ -182,7 +184,8 @@ def rehearse(
         typer.Option(help="claude, codex, gemini, opencode, aider, mini, or a command line."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="The operator's file with the agent and its limits.")
+        Path | None,
+        typer.Option("--config", "-c", help="The operator's file with the agent and its limits."),
     ] = None,
     attempts: Annotated[
         int | None, typer.Option(min=1, help="The maximum number of attempts.")
@@ -625,27 +628,33 @@ for command in (accept, drop):
 for command in (pull, push, copy):
     state_app.command()(command)
 
-for command in (demo, simulate, init, rehearse):
-    app.command()(command)
-
-for command in (once, run, work, action):
-    app.command()(command)
-
-for command in (
-    *(retry, fix, skip),
-    *(abort, pause, resume),
-):
-    app.command()(command)
-
-for command in (status, inspect, prompt, explain, doctor):
-    app.command()(command)
-
-for command in (stats, events):
-    app.command()(command)
-
-app.command("check")(check_here)
-
-app.command()(digest)
-
 for command in (check, show, schema):
     config_app.command()(command)
+
+TRY, SET_UP, WORK, ANSWER, LOOK = (
+    "Try without an account",
+    "Set up",
+    "Work on issues",
+    "Answer for one issue",
+    "See what happened",
+)
+"""The groups of `mulligan --help`, in the order of docs/commands.md."""
+
+GROUPS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
+    (TRY, (demo, simulate, rehearse)),
+    (SET_UP, (init, doctor, check_here, digest)),
+    (WORK, (once, run, work, action)),
+    (ANSWER, (retry, fix, skip, abort, pause, resume)),
+    (LOOK, (status, explain, inspect, prompt, events, stats)),
+)
+
+for group, commands in GROUPS:
+    for command in commands:
+        name = "check" if command is check_here else None
+        app.command(name, rich_help_panel=group)(command)
+    if group is SET_UP:
+        app.add_typer(config_app, rich_help_panel=group)
+
+app.add_typer(learnings_app, rich_help_panel=LOOK)
+
+app.add_typer(state_app, rich_help_panel="Move to another machine")

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -41,6 +41,7 @@ from mulligan.interfaces.bootstrap.clone import (
     agent_here,
     agents_here,
     create_labels,
+    gh_token,
     git_config,
     installed_from,
     missing_labels,
@@ -75,27 +76,32 @@ class InitOptions:
     config: Path | None = None
     workflow: bool = True
     action: str | None = None
+    gh_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InitPlan:
-    """The files to write and the labels to create."""
+    """The files to write and the labels to create; `token` goes into a file of its own."""
 
     drafts: tuple[FileDraft, ...]
     missing: tuple[str, ...]
     labels: Labels
     operator: Operator | None
     origin: Origin | None
+    token: tuple[Path, str] | None = None
 
 
 POLICY = Path(POLICY_FILE)
+
+TOKEN_FILE = "mulligan-token"  # noqa: S105 - a name
 
 
 def init(options: InitOptions) -> Exit:
     """Propose, show, ask, write; leave existing files and keys unchanged."""
     console, clone = make_console(), options.directory.absolute()
     origin, config = _origin(options, git_config(clone)), _operator_path(options, clone)
-    plan = _plan(console, clone, origin, config)
+    token = _gh_token(options, origin, config)
+    plan = _plan(console, clone, origin, config, token)
     if options.workflow:
         plan = _with_workflow(console, plan, clone, options.action)
     if not (plan.drafts or plan.missing):
@@ -132,7 +138,27 @@ def _operator_path(options: InitOptions, clone: Path) -> Path:
     return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
 
 
-def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> InitPlan:
+def _gh_token(options: InitOptions, origin: Origin | None, config: Path) -> tuple[Path, str] | None:
+    """Read the token of `gh` if it is asked for; return it with the file that it goes into."""
+    if not options.gh_token:
+        return None
+    if config.exists():
+        message = f"{config} is there. To take the token of gh, remove its `github` settings first."
+        raise UsageError(message)
+    return config.absolute().with_name(TOKEN_FILE), gh_token(environment(), _gh_host(origin))
+
+
+def _gh_host(origin: Origin | None) -> str:
+    return origin.host if origin and origin.api_url else ""
+
+
+def _plan(
+    console: Console,
+    clone: Path,
+    origin: Origin | None,
+    config: Path,
+    token: tuple[Path, str] | None,
+) -> InitPlan:
     drafts, labels = list[FileDraft](), Labels()
     policy, proposal = clone / POLICY, propose(read_tree(clone))
     if policy.exists():
@@ -142,10 +168,10 @@ def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) ->
     else:
         console.print(escape(_found(proposal, clone)))
         drafts.append(FileDraft(policy, policy_text(proposal)))
-    operator = _operator(console, origin, config, drafts)
+    operator = _operator(console, origin, config, drafts, token)
     _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
-    return InitPlan(tuple(drafts), missing, labels, operator, origin)
+    return InitPlan(tuple(drafts), missing, labels, operator, origin, token)
 
 
 def _found(proposal: Proposal, clone: Path) -> str:
@@ -155,7 +181,11 @@ def _found(proposal: Proposal, clone: Path) -> str:
 
 
 def _operator(
-    console: Console, origin: Origin | None, config: Path, drafts: list[FileDraft]
+    console: Console,
+    origin: Origin | None,
+    config: Path,
+    drafts: list[FileDraft],
+    token: tuple[Path, str] | None,
 ) -> Operator | None:
     """Read the operator's file, or draft one; None if the repository is unknown."""
     if config.exists():
@@ -177,16 +207,25 @@ def _operator(
             " repository with --repository OWNER/NAME."
         )
         return None
-    return _as_read(drafts, FileDraft(config, operator_text(origin, agent_here(environment()))))
+    agent = agent_here(environment())
+    if token is None:
+        return _as_read(drafts, FileDraft(config, operator_text(origin, agent)))
+    file, secret = token
+    drafts.append(FileDraft(config, operator_text(origin, agent, str(file))))
+    # The file is written later, so that its token is read from a variable now.
+    variables = {**environment(), "GITHUB_TOKEN": secret}
+    return _as_read([], FileDraft(config, operator_text(origin, agent)), variables)
 
 
-def _as_read(drafts: list[FileDraft], draft: FileDraft) -> Operator:
+def _as_read(
+    drafts: list[FileDraft], draft: FileDraft, variables: Mapping[str, str] | None = None
+) -> Operator:
     """Add the draft of an operator's file, and return its settings."""
     drafts.append(draft)
     with tempfile.TemporaryDirectory() as place:
         trial = Path(place) / DEFAULT
         trial.write_text(draft.text, encoding="utf-8")
-        return load_operator(trial, environment(), needs_token=False)
+        return load_operator(trial, variables or environment(), needs_token=False)
 
 
 def _missing(
@@ -263,6 +302,12 @@ def _agreed(console: Console, options: InitOptions) -> bool:
 
 def _carry_out(console: Console, plan: InitPlan) -> None:
     console.print()
+    if plan.token:
+        file, secret = plan.token
+        file.touch(mode=0o600)
+        file.chmod(0o600)
+        file.write_text(f"{secret}\n", encoding="utf-8")
+        console.print(f"Wrote the token of gh to {escape(_shown(file))}; only you can read it.")
     for draft in plan.drafts:
         draft.path.parent.mkdir(parents=True, exist_ok=True)
         draft.path.write_text(draft.text, encoding="utf-8")

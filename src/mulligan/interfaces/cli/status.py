@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mulligan.domain.explanation import describe_restoration, describe_review
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import make_console, read_configuration
 from mulligan.interfaces.cli.terminal import fits, print_json, print_point, with_program_name
-from mulligan.interfaces.json_output import status_row
+from mulligan.interfaces.json_output import status_rows
 from mulligan.text.escape import one_line
 
 
@@ -23,7 +24,8 @@ def status(config: Path | None, *, json: bool) -> Exit:
     """List the issues of the ledger."""
     statuses, held = read_all_statuses(read_configuration(config, needs_token=False))
     if json:
-        print_json([status_row(each) for each in statuses])
+        pauses = [each for each in held if isinstance(each, Pause)]
+        print_json(status_rows(statuses, pauses))
         return Exit.DONE
     console = make_console()
     for each in held:

@@ -18,7 +18,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Artifacts, Ledger
 from mulligan.implement.prompt.manifest import of_round
 from mulligan.interfaces.dashboard.state import DashboardState
-from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_row
+from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_rows
 from mulligan.text.escape import visible
 
 # The JSON API
@@ -28,7 +28,8 @@ JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 def issues(state: DashboardState, _: Request) -> Response:
     """List every issue with its status."""
-    return answer([status_row(each) for each in state.stores.ledger.statuses()], state)
+    stores = state.stores
+    return answer(status_rows(stores.ledger.statuses(), stores.holds.pauses()), state)
 
 
 def issue(state: DashboardState, request: Request) -> Response:

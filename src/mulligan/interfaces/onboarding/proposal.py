@@ -187,12 +187,13 @@ github:
 """
 
 
-def operator_text(origin: Origin, agent: str) -> str:
-    """Return the text of `mulligan.yml` for one repository."""
+def operator_text(origin: Origin, agent: str, token_file: str = "") -> str:
+    """Return the text of `mulligan.yml` for one repository; without a file, for $GITHUB_TOKEN."""
     lines = [OPERATOR.rstrip("\n")]
     if origin.api_url:
         lines.append(f"  api_url: {origin.api_url}")
-    lines.append("  token: $GITHUB_TOKEN")
+    token = f"token_file: {_scalar(token_file)}" if token_file else "token: $GITHUB_TOKEN"
+    lines.append(f"  {token}")
     lines += ["repositories:", f"  - name: {origin.name}"]
     lines += ["agent:", f"  kind: {agent}", ""]
     return "\n".join(lines)
