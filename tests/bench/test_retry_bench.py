@@ -141,6 +141,7 @@ def _record(repository: Repository, number: int, tried: Tried) -> WorkerResultMe
         passed=False,
         exit_code=tried.exit_code,
         digest=found.text,
+        long_digest=found.long_text,
         findings=found.findings,
         count=found.count,
         fingerprint=found.fingerprint,

@@ -14,6 +14,8 @@ FRESH = Path(__file__).parents[1] / "bench" / "fresh" / "cases"
 """Outputs of tools that the corpus does not have, made after the parsers."""
 FRESH_LONG = Path(__file__).parents[1] / "bench" / "fresh_long" / "cases"
 """The same with several failures each; no tool is in either of the others."""
+FRESH_LATE = Path(__file__).parents[1] / "bench" / "fresh_late" / "cases"
+"""Made after the rule for outputs that the findings do not explain; no tool is in the others."""
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
@@ -44,6 +46,11 @@ class CorpusCase:
 
     def digest(self) -> Digest:
         return digest(self.output, command=self.command, exit_code=self.exit_code)
+
+    def shown(self) -> str:
+        """Give what the next prompt has of the output."""
+        found = self.digest()
+        return found.long_text or found.text
 
 
 def cases(directory: Path = CASES) -> list[CorpusCase]:
