@@ -93,7 +93,7 @@ def serve(port):
 REMAINDER = '''
 
 def remainder(left, right):
-    """Give what is left when the left number is divided by the right one."""
+    """Return what is left when the left number is divided by the right one."""
     if right == 0:
         raise CalculatorError("cannot divide by zero")
     return left % right
@@ -237,7 +237,7 @@ DONE: dict[str, tuple[Path, str]] = {
 
 
 def is_done(title: str) -> bool:
-    """Tell whether the worktree has the work already, as that of a pull request may have."""
+    """Return whether the worktree has the work already, as that of a pull request may have."""
     path, text = DONE[title]
     return path.exists() and text in path.read_text(encoding="utf-8")
 

@@ -30,7 +30,7 @@ def restore_repository(
 
 
 def may_be_lost(repository: str, known: Collection[IssueRef], ledger: LedgerReader) -> bool:
-    """Tell whether the ledger knows no issue of a repository, or a restoration may be unfinished.
+    """Return whether the ledger knows no issue of a repository, or a restoration may be unfinished.
 
     Comments are read after the restoration, and every ledger in use has read some.
     """

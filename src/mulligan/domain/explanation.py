@@ -190,7 +190,7 @@ def describe_review(status: IssueStatus) -> str:
 
 
 def describe_restoration(status: IssueStatus) -> str:
-    """Say from what the status was restored; empty if the ledger was not lost."""
+    """Return from what the status was restored; empty if the ledger was not lost."""
     if not status.restored:
         return ""
     return f"The ledger was lost. Mulligan restored this issue from {status.restored}."

@@ -138,7 +138,7 @@ class Learning:
 
     @property
     def expires_at(self) -> datetime:
-        """Say until when agents are told it."""
+        """Return until when agents are told it."""
         return self.accepted_at + LIFETIME
 
 

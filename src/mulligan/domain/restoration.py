@@ -93,7 +93,7 @@ class StatusRecord(Record):
 
     @property
     def settled(self) -> "StatusRecord":
-        """Give the part that has to be on GitHub before Mulligan acts."""
+        """Return the part that has to be on GitHub before Mulligan acts."""
         return self.model_copy(update={"stage": Stage.READY, "running": False, "due": None})
 
 
@@ -139,7 +139,7 @@ def _note(meta: WorkerResultMeta) -> AttemptNote:
 
 
 def _highest_comment(status: IssueStatus) -> int:
-    """Give the highest handled comment below those whose command is not in force yet."""
+    """Return the highest handled comment below those whose command is not in force yet."""
     waiting = [each.comment for each in status.pending if not _is_in_force(each, status)]
     open_ids = [number for number in waiting if number is not None]
     return min(open_ids) - 1 if open_ids else status.handled.comments.highest
@@ -151,7 +151,7 @@ def _is_in_force(order: PendingCommand, status: IssueStatus) -> bool:
 
 
 def _highest_review(status: IssueStatus) -> int:
-    """Give the highest handled review below those that an attempt has yet to answer."""
+    """Return the highest handled review below those that an attempt has yet to answer."""
     pending = status.feedback.received if status.feedback else ()
     return min(pending) - 1 if pending else status.handled.reviews.highest
 
@@ -208,12 +208,12 @@ class FoundWork:
 
     @property
     def own_pull(self) -> FoundPull | None:
-        """Give the pull request if it is Mulligan's."""
+        """Return the pull request if it is Mulligan's."""
         return self.pull if self.pull and self.pull.is_own else None
 
     @property
     def is_none(self) -> bool:
-        """Tell whether Mulligan has never worked on the issue."""
+        """Return whether Mulligan has never worked on the issue."""
         return not (self.comment or self.escalation or self.is_labelled or self.own_pull)
 
 
@@ -229,7 +229,7 @@ ACTIVE = frozenset({Stage.READY, Stage.RUNNING})
 
 
 def rebuild(ref: IssueRef, found: FoundWork, now: datetime, *, is_asked: bool) -> tuple[Event, ...]:
-    """Give the events that rebuild the status of an issue; none if Mulligan never worked on it.
+    """Return the events that rebuild the status of an issue; none if Mulligan never worked on it.
 
     `is_asked`: somebody has just written a command.
     """
@@ -244,7 +244,7 @@ def rebuild(ref: IssueRef, found: FoundWork, now: datetime, *, is_asked: bool) -
 
 
 def contradiction(found: FoundWork, record: StatusRecord) -> str:
-    """Say what on GitHub contradicts the record; empty if nothing does."""
+    """Return what on GitHub contradicts the record; empty if nothing does."""
     pull, escalated = found.pull, found.escalation
     if escalated and escalated.epoch > record.epoch:
         return f"the record is older than the request for human review at {escalated.url}"

@@ -67,7 +67,7 @@ def select_inputs(
 def key_inputs(
     blobs: Mapping[str, str], lines: Sequence[str], patterns: Sequence[str]
 ) -> Mapping[str, str]:
-    """Give the inputs with their contents; the whole tree if there are none (SETUP-2).
+    """Return the inputs with their contents; the whole tree if there are none (SETUP-2).
 
     `blobs` names the content of each path of the tree.
     """

@@ -185,7 +185,7 @@ class Request:
 
     @property
     def act(self) -> Act | None:
-        """Give the act that asked for the work, if any."""
+        """Return the act that asked for the work, if any."""
         return _parsed(self.written_act)
 
     @property
@@ -209,7 +209,7 @@ class SeenText:
 
     @property
     def act(self) -> Act | None:
-        """Give the act under which the text was seen, if any."""
+        """Return the act under which the text was seen, if any."""
         return _parsed(self.written_act)
 
 

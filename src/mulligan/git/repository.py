@@ -319,7 +319,7 @@ PROGRAM = Path(__file__).with_name("askpass.sh")
 
 @contextmanager
 def access(url: str, token: str | None) -> Generator[Access]:
-    """Give access to a remote while the block lasts; use the token for http(s) URLs only.
+    """Allow access to a remote while the block lasts; use the token for http(s) URLs only.
 
     No argument, variable or file holds the token. A URL with a user in it gets no token.
     """

@@ -47,7 +47,7 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 
 
 def refused_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
-    """Give until when the next attempt waits for the model's service, and why; None for no wait."""
+    """Return until when, and why, the next attempt waits for the model's service; None if not."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agents.default).name
     retry_at = context.usage.retry_at(agent)

@@ -51,7 +51,7 @@ class BudgetMeter:
         return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
 
     def exhausted(self, known: AttemptState) -> Fault | None:
-        """Say which budget is used up, before or after the run; None for none."""
+        """Return which budget is used up, before or after the run; None for none."""
         used = self._used(spent_now(known))
         return used_up(used, self.context.budget, ran=known.run is not None)
 
@@ -71,7 +71,7 @@ def open_budget_meter(
 
 
 def spent_today(ref: IssueRef, context: BudgetContext) -> Fault | None:
-    """Say which of today's budgets is used up for an issue's repository; None for none."""
+    """Return which of today's budgets is used up for an issue's repository; None for none."""
     today = context.clock.now().astimezone(UTC).date()
     used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
     return used_up(used, context.budget)
@@ -114,13 +114,13 @@ def _used_on(day: date, context: BudgetContext) -> Mapping[str, Spent]:
 
 
 def may_go_on(used: Used, budget: Budget) -> bool:
-    """Tell whether a run is within every budget; exactly the limit is within."""
+    """Return whether a run is within every budget; exactly the limit is within."""
     within_own = budget.attempt.allowance.covers(used.attempt)
     return within_own and all(allowed.covers(spent) for _, allowed, spent in _shared(used, budget))
 
 
 def used_up(used: Used, budget: Budget, *, ran: bool = False) -> Fault | None:
-    """Say which budget, other than the attempt's own, is used up; None for none.
+    """Return which budget, other than the attempt's own, is used up; None for none.
 
     Exactly the limit counts as used up before a run, but not after one (`ran`).
     """

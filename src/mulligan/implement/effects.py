@@ -177,7 +177,7 @@ def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
 
 
 def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext) -> bool:
-    """Tell whether the labels belong to another installation, which settled it (RECOVERY-3)."""
+    """Return whether the labels belong to another installation, which settled it (RECOVERY-3)."""
     status = case.status
     if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
         return status.elsewhere

@@ -316,7 +316,7 @@ def check_publication(
 
 
 def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> bool:
-    """Tell whether there is a pull request that unverified work must not replace."""
+    """Return whether there is a pull request that unverified work must not replace."""
     status = context.ledger.status(ref)
     if status.pull.number is None:
         return False

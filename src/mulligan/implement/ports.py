@@ -120,11 +120,11 @@ class Tracker(Protocol):
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say why the epoch's request no longer holds (LABEL-5); None if it does."""
+        """Return why the epoch's request no longer holds (LABEL-5); None if it does."""
         ...
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say how another installation settled the epoch's request; None if it has not."""
+        """Return how another installation settled the epoch's request; None if it has not."""
         ...
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
@@ -136,7 +136,7 @@ class Tracker(Protocol):
         ...
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the request is no longer trusted, or its text was changed (TRUST-1, TRUST-2)."""
+        """Return why the request is untrusted (TRUST-1) or its text changed (TRUST-2), if so."""
         ...
 
 
@@ -148,7 +148,7 @@ class TrackerWriter(Protocol):
     """
 
     def guarded(self, guard: Guard) -> "TrackerWriter":
-        """Give the same writer, which calls `guard` before each write."""
+        """Return the same writer, which calls `guard` before each write."""
         ...
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
@@ -244,7 +244,7 @@ class Worktree(RunDirectory, Protocol):
         ...
 
     def with_set_up(self, key: str) -> "Worktree | None":
-        """Give this worktree with what setup commands left under a key; None if it is gone."""
+        """Return this worktree with what setup commands left under a key; None if it is gone."""
         ...
 
     def keep_set_up(self, key: str = "") -> "Worktree":
@@ -289,7 +289,7 @@ class Branches(Protocol):
     """The issue's branch on the remote, from which its pull request comes."""
 
     def base_sha(self, repository: str) -> str | None:
-        """Give the base branch's commit at the last fetch; None before the first fetch."""
+        """Return the base branch's commit at the last fetch; None before the first fetch."""
         ...
 
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class Branches(Protocol):
         ...
 
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
-        """Tell whether a head lacks commits of the base; False if either cannot be fetched."""
+        """Return whether a head lacks commits of the base; False if either cannot be fetched."""
         ...
 
     def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
@@ -352,7 +352,7 @@ class Worktrees(Branches, Protocol):
         ...
 
     def exists(self, ref: IssueRef) -> bool:
-        """Tell whether this machine has any file of an issue's worktree."""
+        """Return whether this machine has any file of an issue's worktree."""
         ...
 
 
@@ -400,7 +400,7 @@ class CodingAgent(Protocol):
 
     @property
     def limits(self) -> RunLimits | None:
-        """Say what ends a run, and what it can reach; None if that is not known."""
+        """Return what ends a run, and what it can reach; None if that is not known."""
         ...
 
     def run(self, task: Task) -> AgentRun:
@@ -460,7 +460,7 @@ class Verifier(Protocol):
         ...
 
     def place(self, worktree: RunDirectory) -> str:
-        """Give where commands find a worktree; programs note down where they were installed."""
+        """Return where commands find a worktree; programs note down where they were installed."""
         ...
 
     def toolchain(self, lines: Sequence[str]) -> str:
@@ -487,37 +487,37 @@ class LedgerReader(Protocol):
     """Reads the append-only record of events."""
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Give the status of an issue; an unknown issue has epoch 0."""
+        """Return the status of an issue; an unknown issue has epoch 0."""
         ...
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Give the status of every known issue, ordered by repository and number."""
+        """Return the status of every known issue, ordered by repository and number."""
         ...
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Give the completed attempts of all epochs, oldest first."""
+        """Return the completed attempts of all epochs, oldest first."""
         ...
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        """Return the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         ...
 
     def last_seq(self) -> int:
-        """Give the highest `seq` there is; 0 for none."""
+        """Return the highest `seq` there is; 0 for none."""
         ...
 
     def comments_read_to(self, repository: str) -> int:
-        """Give the id up to which a repository's comments were read; 0 for none."""
+        """Return the id up to which a repository's comments were read; 0 for none."""
         ...
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give the last baseline recorded under a key for any issue of a repository."""
+        """Return the last baseline recorded under a key for any issue of a repository."""
         ...
 
     def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        """Give the events that accept and drop facts about a repository, in order."""
+        """Return the events that accept and drop facts about a repository, in order."""
         ...
 
 
@@ -533,12 +533,12 @@ class Ledger(LedgerReader, Protocol):
         ...
 
     def with_lease(self, lease: Lease) -> "Ledger":
-        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         ...
 
 
 class Leases(Protocol):
-    """Give each issue to at most one worker (RECOVERY-2). See storage/leases.py."""
+    """Assign each issue to at most one worker (RECOVERY-2). See storage/leases.py."""
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Claim an issue; None if it is claimed, or `most` issues are claimed already."""
@@ -549,7 +549,7 @@ class Leases(Protocol):
         ...
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether a lease is still valid."""
+        """Return whether a lease is still valid."""
         ...
 
     def release(self, lease: Lease) -> None:
@@ -581,15 +581,15 @@ class UsageStore(Protocol):
         ...
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Give the usage of the runs of an attempt, by fix round; 0 is the first run."""
+        """Return the usage of the runs of an attempt, by fix round; 0 is the first run."""
         ...
 
     def key_refused_at(self, agent: str) -> datetime | None:
-        """Give when the agent's last run began, if the model's service refused its key in it."""
+        """Return when the agent's last run began, if the model's service refused its key in it."""
         ...
 
     def retry_at(self, agent: str) -> datetime | None:
-        """Give when the model's service takes requests again, if the agent's last run was told."""
+        """Return when the model's service takes requests again, if it told the last run."""
         ...
 
 
@@ -597,11 +597,11 @@ class Artifacts(Protocol):
     """The files of an attempt: prompt, logs, diff. See storage/artifacts.py."""
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the path for a file that the caller writes; its directory exists."""
+        """Return the path for a file that the caller writes; its directory exists."""
         ...
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None if there is no such file. Creates nothing."""
+        """Return the artifact name of a file; None if there is no such file. Creates nothing."""
         ...
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
@@ -613,7 +613,7 @@ class Artifacts(Protocol):
         ...
 
     def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a path from `path`."""
+        """Return the artifact name of a file at a path from `path`."""
         ...
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
@@ -657,7 +657,7 @@ class Holds(Protocol):
     """Knows what holds new work. See interfaces/bootstrap/machine.py."""
 
     def on(self, repository: str) -> Hold | None:
-        """Say why no attempt may begin in a repository; None if one may (OUTCOME-5, DAEMON-7)."""
+        """Return why no attempt may begin; None if one may (OUTCOME-5, DAEMON-7)."""
         ...
 
     def pauses(self) -> Sequence[Pause]:
@@ -724,7 +724,7 @@ class Policies(Protocol):
     """See git/worktrees/base_policy.py."""
 
     def in_force(self, repository: str) -> Policy:
-        """Give the policy in force: the valid part of the base branch's file."""
+        """Return the policy in force: the valid part of the base branch's file."""
         ...
 
     def at(self, repository: str, sha: str) -> Policy:
@@ -732,7 +732,7 @@ class Policies(Protocol):
         ...
 
     def fault(self, repository: str) -> str | None:
-        """Say what is wrong with the base branch's file; None if it is valid."""
+        """Return what is wrong with the base branch's file; None if it is valid."""
         ...
 
 
@@ -740,7 +740,7 @@ class Credentials(Protocol):
     """Tokens, by their purpose. See github/credentials.py and github/app.py."""
 
     def git_token(self, repository: str) -> str | None:
-        """Give the token to fetch from and push to a repository; None without one."""
+        """Return the token to fetch from and push to a repository; None without one."""
         ...
 
 
@@ -748,11 +748,11 @@ class Clock(Protocol):
     """The current time and waits; tests set them."""
 
     def now(self) -> datetime:
-        """Give the time, in UTC."""
+        """Return the time, in UTC."""
         ...
 
     def backoff(self, step: int) -> timedelta:
-        """Give the wait of a backoff step, with jitter (DECISION-4)."""
+        """Return the wait of a backoff step, with jitter (DECISION-4)."""
         ...
 
 

@@ -128,7 +128,7 @@ def interrupted_record(
 
 
 def revised(meta: WorkerResultMeta, outcome: Outcome, reason: str) -> WorkerResultMeta:
-    """Give the record of an attempt another outcome; everything else stays."""
+    """Return the record of an attempt with another outcome."""
     return meta.model_copy(update={"outcome": outcome, "error": reason, "failure_reason": reason})
 
 

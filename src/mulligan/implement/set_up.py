@@ -13,7 +13,7 @@ CACHE_VERSION = 1
 
 
 def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> Worktree:
-    """Give a clean worktree with what the setup commands leave on its start tree.
+    """Return a clean worktree with what the setup commands leave on its start tree.
 
     UnavailableError if one of them fails.
     """

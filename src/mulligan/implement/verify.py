@@ -91,7 +91,7 @@ BASELINE_VERSION = 2
 
 
 def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
-    """Give a check's result on the start tree, from the ledger if any issue ran it today.
+    """Return a check's result on the start tree, from the ledger if any issue ran it today.
 
     A recorded result counts for the same setup commands and the same programs on the machine only.
     """

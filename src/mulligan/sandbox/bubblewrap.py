@@ -76,7 +76,7 @@ class Confinement:
     moved: tuple[tuple[Path, Path], ...] = ()
 
     def inside(self, path: Path) -> Path:
-        """Give where a path of this machine appears inside."""
+        """Return where a path of this machine appears inside."""
         for outside, there in self.moved:
             if path.is_relative_to(outside):
                 return there / path.relative_to(outside)
@@ -98,7 +98,7 @@ class Descriptors:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """Give those that bubblewrap has to inherit."""
+        """Return the descriptors that bubblewrap inherits."""
         wires = (self.filter, self.status, self.diagnostics, *(wire for _, wire in self.files))
         return tuple(each for each in wires if each is not None)
 
@@ -150,7 +150,7 @@ def _places(confined: Confinement) -> Iterator[str]:
 
 
 def _parents_to_create(path: Path, ways: Mapping[Path, BindOptions]) -> list[Path]:
-    """List the directories from the top to a path that are not of this machine, but made for it."""
+    """List the parents of a path that bubblewrap creates, from the top."""
     return [
         each
         for each in reversed(path.parents)
@@ -167,7 +167,7 @@ def _bind(path: Path, way: BindOptions, source: Path) -> BindOptions:
 
 
 def _enclosing_bind(path: Path, ways: Mapping[Path, BindOptions]) -> BindOptions | None:
-    """Give the way of the nearest directory that holds a path: what is in it goes that way."""
+    """Return the bind options of the nearest directory that contains a path, if any."""
     return next((ways[parent] for parent in path.parents if parent in ways), None)
 
 

@@ -42,7 +42,7 @@ class ProbeResult:
 
     @property
     def filters(self) -> bool:
-        """Tell whether system calls are filtered, too."""
+        """Return whether system calls are filtered, too."""
         return self.sandbox is not None and self.sandbox.filter is not None
 
 
@@ -225,7 +225,7 @@ def _says(setting: str, value: str) -> bool:
 
 
 def _in_a_unit() -> bool:
-    """Tell whether systemd started this process as a service."""
+    """Return whether systemd started this process as a service."""
     try:
         return ".service" in Path("/proc/self/cgroup").read_text()
     except OSError:

@@ -417,7 +417,7 @@ class _Run:
         return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
     def _error(self, word: str, rest: str) -> MisconfiguredError | UnavailableError:
-        """Say why the command did not run, or has not ended."""
+        """Return why the command did not run, or has not ended."""
         program = self.command.argv[0]
         match word:
             case "error":

@@ -54,7 +54,7 @@ class Sandbox(Protocol):
     def name(self) -> str: ...
 
     def worktree_path(self, tree: Path) -> Path:
-        """Give where commands find a worktree: the same path for every issue, if possible."""
+        """Return where commands find a worktree: the same path for every issue, if possible."""
         ...
 
     def run(self, command: Command, access: CommandAccess) -> Finished:
@@ -73,7 +73,7 @@ class Unconfined:
         return "off"
 
     def worktree_path(self, tree: Path) -> Path:
-        """Give where it is."""
+        """Return the path outside: nothing is moved."""
         return tree
 
     def run(self, command: Command, access: CommandAccess) -> Finished:  # noqa: ARG002 - it may access everything
@@ -116,7 +116,7 @@ class Bubblewrap:
         return "bubblewrap" if self.filter else "bubblewrap, calls not filtered"
 
     def worktree_path(self, tree: Path) -> Path:  # noqa: ARG002 - it is the same for all
-        """Give where every worktree appears."""
+        """Return where every worktree appears."""
         return WORKTREE
 
     def run(self, command: Command, access: CommandAccess) -> Finished:
@@ -219,7 +219,7 @@ def _own(access: CommandAccess) -> Mapping[Path, Path]:
 
 
 def _moved(command: Command, access: CommandAccess, confined: Confinement) -> Command:
-    """Give the command with the paths at which it finds its directory and HOME inside."""
+    """Return the command with the paths at which it finds its directory and HOME inside."""
     home = {"HOME": str(HOME)} if access.home else {}
     directory = confined.inside(command.directory)
     return replace(command, directory=directory, environment={**command.environment, **home})

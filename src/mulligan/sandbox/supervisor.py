@@ -394,7 +394,7 @@ def supervise(request: Request, control: socket.socket) -> str:
 
 
 def place_descriptors(given: list[int], numbers: list[int]) -> socket.socket:
-    """Give the command's descriptors their numbers; return the control socket, above all."""
+    """Put the command's descriptors at their numbers; return the control socket, above all."""
     targets = (0, 1, 2, *numbers)
     above = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, max(targets) + 1) for each in given]
     for each in given:

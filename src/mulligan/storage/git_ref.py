@@ -59,7 +59,7 @@ class StoredLease:
     expires: datetime | None = None
 
     def is_good(self, now: datetime) -> bool:
-        """Tell whether the lease is in force at `now`."""
+        """Return whether the lease is in force at `now`."""
         return self.expires is not None and self.expires > now
 
 
@@ -267,7 +267,7 @@ class RefSession:
             return lease
 
     def is_good(self, lease: Lease) -> bool:
-        """Tell whether a lease of this run is in force, without reading the ref."""
+        """Return whether a lease of this run is in force, without reading the ref."""
         with self.lock:
             found = self._claims.get(lease.issue)
             mine = found and found.lease == lease and lease.issue not in self._ended
@@ -386,7 +386,7 @@ class RefLeases:
         return self.session.renew(lease)
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is in force; publish it to the other runs."""
+        """Return whether the lease is in force; publish it to the other runs."""
         return self.session.holds(lease)
 
     def release(self, lease: Lease) -> None:

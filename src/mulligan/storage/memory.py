@@ -55,7 +55,7 @@ class MemoryLeases:
             return good
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is in force."""
+        """Return whether the lease is in force."""
         with self._lock:
             return self._good(lease, self._clock.now())
 

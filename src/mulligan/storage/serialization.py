@@ -56,7 +56,7 @@ def record_event(status: IssueStatus, event: Event, at: datetime, seq: int) -> R
 
 
 def storable(event: Event) -> Event:
-    """Give the event as it can be stored: half a character, as of a Latin-1 name, becomes `?`."""
+    """Return the event as it can be stored: a lone surrogate becomes `?`."""
     try:
         event.model_dump_json()
     except PydanticSerializationError:
@@ -66,7 +66,7 @@ def storable(event: Event) -> Event:
 
 
 def redacted(event: Event, redactor: Redactor) -> Event:
-    """Give the event without secrets in any of its texts."""
+    """Return the event without secrets in any of its texts."""
     written: JsonValue = event.model_dump(mode="json")
     clean = redactor.tree(written)
     return event if clean == written else EVENTS.validate_python(clean)

@@ -154,7 +154,7 @@ FAILURE_STEMS = (
 
 
 def _as_seen(line: bytes) -> bytes:
-    """Give what a line shows in the end: its last state, and earlier ones that speak of failure."""
+    """Return what a line shows in the end: its last state, and earlier ones that name a failure."""
     if b"\r" not in line:
         return line
     states = [state for state in line.split(b"\r") if state.strip()]

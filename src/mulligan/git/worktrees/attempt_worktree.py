@@ -116,7 +116,7 @@ class Checkout:
 
     @disk_faults()
     def with_set_up(self, key: str) -> Self | None:
-        """Give this worktree with what setup commands left under that key; None if it is gone."""
+        """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
         return replace(self, set_up_files=found) if found else None
 

@@ -180,7 +180,7 @@ class TreeCleaner:
             self._run("rm", "-rf", "--", *left)
 
     def _open(self, path: Path) -> None:
-        """Give the owner access to a directory itself; skip a link."""
+        """Grant the owner access to a directory itself; skip a link."""
         mode = _mode(path)
         if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
             path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)

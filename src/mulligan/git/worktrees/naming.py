@@ -77,7 +77,7 @@ def repository_paths(root: Path, repository: str) -> RepositoryPaths:
 
 
 def set_up_cache(root: Path) -> Path:
-    """Give the cache of what setup commands left; no owner on GitHub has a name with a dot."""
+    """Return the cache of what setup commands left; no owner on GitHub has a name with a dot."""
     return root / ".set-up"
 
 

@@ -62,12 +62,12 @@ def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
 
 
 def is_advice(line: str) -> bool:
-    """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
+    """Return whether a pattern is Mulligan's own advice, without a name that others gave."""
     return line == SAME_FAILURE or is_same_change(line)
 
 
 def is_same_change(line: str) -> bool:
-    """Tell whether a pattern says that nearly the same change was made again."""
+    """Return whether a pattern says that nearly the same change was made again."""
     return line.startswith(SAME_CHANGE.partition("{")[0])
 
 
@@ -81,7 +81,7 @@ def _advice(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 
 
 def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Tell whether the last attempt failed as an earlier one did; one cut short says nothing."""
+    """Return whether the last attempt failed as an earlier one did; one cut short says nothing."""
     ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
     return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
 
@@ -98,7 +98,7 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 
 
 def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Tell whether the last two attempts have the same failures, and no fewer."""
+    """Return whether the last two attempts have the same failures, and no fewer."""
     compared = _last_two(epoch)
     if compared is None:
         return True
@@ -129,13 +129,13 @@ def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 def _last_two(
     epoch: Sequence[WorkerResultMeta],
 ) -> tuple[WorkerResultMeta, WorkerResultMeta] | None:
-    """Give the last two attempts in which checks named failures."""
+    """Return the last two attempts in which checks named failures."""
     ended = [meta for meta in epoch if meta.outcome not in FREE and _failures(meta)]
     return (ended[-2], ended[-1]) if len(ended) > 1 else None
 
 
 def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
-    """Give the names of an attempt's failures by check and identity."""
+    """Return the names of an attempt's failures by check and identity."""
     return {
         (check.name, _identity(found)): found.name
         for check in failing(meta.checks)
@@ -144,12 +144,12 @@ def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
 
 
 def _failures_before_the_change(meta: WorkerResultMeta) -> set[tuple[str, str]]:
-    """Give the failures that were left, and that do not count."""
+    """Return the failures that were left, and that do not count."""
     return {(check.name, _identity(found)) for check in meta.checks for found in check.known}
 
 
 def _naming_all(meta: WorkerResultMeta) -> set[str]:
-    """Give the names of the checks that would have named every failure."""
+    """Return the names of the checks that would have named every failure."""
     return {check.name for check in meta.checks if check.names_all}
 
 

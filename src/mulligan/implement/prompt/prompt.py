@@ -45,7 +45,7 @@ def visible_issue(issue: Issue) -> SeenIssue:
 
 
 def is_blank(issue: Issue) -> bool:
-    """Tell whether the title and the body are both empty for a reader."""
+    """Return whether the title and the body are both empty for a reader."""
     shown = visible_issue(replace(issue, comments=())).issue
     return not f"{shown.title}{shown.body}".strip()
 

@@ -88,7 +88,7 @@ class Cut:
 
     @property
     def reason(self) -> str:
-        """Say how much was left out, and why."""
+        """Return how much was left out, and why."""
         return f"{pluralize(self.count, self.unit)} over {self.limit}"
 
 

@@ -57,7 +57,7 @@ class MachineProbes:
 
     @property
     def settings(self) -> Mapping[str, AgentSettings]:
-        """Give every configured agent by name; the default agent has the name ""."""
+        """Return every configured agent by name; the default agent has the name ""."""
         return {"": self.operator.agent, **self.operator.agents}
 
 
@@ -74,7 +74,7 @@ class MachineHolds:
         self._sound_at: datetime | None = None
 
     def on(self, repository: str) -> Hold | None:
-        """Give the pause or fault that holds a repository; None if there is none."""
+        """Return the pause or fault that holds a repository; None if there is none."""
         paused = hold_on(repository, self._paused(), ())
         return paused or hold_on(repository, (), self._faults())
 

@@ -236,7 +236,7 @@ ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 
 
 def _is_another(one: FindingHead, other: FindingHead) -> bool:
-    """Tell whether two heads of one name are two tests: complete, in one format, and different."""
+    """Return whether two heads of one name are two tests: complete, in one format, different."""
     if not (one.message and other.message):
         return False
     one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)

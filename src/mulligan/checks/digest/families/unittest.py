@@ -88,14 +88,14 @@ def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Fi
 
 
 def _said(lines: Sequence[str], at: int, end: int, trace: Traceback | None) -> tuple[str, ...]:
-    """Give the exception with the lines of its message; without a traceback, what stands there."""
+    """Return the exception with the lines of its message; without a traceback, the text itself."""
     start = trace.at if trace else at + 1
     said = [line for line in lines[start:end] if line.strip() and not SINGLE.match(line)]
     return tuple(said[:DETAIL])
 
 
 def dotted(name: str, owner: str | None) -> str:
-    """Give the id of a test: `module.Class.test_x`; until Python 3.10 the owner lacks the test."""
+    """Return a test as `module.Class.test_x`; before Python 3.11 the owner lacks the test."""
     if owner is None or owner.startswith(LOADER):
         return name
     return owner if owner.endswith(f".{name}") else f"{owner}.{name}"
