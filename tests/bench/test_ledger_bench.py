@@ -36,10 +36,9 @@ from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChang
 from mulligan.domain.spending import Run
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus
-from mulligan.storage.database import Database, open_database
+from mulligan.storage.database import Database, clock_of, open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.postgres import clock_of
 from mulligan.storage.schema import EVENTS_TABLE, RUNS_TABLE
 from mulligan.storage.serialization import record_event, values_of
 from mulligan.storage.stats_query import read_ledger_history

@@ -1,5 +1,9 @@
-"""The wheel holds both packages, with every file that they read, and nothing else."""
+"""The wheel holds both packages, with every file that they read, and needs nothing undeclared."""
 
+import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
@@ -8,6 +12,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+RUNTIME = ROOT / "requirements/runtime.txt"
 READ_AT_RUN_TIME = {
     "github_simulator/pages/templates/style.css",
     "github_simulator/scripted_agent.py",
@@ -44,3 +49,26 @@ def test_a_wheel_holds_every_file_of_both_packages_and_no_other(held: dict[str, 
 
 def test_what_git_starts_can_be_started_from_a_wheel(held: dict[str, ZipInfo]) -> None:
     assert held["mulligan/git/askpass.sh"].external_attr >> 16 & 0o111
+
+
+IMPORT_ALL = """
+import importlib.metadata, pathlib, pkgutil, re, sys
+declared = set(sys.argv[2:])
+for name, distributions in importlib.metadata.packages_distributions().items():
+    if declared.isdisjoint(re.sub("[-_.]+", "-", each).lower() for each in distributions):
+        sys.modules[name] = None
+for package in ("mulligan", "github_simulator"):
+    for module in pkgutil.walk_packages([f"{sys.argv[1]}/{package}"], f"{package}."):
+        if module.name not in {"mulligan.storage.postgres", "mulligan.storage.migrations.env"}:
+            importlib.import_module(module.name)
+"""
+
+
+def test_every_module_imports_with_the_declared_dependencies_alone() -> None:
+    """Only a fleet needs psycopg, which is an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = [re.split(r"[\[<>=]", each)[0] for each in project["dependencies"]]
+    pinned = re.findall(r"^([\w.-]+)(?:\[|==)", RUNTIME.read_text(), re.MULTILINE)
+    assert {each.lower() for each in names} <= {each.lower() for each in pinned}
+    argv = [sys.executable, "-W", "ignore", "-c", IMPORT_ALL, str(SOURCE), "mulligan", *pinned]
+    subprocess.run(argv, check=True)

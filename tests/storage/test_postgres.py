@@ -21,9 +21,9 @@ from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
 from mulligan.domain.events import IssueSeen
 from mulligan.domain.status import IssueStatus
 from mulligan.storage import VERSION_TABLE
-from mulligan.storage.database import MIGRATIONS, open_database, state_directory
+from mulligan.storage.database import MIGRATIONS, clock_of, open_database, state_directory
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.postgres import clock_of, unsupported_reason
+from mulligan.storage.postgres import unsupported_reason
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
 from mulligan.storage.serialization import record_event, values_of
 from world.ledgers import ISSUES, START, TickingClock, open_ledger_url, rebuild, url_of

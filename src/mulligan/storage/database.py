@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +12,13 @@ from typing import Self
 
 from sqlalchemy import (
     Connection,
+    DateTime,
     Engine,
     RootTransaction,
     String,
     column,
     delete,
+    func,
     insert,
     inspect,
     select,
@@ -27,6 +30,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.implement.ports import Clock
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
 from mulligan.storage.schema import (
@@ -277,3 +281,30 @@ def raise_cursor(connection: Connection, repository: str, read_to: int) -> None:
     elif known < read_to:
         writing = update(REPOSITORIES_TABLE).where(REPOSITORY.repository == repository)
         connection.execute(writing.values(comments_read_to=read_to))
+
+
+# The clock of all who use a database
+
+SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerClock:
+    """The server's clock: leases expire at the same time for all machines."""
+
+    database: Database
+    own: Clock
+
+    def now(self) -> datetime:
+        """Return the server's time, in UTC; UnavailableError if it cannot be reached."""
+        with self.database.read() as connection:
+            return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
+
+    def backoff(self, step: int) -> timedelta:
+        """Return the wait of the k-th backoff step."""
+        return self.own.backoff(step)
+
+
+def clock_of(database: Database, own: Clock) -> Clock:
+    """Return the clock that all users of the database share."""
+    return ServerClock(database, own) if database.is_shared else own

@@ -1,19 +1,18 @@
-"""PostgreSQL: one writer at a time, time limits for frozen workers, and its errors in words."""
+"""PostgreSQL: one writer at a time, time limits for frozen workers, and its errors in words.
+
+Only database.py imports it, for such a database: psycopg is an optional dependency (`fleet`).
+"""
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from psycopg import Connection as Connected
 from psycopg import Error, OperationalError
-from sqlalchemy import Connection, DateTime, Engine, create_engine, event, func, select
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
-from mulligan.implement.ports import Clock
-from mulligan.storage.database import Database
 from mulligan.storage.schema import WRITES
 
 MIN_SERVER_VERSION = 15
@@ -43,8 +42,6 @@ REFUSED = re.compile(
     r"authentication failed|no password supplied|does not exist|no pg_hba\.conf entry"
 )
 """Messages of a server that refuses the login; libpq gives no code for these."""
-
-SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
 
 
 def name_of(url: URL) -> str:
@@ -139,25 +136,3 @@ def _first_line(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if " failed: " in line] or [said.strip()]
     last = lines[-1].splitlines()[0] if lines[-1] else "nothing was said"
     return last.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerClock:
-    """The server's clock: leases expire at the same time for all machines."""
-
-    database: Database
-    own: Clock
-
-    def now(self) -> datetime:
-        """Return the server's time, in UTC; UnavailableError if it cannot be reached."""
-        with self.database.read() as connection:
-            return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
-
-    def backoff(self, step: int) -> timedelta:
-        """Return the wait of the k-th backoff step."""
-        return self.own.backoff(step)
-
-
-def clock_of(database: Database, own: Clock) -> Clock:
-    """Return the clock that all users of the database share."""
-    return ServerClock(database, own) if database.is_shared else own

@@ -24,11 +24,16 @@ from mulligan.implement.ports import (
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.redaction import redactor_of, without_machine_paths
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
-from mulligan.storage.database import Database, open_database, state_directory, without_waiting
+from mulligan.storage.database import (
+    Database,
+    clock_of,
+    open_database,
+    state_directory,
+    without_waiting,
+)
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
 from mulligan.storage.pauses import SqlPauses
-from mulligan.storage.postgres import clock_of
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.sightings import SqlSightings
 from mulligan.storage.state_directory import disk_space_for, holder, locked
