@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep mutants check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep mutants release-check check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -31,6 +31,16 @@ test-deep: install
 # Faults planted one by one, each of which the suite has to notice: about half an hour.
 mutants: install
 	PYTHONPATH=tests $(BIN)/python -m mutants.run
+
+# What a release publishes, in dist/, and every way to install it into an environment with nothing else.
+release-check: install
+	$(PYTHON) -m venv .venv/release
+	.venv/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	.venv/release/bin/twine check --strict dist/*
+	.venv/release/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json requirements/runtime.txt
+	PATH="$(CURDIR)/.venv/release/bin:$$PATH" $(BIN)/pytest -q -s -n 0 -p no:randomly -m release tests/deploy/test_installed.py
 
 check: install
 	$(BIN)/ruff format --check .
@@ -80,6 +90,7 @@ update: install
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra fleet pyproject.toml -o requirements/fleet.txt
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group release -o requirements/release.txt
 
 clean:
 	rm -rf .venv .mutants .pytest_cache .ruff_cache .hypothesis .coverage
