@@ -49,12 +49,11 @@ from mulligan.interfaces.bootstrap.stores import Stores, open_stores, publishing
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
-from mulligan.storage.database import Database, open_database
+from mulligan.storage.database import Database, clock_of, open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.owner_ref import OWNER_REF, OWNER_TITLE, Installation, RefOwners
-from mulligan.storage.postgres import clock_of
 from mulligan.storage.serialization import redacted
 from mulligan.storage.sightings import SqlSightings, installation_id
 from mulligan.storage.state_directory import make_private
