@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -225,6 +226,43 @@ def share_much_memory(_: Target) -> bool:
     return True
 
 
+def fill_detached_memory(_: Target) -> bool:
+    """Fill shared memory of System V, which no process has attached afterwards."""
+    LIBC.shmat.restype = ctypes.c_void_p
+    part = MEMORY // 8
+    made = [LIBC.shmget(0, part, 0o1600) for _part in range(8)]
+    for segment in made:
+        place = LIBC.shmat(segment, None, 0)
+        ctypes.memset(place, 1, part)
+        LIBC.shmdt(ctypes.c_void_p(place))
+    time.sleep(0.7)
+    for segment in made:
+        LIBC.shmctl(segment, 0, None)
+    return True
+
+
+def send_files_in_memory(_: Target) -> bool:
+    """Fill files in memory, and leave them in sockets that nobody reads."""
+    part, held = bytes(4 * 1024**2), list[socket.socket]()
+    for _part in range(MEMORY // len(part)):
+        file, pair = os.memfd_create("filled"), socket.socketpair()
+        os.write(file, part)
+        socket.send_fds(pair[0], [b"."], [file])
+        os.close(file)
+        held += pair
+    time.sleep(0.7)
+    return True
+
+
+def fill_the_temporary_directory(_: Target) -> bool:
+    """Write small files to a directory in memory, and close them."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        for name in range(MEMORY // 4 // 1024**2):
+            Path(directory, str(name)).write_bytes(bytes(4 * 1024**2))
+        time.sleep(0.7)
+    return True
+
+
 def start_many_threads(_: Target) -> bool:
     done = threading.Event()
     many = [threading.Thread(target=done.wait) for _ in range(PROCESSES)]
@@ -292,6 +330,9 @@ TRICKS: dict[str, Callable[[Target], bool]] = {
         fill_the_memory,
         fill_files_in_memory,
         share_much_memory,
+        fill_detached_memory,
+        send_files_in_memory,
+        fill_the_temporary_directory,
         start_many_threads,
         start_many_processes,
         write_a_huge_file,

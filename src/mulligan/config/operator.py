@@ -326,7 +326,7 @@ class SandboxLimits(Settings):
     Example: 1024
     """
     memory_mib: int = Field(default=8192, ge=64)
-    """The maximum memory in total, in MiB.
+    """The maximum memory in total, in MiB. In a control group, it includes the files in /tmp.
 
     Example: 16384
     """

@@ -27,6 +27,8 @@ import sys
 import time
 from typing import NamedTuple
 
+from mulligan.sandbox.control_group import ControlGroup
+
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
 NEW_USER_NAMESPACE = 0x10000000
@@ -35,6 +37,9 @@ MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
 ORPHAN_GRACE_SECONDS = 0.5
 POLL_SECONDS = 0.25
 """Seconds between checks of a sandbox's limits."""
+PIDS_FACTOR = 2
+"""The kernel lets a command start this many times as many processes as it may have: where it may
+have one more, the supervisor ends it with a reason."""
 OOM_SCORE = "500"
 """Of 1000; the kernel kills the highest score first (oom_score_adj in proc(5))."""
 KILL_SECONDS = 5.0
@@ -64,10 +69,14 @@ class Request(NamedTuple):
 class ProcessTree:
     """The command and whatever it has started."""
 
-    def __init__(self, main: int, ended: int, bounds: list[int]) -> None:
+    def __init__(
+        self, main: int, ended: int, bounds: list[int], group: ControlGroup | None = None
+    ) -> None:
         self.main = main
         self.ended = ended
         self.bounds = bounds
+        self.group = group
+        self.is_over_limit = False
         self.status: int | None = None
 
     def reap(self) -> bool:
@@ -97,15 +106,30 @@ class ProcessTree:
             return ""
         processes, memory, _ = self.bounds
         below = descendants()
-        if sum(map(threads_of, below)) > processes:
+        exceeded = self.group.exceeded() if self.group else ""
+        if exceeded == "pids" or sum(map(threads_of, below)) > processes:
             return f"it exceeded {processes} processes and threads"
         # The sum of all resident memory is fast to read, but counts shared memory more than once.
         held = memory_of_files(below)
-        if sum(map(resident_memory, below)) + held > memory and (
-            sum(map(memory_of, below)) + held > memory
+        if exceeded == "memory" or (
+            sum(map(resident_memory, below)) + held > memory
+            and sum(map(memory_of, below)) + held > memory
         ):
             return f"it used more than {memory // 1024**2} MiB of memory"
         return ""
+
+    def end_over_limit(self, why: str) -> None:
+        """Report the exceeded limit in the command's output, and kill everything."""
+        self.is_over_limit = True
+        os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
+        self.kill()
+
+    def close(self) -> str:
+        """Remove its groups; return the limit for which the kernel alone ended a part of it."""
+        reason = self.exceeded_limit() if self.group and not self.is_over_limit else ""
+        if self.group:
+            self.group.remove()
+        return reason
 
     def kill(self) -> None:
         """Kill everything repeatedly: the process group catches what forks meanwhile."""
@@ -308,12 +332,20 @@ def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
     """Fork the command, which reports why it cannot be started; OSError if the system cannot."""
     supervisor = os.getpid()
     users = UserNamespace(request.user) if request.user else None
+    processes, memory = request.limits[:2] or (0, 0)
+    group = (
+        ControlGroup({"pids": PIDS_FACTOR * processes, "memory": memory})
+        if request.limits
+        else None
+    )
     main = os.fork()
     if main:
         if users:
             users.set_up(main)
-        return ProcessTree(main, ended, request.limits)
+        return ProcessTree(main, ended, request.limits, group)
     try:
+        if group:
+            group.enter()
         failed = users.enter() if users else 0
         control.send(f"error {failed or exec_command(request, supervisor)}".encode())
     finally:
@@ -340,8 +372,7 @@ def watch(tree: ProcessTree, control: socket.socket) -> None:
             tree.kill()
             return
         elif why := tree.exceeded_limit():
-            os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
-            tree.kill()
+            tree.end_over_limit(why)
             return
 
 
@@ -390,7 +421,12 @@ def supervise(request: Request, control: socket.socket) -> str:
         return f"error {error.errno}"
     close_all_but({2, control.fileno(), ended, wakeup})
     watch(tree, control)
-    return verdict(tree)
+    report = verdict(tree)
+    if why := tree.close():
+        tree.end_over_limit(why)
+    # The kernel may have killed a part of it only, so that the command itself ended well.
+    is_killed = tree.is_over_limit and report.startswith("exit")
+    return f"signal {int(signal.SIGKILL)}" if is_killed else report
 
 
 def place_descriptors(given: list[int], numbers: list[int]) -> socket.socket:
