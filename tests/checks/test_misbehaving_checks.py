@@ -29,7 +29,7 @@ def tree(tmp_path: Path) -> PlainWorktree:
 def checked(
     tree: PlainWorktree,
     line: str,
-    seconds: float = 20,
+    seconds: float = 120,
     report: str | None = None,
     verifier: CommandVerifier = VERIFIER,
 ) -> CheckResult:

