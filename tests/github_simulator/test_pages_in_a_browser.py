@@ -1,5 +1,7 @@
 """The pages are usable by everyone: axe-core has nothing serious to say, and nothing is cut off."""
 
+from typing import Literal
+
 import pytest
 
 from github_simulator.app import running
@@ -9,7 +11,11 @@ from world.browser import chromium, serious_findings
 from world.simulated import NAME, SimulatedGitHub, push
 
 over_http = pytest.mark.parametrize("reach", [running], indirect=True)
-SIZES = ((1280, 900), (390, 844))
+LOOKS: tuple[tuple[Literal["light", "dark"], int, int], ...] = (
+    ("light", 1280, 900),
+    ("dark", 390, 844),
+)
+"""Each scheme at one size: colours do not depend on the size."""
 PATHS = ("", "/issues/new", "/issues/1", "/pull/2", "/pull/2/files", "/pull/99")
 WIDE = "word" * 40
 TEXT = f"""\
@@ -52,10 +58,9 @@ def test_axe_finds_nothing_serious_at_any_size_in_light_and_dark(github: Simulat
     filled(github)
     with chromium() as browser:
         page = browser.new_page()
-        for scheme in ("light", "dark"):
+        for scheme, width, height in LOOKS:
             page.emulate_media(color_scheme=scheme)
-            for width, height in SIZES:
-                page.set_viewport_size({"width": width, "height": height})
-                for path in PATHS:
-                    page.goto(f"{github.url}/{NAME}{path}")
-                    assert serious_findings(page) == [], (path, scheme, width)
+            page.set_viewport_size({"width": width, "height": height})
+            for path in PATHS:
+                page.goto(f"{github.url}/{NAME}{path}")
+                assert serious_findings(page) == [], (path, scheme, width)

@@ -25,6 +25,7 @@ def test_after(number):
 BUDGET_BYTES = 4000 * 4
 
 
+@pytest.mark.deep
 def test_one_failure_among_twenty_thousand_passing_lines_is_told(tmp_path: Path) -> None:
     files = {
         "invoice.py": "def total(lines):\n    return sum(lines)\n",

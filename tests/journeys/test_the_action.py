@@ -96,6 +96,7 @@ def hosted(tmp_path: Path) -> Generator[Hosted]:
         yield Hosted(here, tmp_path)
 
 
+@pytest.mark.deep
 def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hosted) -> None:
     here = hosted.here
     here.agent(BAD)
