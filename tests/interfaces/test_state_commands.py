@@ -1,11 +1,16 @@
 """Whoever moves from the Action to a worker and back keeps every count and all history."""
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from github_simulator.world import Fault
 from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
@@ -18,6 +23,7 @@ from mulligan.domain.outcome import Outcome, Retry
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import RefLeases, RefLedger
+from mulligan.storage.state_directory import locked
 from mulligan.storage.usage import SqlUsageStore
 from world.ledgers import START
 from world.place import NAME, MulliganInstallation, mulligan_installation
@@ -92,3 +98,93 @@ def test_a_repository_that_never_had_the_action_has_nothing_to_give(
 ) -> None:
     assert here.run("state", "pull").stdout == "0 issues taken over.\n"
     assert git(here.bare, "for-each-ref", "refs/mulligan") == ""
+
+
+def test_a_restored_backup_repeats_nothing_that_was_done_since(here: MulliganInstallation) -> None:
+    # GraphQL names a bot without the suffix that its login has; a machine user has none.
+    here.world.users["mulligan-bot"].type = "User"
+    ref, backup = here.issue(), here.directory / "backup.db"
+    here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
+    assert here.run("once", "--attempts", "1").returncode == 0
+    done = here.run("state", "backup", str(backup))
+    assert (done.stdout, done.stderr) == (f"The ledger is backed up to {backup}.\n", "")
+    here.agent("pathlib.Path('notes.txt').write_text('two\\n')")
+    time.sleep(1.1)  # GitHub's times are whole seconds.
+    here.world.comment(ref, "/mulligan status", "wes")
+    assert here.run("once").returncode == 0
+    comments = here.comments(ref)
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert here.run("state", "check").stdout.startswith("Sound: 1 issue, ")
+    assert here.run("state", "check", str(backup)).stdout.startswith("Sound: 1 issue, ")
+    restored = here.run("state", "restore", str(backup))
+    assert restored.returncode == 0, restored.stderr
+    assert f"{ref}  changed since; the next run restores it from GitHub" in restored.stdout
+    here.agent("raise SystemExit('The agent must not run again.')")
+    assert here.run("once").returncode == 0
+    assert here.comments(ref) == comments
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert [meta.outcome for meta in here.attempts(ref)] == [
+        Outcome.CHECKS_FAILED,
+        Outcome.SUCCEEDED,
+    ]
+
+
+def test_what_is_damaged_is_named_and_can_be_restored(here: MulliganInstallation) -> None:
+    ref, backup = here.issue(), here.directory / "backup.db"
+    here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
+    here.run("once", "--attempts", "1")
+    assert here.run("state", "backup", str(backup)).returncode == 0
+    again = here.run("state", "backup", str(backup))
+    assert (again.returncode, again.stderr) == (
+        2,
+        f"mulligan: {backup} exists; name a new file.\n",
+    )
+    ledger = here.directory / "mulligan.db"
+    ledger.write_bytes(b"no database" * 1000)
+    for command in (("state", "check"), ("state", "backup", str(backup) + "2"), ("status",)):
+        done = here.run(*command)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "is not a database" in done.stderr
+    restored = here.run("state", "restore", str(backup))
+    assert restored.returncode == 0, restored.stderr
+    assert "Restored 1 issue, " in restored.stdout
+    assert f"The earlier ledger is kept as {ledger}.before-" in restored.stdout
+    assert [meta.outcome for meta in here.attempts(ref)] == [Outcome.CHECKS_FAILED]
+
+
+def test_nothing_is_restored_while_a_worker_runs_or_github_is_away(
+    here: MulliganInstallation,
+) -> None:
+    backup, ledger = here.directory / "backup.db", here.directory / "mulligan.db"
+    here.issue()
+    here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
+    here.run("once", "--attempts", "1")
+    assert here.run("state", "backup", str(backup)).returncode == 0
+    before = ledger.read_bytes()
+    with locked(here.directory, what="run", since=NOON):
+        done = here.run("state", "restore", str(backup))
+    assert done.returncode == 2
+    assert "already uses" in done.stderr
+    here.world.faults = lambda _method, _path: Fault(502)
+    done = here.run("state", "restore", str(backup))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert ledger.read_bytes() == before
+    assert not [each for each in here.directory.iterdir() if ".before-" in each.name]
+
+
+def test_a_backup_that_does_not_fit_leaves_nothing(here: MulliganInstallation) -> None:
+    place = here.directory / "backup.db"
+    program = [sys.executable, "-m", "mulligan"]
+    command = [*program, "state", "backup", str(place), "--config", str(here.config)]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *command],
+        env={**os.environ, **here.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("mulligan: ")
+    assert done.stderr.count("\n") == 1
+    assert not [each.name for each in here.directory.iterdir() if "backup" in each.name]

@@ -83,9 +83,9 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
-        connection.execute(
-            insert(EVENTS_TABLE).values(values_of(record_event(status, seen, START, 0)))
-        )
+        stored = values_of(record_event(status, seen, START, 0))
+        del stored["checksum"]
+        connection.execute(insert(EVENTS_TABLE).values(stored))
     engine.dispose()
     with open_ledger_at(path) as ledger:
         assert ledger.events()[0].event == seen

@@ -1,7 +1,7 @@
 """Implement the port Tracker on GitHub: read issues, requests and commands."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import structlog
 
@@ -112,6 +112,12 @@ class GitHubTracker:
         ]
         wanted.sort(key=lambda issue: priority_rank(_names(issue), priority))
         return list(dict.fromkeys(_ref(issue, repository) for issue in wanted))
+
+    def list_updated(self, repository: str, since: datetime) -> frozenset[int]:
+        """List the numbers of the issues and pull requests that changed since a time."""
+        query = {"state": "all", "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
+        return frozenset(issue.number for issue in found)
 
     def read(self, ref: IssueRef) -> Issue:
         """Read an issue without any cache, with the comments of trusted people."""

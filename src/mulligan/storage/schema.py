@@ -38,13 +38,14 @@ EVENTS_TABLE = Table(
     Column("kind", String(64), nullable=False),
     Column("schema_version", Integer, nullable=False),
     Column("body", Text, nullable=False),
+    Column("checksum", String(16)),
     Index("events_of_issue", "repository", "number", "seq"),
     # On PostgreSQL too: the migration says so, since every start would load its dialect for that.
     Index("baselines_of_repository", "repository", "seq", sqlite_where=BASELINES),
     Index("learnings_of_repository", "repository", "seq", sqlite_where=LEARNINGS),
     sqlite_autoincrement=True,
 )
-"""What happened, append-only: a trigger refuses to change a row."""
+"""What happened, append-only: a trigger refuses to change a row. Old rows have no checksum."""
 
 ISSUES_TABLE = Table(
     "issues",

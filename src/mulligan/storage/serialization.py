@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     kind: str
     schema_version: int
     body: str
+    checksum: str | None = None
 
     @property
     def issue(self) -> IssueRef:
@@ -74,22 +76,37 @@ def redacted(event: Event, redactor: Redactor) -> Event:
 
 def values_of(recorded: RecordedEvent) -> dict[str, str | int | None]:
     """Write an event as the values of a row, all but `seq`, which the database gives."""
-    return {
-        "at": write_time(recorded.at),
-        "repository": recorded.issue.repository,
-        "number": recorded.issue.number,
-        "epoch": recorded.epoch,
-        "attempt": recorded.attempt,
-        "kind": recorded.event.kind,
-        "schema_version": EVENT_SCHEMA_VERSION,
-        "body": recorded.event.model_dump_json(),
-    }
+    row = Row(
+        seq=recorded.seq,
+        at=write_time(recorded.at),
+        repository=recorded.issue.repository,
+        number=recorded.issue.number,
+        epoch=recorded.epoch,
+        attempt=recorded.attempt,
+        kind=recorded.event.kind,
+        schema_version=EVENT_SCHEMA_VERSION,
+        body=recorded.event.model_dump_json(),
+    )
+    values = {**row._asdict(), "checksum": checksum_of(row)}
+    return {name: value for name, value in values.items() if name != "seq"}
+
+
+def checksum_of(row: Row) -> str:
+    """Compute the checksum of a row without its number; damage on a disk changes it."""
+    text = json.dumps([value for name, value in row._asdict().items() if name not in UNCHECKED])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+UNCHECKED = frozenset({"seq", "checksum"})
 
 
 def recorded_of(row: Row) -> RecordedEvent:
     """Read a row back; ConfigError where a newer version wrote it, or it is damaged."""
     if row.schema_version > EVENT_SCHEMA_VERSION:
         raise _not_readable(row)
+    if row.checksum is not None and row.checksum != checksum_of(row):
+        message = f"Event {row.seq} of the ledger, of {row.issue}, is damaged; restore a backup."
+        raise ConfigError(message)
     try:
         event = EVENTS.validate_json(row.body)
     except ValidationError as error:

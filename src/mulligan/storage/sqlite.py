@@ -59,7 +59,7 @@ def set_up(path: Path) -> Engine:
 def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
     """Return the error in words; None for an invalid statement, which is a bug."""
     code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return None if code in BUG_CODES else _translate_code(code, where, str(error.orig))
+    return None if code in BUG_CODES else translate_code(code, where, str(error.orig))
 
 
 def _make_directory(directory: Path) -> None:
@@ -119,7 +119,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _translate_code(code: int, where: str, said: str) -> ConfigError | UnavailableError:
+def translate_code(code: int, where: str, said: str) -> ConfigError | UnavailableError:
     """Return the error for SQLite's primary result code (sqlite.org/rescode.html)."""
     match code:
         case sqlite3.SQLITE_NOTADB:

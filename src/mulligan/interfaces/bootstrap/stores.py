@@ -1,8 +1,9 @@
 """Open the stores: for a worker, for commands that only read, and to copy them."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from mulligan.config.operator import Operator
@@ -24,6 +25,15 @@ from mulligan.implement.ports import (
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.redaction import redactor_of, without_machine_paths
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
+from mulligan.storage.backup import (
+    LedgerCheck,
+    check_ledger,
+    file_of,
+    forget_issues,
+    opened_backup,
+    restoring,
+    write_backup,
+)
 from mulligan.storage.database import (
     Database,
     clock_of,
@@ -43,6 +53,7 @@ from mulligan.storage.usage import SqlUsageStore
 from mulligan.text.redact import Redactor
 
 __all__ = [
+    "LedgerCheck",
     "at_work",
     "lock_state",
     "open_artifacts",
@@ -105,6 +116,69 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
             if needs_files(ledger.status(ref)):
                 _copy_files(ref, (other, old), (operator, new))
     return [str(ref) for ref in moved]
+
+
+def back_up_state(operator: Operator, target: Path) -> None:
+    """Copy the ledger to a new file, also while a worker uses it."""
+    write_backup(file_of(operator.state.url), target)
+
+
+def check_state(operator: Operator, backup: Path | None) -> LedgerCheck:
+    """Check the ledger, or a backup of one; nothing is changed."""
+    if backup is None and state_directory(operator.state.url) is None:
+        with open_database(operator.state.url) as database:
+            return check_ledger(database)
+    with opened_backup(backup or file_of(operator.state.url)) as database:
+        return check_ledger(database)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredState:
+    """A restored ledger; `forgotten` are the issues that changed on GitHub since the backup."""
+
+    found: LedgerCheck
+    aside: Path | None
+    forgotten: Sequence[IssueRef]
+
+
+def restore_state(
+    operator: Operator, backup: Path, updated: Callable[[str, datetime], Collection[int]]
+) -> RestoredState:
+    """Replace the ledger by a backup, without the issues that changed on GitHub since.
+
+    `updated` lists the numbers of a repository's issues and pull requests that changed since a
+    time. Mulligan restores these issues from GitHub at the next start. UsageError if it runs now.
+    """
+    place, now = file_of(operator.state.url), SystemClock().now()
+    aside = place.with_name(f"{place.name}.before-{now:%Y%m%dT%H%M%SZ}")
+    existed = place.exists()
+    with (
+        locked(_locked_directory(operator), what="state restore", since=now),
+        restoring(backup, place, aside) as (database, found),
+    ):
+        ledger = SqlLedger(database, SystemClock())
+        names = {each.name for each in operator.repositories}
+        forgotten = _changed_since(ledger, names, updated)
+        forget_issues(database, forgotten)
+    return RestoredState(found, aside if existed else None, forgotten)
+
+
+def _changed_since(
+    ledger: SqlLedger,
+    names: Collection[str],
+    updated: Callable[[str, datetime], Collection[int]],
+) -> list[IssueRef]:
+    """List the issues of a ledger of which GitHub knows more than it does."""
+    last = ledger.events(after=ledger.last_seq() - 1)
+    statuses = [each for each in ledger.statuses() if each.issue.repository in names]
+    changed = {
+        name: updated(name, last[-1].at) for name in {each.issue.repository for each in statuses}
+    }
+    return [
+        each.issue
+        for each in statuses
+        if {each.issue.number, each.pull.number} & {*changed[each.issue.repository]}
+    ]
 
 
 def _copy_files(

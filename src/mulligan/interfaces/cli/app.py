@@ -29,7 +29,7 @@ config_app = typer.Typer(
 
 state_app = typer.Typer(
     name="state",
-    help="Move counts and history between ledgers, or from and to the GitHub Action.",
+    help="Back up, check, restore and move the ledger.",
     no_args_is_help=True,
 )
 
@@ -578,6 +578,42 @@ def copy(
 
 
 @in_one_sentence
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    *,
+    config: Config = None,
+) -> Exit:
+    """Write a backup of the ledger, also while Mulligan runs."""
+    from mulligan.interfaces.cli import state
+
+    return state.backup(config, file)
+
+
+@in_one_sentence
+def check_state(
+    file: Annotated[
+        Path | None, typer.Argument(help="A backup to check.", show_default="the ledger")
+    ] = None,
+    *,
+    config: Config = None,
+) -> Exit:
+    """Compare every event of the ledger with its checksum, and every status with its events."""
+    from mulligan.interfaces.cli import state
+
+    return state.check(config, file)
+
+
+@in_one_sentence
+def restore(
+    file: Annotated[Path, typer.Argument(help="The backup.")], *, config: Config = None
+) -> Exit:
+    """Replace the ledger by a backup; the earlier ledger is kept beside it."""
+    from mulligan.interfaces.cli import state
+
+    return state.restore(config, file)
+
+
+@in_one_sentence
 def list_learnings(config: Path | None, issue: str | None, *, json: bool) -> Exit:
     """Print the facts."""
     from mulligan.interfaces.cli import learnings as module
@@ -625,8 +661,10 @@ def drop(ids: FactIds, *, config: Config = None) -> Exit:
 for command in (accept, drop):
     learnings_app.command()(command)
 
-for command in (pull, push, copy):
+for command in (backup, restore, pull, push, copy):
     state_app.command()(command)
+
+state_app.command("check")(check_state)
 
 for command in (check, show, schema):
     config_app.command()(command)

@@ -1,4 +1,4 @@
-"""Keep this installation's id, and the other installations that it stands back for."""
+"""Keep this installation's id, the others that it stands back for, and checksums of events."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,8 @@ down_revision = "0013"
 
 
 def upgrade() -> None:
-    """Make both tables."""
+    """Make both tables, and the column; events that are there keep no checksum."""
+    op.add_column("events", sa.Column("checksum", sa.String(16)))
     op.create_table("installation", sa.Column("id", sa.String(40), primary_key=True))
     op.create_table(
         "owners",
