@@ -321,7 +321,7 @@ def test_a_window_marks_what_it_leaves_out() -> None:
     text = told("\n".join(lines)).text
     assert "    line 151 says nil\n    line 152" in text
     assert "\n[... 144 lines omitted]\nline 144 says nil\n" in text
-    assert "\nline 149 says nil\n[... 52 lines omitted]\nline 217 says nil\n" in text
+    assert "\nline 149 says nil\n[... 115 lines omitted]\nline 280 says nil\n" in text
     assert text.endswith("\nline 299 says nil")
 
 
@@ -380,6 +380,21 @@ def test_where_the_findings_do_not_explain_the_failure_more_of_the_output_is_giv
 
 
 WORDS = [f"{one}{two}" for one in "abcdefghijklmnopqrstuvwxyz" for two in "aeiouz"]
+
+
+def test_findings_that_explain_the_failure_are_told_once() -> None:
+    """Its traceback, its verdict and the totals stand in the output as well."""
+    output = (
+        "test_adds (tests.test_cart.CartTest.test_adds) ... FAIL\n\n"
+        f"{'=' * 70}\nFAIL: test_adds (tests.test_cart.CartTest.test_adds)\n{'-' * 70}\n"
+        "Traceback (most recent call last):\n"
+        '  File "tests/test_cart.py", line 20, in test_adds\n'
+        "    self.assertEqual(3, add(1, 1))\nAssertionError: 3 != 2\n\n"
+        f"{'-' * 70}\nRan 11 tests in 0.004s\n\nFAILED (failures=1)\n"
+    )
+    text = told(output).text
+    assert "In the output:" not in text
+    assert text.count("AssertionError: 3 != 2") == text.count("Ran 11 tests") == 1
 
 
 def test_a_short_output_without_a_sure_failure_is_shown_as_it_is() -> None:

@@ -1,10 +1,12 @@
 """Write the text of a digest: findings, totals, and a window of the output. Pure."""
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mulligan.checks.digest.blocks import MEANINGFUL, START, relevant_indices
-from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
+from mulligan.checks.digest.clean import NOISE, CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
 from mulligan.checks.digest.locations import (
     FILE,
@@ -13,7 +15,15 @@ from mulligan.checks.digest.locations import (
     place_alone,
     pointed_at,
 )
-from mulligan.checks.digest.signals import PASSING, Weight, is_aftermath, is_total, weigh
+from mulligan.checks.digest.signals import (
+    NUMBER,
+    PASSING,
+    QUIET,
+    Weight,
+    is_aftermath,
+    is_total,
+    weigh,
+)
 
 # The text of a digest
 
@@ -84,13 +94,27 @@ def explains(reading: Reading, log: CleanLog) -> bool:
     if reading.count:
         return reading.count == len(reading.found) == len(named)
     told = (line for block in reading.found for line in (block.heading, *block.detail))
-    known = " ".join(" ".join(line.split()) for line in told)
+    known = _words("\n".join(told))
     shown = {block.at for block in reading.found}
     others = (at for at in range(len(log.lines)) if at not in shown and at not in log.common)
-    lines = (log.lines[at] for at in others if _speaks(log, at))
-    return all(
-        START.match(line) or " ".join(line.split())[:HEADING_KNOWN] in known for line in lines
-    )
+    return all(_words(log.lines[at]) <= known for at in others if _speaks(log, at))
+
+
+VERDICTS = frozenset(
+    {
+        *("at", "call", "error", "errors", "fail", "failed", "failures", "file", "in", "last"),
+        *("line", "most", "panicked", "recent", "stdout", "test", "thread", "traceback"),
+    }
+)
+"""Words that say no more of a failure than that there is one, or where."""
+
+WORD = re.compile(r"\w+")
+DURATION = re.compile(r"\(?\b\d+(?:\.\d+)? ?m?s\b\)?")
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words and numbers of a text that tell one failure from another, in lower case."""
+    return frozenset(WORD.findall(DURATION.sub("", text).lower())) - VERDICTS
 
 
 def _whole(log: CleanLog, room: int) -> list[str]:
@@ -99,16 +123,6 @@ def _whole(log: CleanLog, room: int) -> list[str]:
         return []
     lines = [line.rstrip() for line in log.lines if line.strip()]
     return lines if _size(lines) <= room else []
-
-
-def _tells_all(reading: Reading) -> bool:
-    """Return whether the findings leave nothing to look for in the output."""
-    return (
-        0 < len(reading.found) <= IN_FULL
-        and reading.count <= len(reading.found)
-        and not reading.doubtful
-        and all(_is_complete(block) for block in reading.found)
-    )
 
 
 def _is_complete(block: FindingBlock) -> bool:
@@ -185,11 +199,13 @@ def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool
     if room < WINDOW_LEAST:
         return
     shown = set(_shown(reading.found[:IN_FULL], log, page))
-    if explained and _tells_all(reading):
-        lines = rest_of(log, room, shown, "\n".join(page.lines))
+    told = _words("\n".join(page.lines)) if explained else frozenset[str]()
+    if explained and len(reading.found) <= IN_FULL and all(map(_is_complete, reading.found)):
+        lines = rest_of(log, room, shown, told)
     else:
         at = reading.found[0].at if reading.found else None
-        lines = window(log, at, room, shown, end=0 if explained else int(room * END_SHARE))
+        end = 0 if explained else int(room * END_SHARE)
+        lines = window(log, at, room, shown, end=end, told=told)
     if lines:
         page.add(WINDOW_TITLE)
         for line in lines:
@@ -228,20 +244,26 @@ MARK_ROOM = 28
 
 
 def window(
-    log: CleanLog, at: int | None, room: int, shown: Collection[str] = (), *, end: int = 0
+    log: CleanLog,
+    at: int | None,
+    room: int,
+    shown: Collection[str] = (),
+    *,
+    end: int = 0,
+    told: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
 
     Together they take at most `room` characters, each line's end included; the last lines of the
-    output get `end` of them, and what the others leave. Lines in `shown` (stripped) are left out;
-    gaps are marked.
+    output get `end` of them, and what the others leave. Lines in `shown` (stripped), and lines
+    whose words are all in `told`, are left out; gaps are marked.
     """
-    picked = _Picked(log, room - end, set(shown))
+    picked = _Picked(log, room - end, set(shown), told)
     picked.take(_by_worth(log, at))
     if end:
         picked.room += end
         picked.take(_last(log))
-    return list(_with_marks(log, sorted(picked.indices), picked.said))
+    return [*_with_marks(log, sorted(picked.indices), picked.said)] if picked.indices else []
 
 
 @dataclass(slots=True)
@@ -251,6 +273,7 @@ class _Picked:
     log: CleanLog
     room: int
     said: set[str]
+    told: frozenset[str]
     indices: set[int] = field(default_factory=set[int])
 
     def take(self, indices: Iterable[int]) -> None:
@@ -258,7 +281,7 @@ class _Picked:
         for index in indices:
             line = self.log.lines[index]
             text = line.strip()
-            if not MEANINGFUL.search(text) or text in self.said:
+            if not MEANINGFUL.search(text) or text in self.said or _words(text) <= self.told:
                 continue
             alone = _stands_alone(index, self.indices)
             cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM * alone
@@ -270,19 +293,23 @@ class _Picked:
 
 def _last(log: CleanLog) -> Iterator[int]:
     """Yield the indices from the last line on, without logs, passing tests and foreign frames."""
+    alike = Counter[str]()
     for at in reversed(range(len(log.lines))):
         line = log.lines[at]
-        if not (at in log.common or PASSING.search(line) or is_foreign(line, pointed_at(line))):
+        if at in log.common or any(quiet.search(line) for quiet in (QUIET, PASSING)):
+            continue
+        shape = NUMBER.sub("1", line)
+        alike[shape] += 1
+        if alike[shape] <= NOISE and not is_foreign(line, pointed_at(line)):
             yield at
 
 
-def rest_of(log: CleanLog, room: int, shown: Collection[str], page: str) -> list[str]:
-    """Pick the lines that speak of failure and that no finding shows; usually there are none."""
+def rest_of(log: CleanLog, room: int, shown: Collection[str], told: frozenset[str]) -> list[str]:
+    """Pick the lines that speak of failure and have a word that is not in `told`; mostly none."""
     picked, said = list[int](), set(shown)
-    known = " ".join(page.split())
     for index, line in enumerate(log.lines):
         text = " ".join(line.split())
-        if not text or text in said or text[:HEADING_KNOWN] in known or not _speaks(log, index):
+        if not text or text in said or not _speaks(log, index) or _words(line) <= told:
             continue
         above = [index - 1] if place_alone(line) and index and log.lines[index - 1].strip() else []
         cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM + LINE_CHARS * len(above)
@@ -295,8 +322,7 @@ def rest_of(log: CleanLog, room: int, shown: Collection[str], page: str) -> list
         (at for at in reversed(range(len(log.lines))) if is_aftermath(log.lines[at])), None
     )
     if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
-        text = " ".join(log.lines[ended].split())
-        picked = sorted({*picked, *([ended] if text[:HEADING_KNOWN] not in known else [])})
+        picked = sorted({*picked, *([] if _words(log.lines[ended]) <= told else [ended])})
     chosen = [at for at in range(len(log.lines)) if at in picked]
     return list(_with_marks(log, chosen, said)) if chosen else []
 
