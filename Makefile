@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep mutants release-check check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep mutants site release-check check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -31,6 +31,12 @@ test-deep: install
 # Faults planted one by one, each of which the suite has to notice: about half an hour.
 mutants: install
 	PYTHONPATH=tests $(BIN)/python -m mutants.run
+
+# The documentation as a site in build/site; see it with: python3 -m http.server --directory build/site
+site: install
+	$(PYTHON) -m venv .venv/site
+	.venv/site/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
+	NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --quiet --config-file deploy/site/mkdocs.yml
 
 # What a release publishes, in dist/, and every way to install it into an environment with nothing else.
 release-check: install
@@ -91,6 +97,7 @@ update: install
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra fleet pyproject.toml -o requirements/fleet.txt
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group release -o requirements/release.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group site -o requirements/site.txt
 
 clean:
 	rm -rf .venv .mutants .pytest_cache .ruff_cache .hypothesis .coverage

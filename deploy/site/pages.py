@@ -1,0 +1,73 @@
+"""Hooks of MkDocs: add the pages that lie outside docs/, and order all as README.md lists them."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+OUTSIDE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    ".github/CONTRIBUTING.md": "contributing.md",
+    ".github/SECURITY.md": "reporting.md",
+}
+"""Pages outside docs/, from the root of the repository, and their names on the site."""
+
+FIRST_DECISION = "decisions/0001-status-is-folded-and-kept.md"
+LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
+NUMBERED = re.compile(r"\(#([\w-]+)-(\d+)\)")
+"""The second of two equal headings is `#name-1` on GitHub and `#name_1` on the site."""
+ROW = re.compile(
+    r"^\| (?:\*\*(?P<section>[^*]+)\*\*|\[(?P<name>[^\]]+)\]\((?P<path>[^)]+)\))", re.MULTILINE
+)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Take the navigation from the table of pages in README.md."""
+    nav: list[object] = [{"Mulligan": "index.md"}]
+    pages = list[object]()
+    for row in ROW.finditer((ROOT / "README.md").read_text().partition("## Pages")[2]):
+        if row["section"]:
+            pages = []
+            nav.append({row["section"]: pages})
+        elif row["path"] != "docs/decisions/":
+            pages.append({row["name"]: row["path"].removeprefix("docs/")})
+    pages += [{"Contributing": "contributing.md"}, {"Reporting a weakness": "reporting.md"}]
+    others = {"Comparison": "comparison.md", "Reliability": "reliability.md"}
+    listed = str(nav)
+    nav += [{name: path} for name, path in others.items() if path not in listed]
+    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    nav.append({"Decisions": [f"decisions/{each.name}" for each in decisions]})
+    nav.append({"Changelog": "changelog.md"})
+    config.nav = nav
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie outside docs/."""
+    for path, name in OUTSIDE.items():
+        files.append(File.generated(config, name, content=(ROOT / path).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links at the pages of the site; what the site does not have is code in the text."""
+    names = {name: path for path, name in OUTSIDE.items()}
+    source = names.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+
+    def follow(found: re.Match[str]) -> str:
+        text, target, anchor = found.groups(default="")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        there = OUTSIDE.get(path, path.removeprefix("docs/"))
+        there = FIRST_DECISION if there == "decisions" else there
+        if files.get_file_from_path(there) is None:
+            known = f"{config.repo_url}/blob/main/{path}" if config.repo_url else ""
+            return f"{text}({known})" if known else text.strip("[]")
+        here = posixpath.dirname(page.file.src_uri)
+        return f"{text}({posixpath.relpath(there, here or '.')}{anchor})"
+
+    return LINK.sub(follow, NUMBERED.sub(r"(#\1_\2)", markdown))
