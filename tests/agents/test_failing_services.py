@@ -99,6 +99,18 @@ def test_an_agent_that_fails_at_its_service_did_not_crash(
     assert left is None or 0 < left.total_seconds() <= (wait or 0)
 
 
+@pytest.mark.parametrize(
+    ("wait", "expected"), [(600, Outcome.INFRASTRUCTURE), (0, Outcome.AGENT_TIMED_OUT)]
+)
+def test_an_agent_that_waits_as_its_service_asked_did_not_time_out(
+    wait: int, expected: Outcome, tmp_path: Path
+) -> None:
+    program = "try: ask()\nexcept OSError: time.sleep(60)"
+    ended = run(tmp_path, program, Fault(429, retry_after=wait))
+    assert (ended.stopped_by, outcome(ended)) == (TimeLimit.STALL_TIMEOUT, expected)
+    assert (ended.retry_after is None) == (wait == 0)
+
+
 def test_what_the_service_counted_is_known_of_a_run_that_told_nothing(tmp_path: Path) -> None:
     program = "ask().read(); ask().read(); time.sleep(60)"
     ended = run(tmp_path, program, Turn("Hi.", input_tokens=1000, output_tokens=70))

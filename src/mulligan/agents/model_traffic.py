@@ -168,11 +168,12 @@ class ServiceRefusal:
     """The service's last answer, if it was an error or limited the rate.
 
     `status` is 0 if the service was unreachable. `retry_after` is how long it still refuses
-    requests.
+    requests, and `age` is the time since the answer.
     """
 
     status: int
     retry_after: timedelta | None = None
+    age: timedelta = NO_TIME
 
 
 class ModelTraffic:
@@ -215,7 +216,8 @@ class ModelTraffic:
             return None
         at, refusal = self._refused
         passed, wait = timedelta(seconds=self.clock() - at), refusal.retry_after
-        return replace(refusal, retry_after=None if wait is None else max(wait - passed, NO_TIME))
+        left = None if wait is None else max(wait - passed, NO_TIME)
+        return replace(refusal, retry_after=left, age=passed)
 
     def note_bytes(self) -> None:
         """Record that the service sent bytes."""

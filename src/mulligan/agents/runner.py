@@ -246,7 +246,11 @@ class CommandAgent:
         """Add the fault of a service that was silent, or refused, when the run ended."""
         fault = run.fault
         if fault is None and run.stopped_by in self._time_limits:
-            fault = silent_service(silence, self._settings.provider_stall)
+            stall = self._settings.provider_stall
+            fault = silent_service(silence, stall)
+            if fault is None and refusal and refusal.retry_after and refusal.age >= stall:
+                # The service still asked for no request, so the agent could only wait.
+                fault = refusing_service(refusal.status)
         elif run.stopped_by is None and run.exit_code and refusal and not self._adapter.reads:
             fault = refusing_service(refusal.status)
         return replace(run, fault=fault, retry_after=fault and refusal and refusal.retry_after)
