@@ -81,7 +81,7 @@ def test_an_address_that_is_away_blocks_nobody_and_is_not_told(
             hook.on_event(STATUS, ASKED)
     assert time.monotonic() - started < 50
     said = capfd.readouterr()
-    assert "not_notified" in said.out
+    assert "notification_not_sent" in said.out
     assert "secret" not in said.out + said.err
 
 

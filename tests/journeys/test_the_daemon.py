@@ -102,10 +102,10 @@ def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(
         second = here.issue("Another")
         wait_until(lambda: here.world.labels_of(second) == ["mulligan:review"])
         here.config.write_text(good.replace("300ms", "200ms"))
-        said += said_until(daemon, "event=configured")
+        said += said_until(daemon, "event=configuration_loaded")
         daemon.send_signal(signal.SIGTERM)
         said += daemon.communicate(timeout=120)[1]
     assert said.count("configuration_refused") == 1
     assert "is not YAML" in said
     assert "event=restart_needed keys=poll.interval" in said
-    assert said.count("event=configured") == 2
+    assert said.count("event=configuration_loaded") == 2

@@ -267,7 +267,7 @@ def test_a_token_that_may_not_write_the_ref_works_on_and_says_so_once(
         here.clock.time += RENEWAL
     one.release()
     logged = capfd.readouterr()
-    assert (logged.out + logged.err).count("not_owned") == 1
+    assert (logged.out + logged.err).count("ownership_not_recorded") == 1
 
 
 def test_a_remote_that_is_away_is_no_reason_to_write_and_none_to_give_up(here: Here) -> None:

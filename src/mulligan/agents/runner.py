@@ -481,7 +481,7 @@ def ask_version(
             )
             said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
     except (WorldError, OSError) as error:
-        log.info("version_not_known", program=argv[0], reason=str(error))
+        log.info("agent_version_not_read", program=argv[0], reason=str(error))
         return None
     found = VERSION.search(said)
     return found[0] if found else None

@@ -123,5 +123,5 @@ def _forget(
         context.git.discard(ref)
     store, before = history
     if store.forget(ref, before):
-        log.info("forgotten", issue=str(ref))
+        log.info("history_removed", issue=str(ref))
     return Visit(ref)

@@ -45,7 +45,7 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
             repository, after, _since(known, context.clock.now()), _places(known)
         )
     except WorldError as error:
-        log.warning("not_heard", repository=repository, reason=str(error))
+        log.warning("comments_not_read", repository=repository, reason=str(error))
         return []
     commanded = list[IssueRef]()
     if batch.commands and not _owns(repository, context):
@@ -69,7 +69,7 @@ def _owns(repository: str, context: WriteContext) -> bool:
     try:
         context.owners.require(repository)
     except (StandsBackError, WorldError) as error:
-        log.warning("not_heard", repository=repository, reason=str(error))
+        log.warning("comments_not_read", repository=repository, reason=str(error))
         return False
     return True
 
@@ -213,7 +213,7 @@ def _reply(ref: IssueRef, order: PendingCommand, text: str, context: WriteContex
         written = context.writer.reply(case, order, text)
         context.ledger.append(ref, event_of(CommandAnswered(order.act, written)))
     except DeniedError as error:
-        log.warning("not_answered", issue=str(ref), reason=str(error))
+        log.warning("command_not_answered", issue=str(ref), reason=str(error))
 
 
 def _act(order: PendingCommand) -> AuthorisingAct:

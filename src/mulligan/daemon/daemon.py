@@ -218,9 +218,9 @@ class Daemon:
     def _log_holds(self, reasons: set[str]) -> None:
         """Log each hold once, when it begins, and once when none is left."""
         for reason in sorted(reasons - self._held):
-            log.warning("held", reason=reason)
+            log.warning("work_held", reason=reason)
         if self._held and not reasons:
-            log.info("goes_on")
+            log.info("work_resumed")
         self._held = reasons
 
     @property
@@ -237,7 +237,7 @@ class Daemon:
             try:
                 self._workers = len(runtime.context.leases.heartbeat(runtime.context.worker))
             except MulliganError as error:
-                log.warning("not_heard", reason=str(error))
+                log.warning("heartbeat_not_recorded", reason=str(error))
 
     @property
     def context(self) -> BotContext | None:

@@ -253,7 +253,7 @@ def _execute_all(
         worker.answer_queries(ref)
         done = worker.run_leased(ref, partial(_execute_commands, ref))
         if done.problem:
-            log.warning("not_obeyed", issue=str(ref), reason=done.problem)
+            log.warning("command_not_carried_out", issue=str(ref), reason=done.problem)
         known[ref] = context.ledger.status(ref)
 
 

@@ -139,7 +139,7 @@ def _read_reviews(
     if new:
         event = decide_on_reviews(new, status, attempts_left(status, context), settings)
         context.ledger.append(ref, event)
-        log.info("reviewed", issue=str(ref), reviews=len(new), refused=event.refused)
+        log.info("review_received", issue=str(ref), reviews=len(new), refused=event.refused)
         if event.refused:
             resume(ref, context)
     if pull.updated_at + TIMESTAMP_TOLERANCE <= now:
@@ -278,7 +278,7 @@ def _update(ref: IssueRef, head: str, base: str, context: PublishContext) -> Vis
         # Somebody pushed meanwhile, or a rule of the server refuses the commit.
         refusal = str(error)
     if refusal:
-        log.warning("not_updated", issue=str(ref), reason=refusal)
+        log.warning("pull_request_not_updated", issue=str(ref), reason=refusal)
         record_effect(ref, MergeRefused(base, head), context.ledger)
         return Visit(ref)
     return _finish(ref, merged, context)
@@ -305,7 +305,7 @@ def _finish(ref: IssueRef, merged: str, context: PublishContext) -> Visit:
     found = status.unrecorded_merge(merged)
     if found and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
         context.ledger.append(ref, BroughtUpToDate(base_sha=found.base_sha, head_sha=merged))
-        log.info("brought_up_to_date", issue=str(ref), base=found.base_sha)
+        log.info("pull_request_updated", issue=str(ref), base=found.base_sha)
         sync_labels_and_status(ref, context)
     return Visit(ref)
 
@@ -365,7 +365,7 @@ def _record_checks(
     settings = context.policies.in_force(ref.repository).watch_ci
     event = decide_on_failed_checks(head, reports, status, attempts_left(status, context), settings)
     context.ledger.append(ref, event)
-    log.info("failed_on_github", issue=str(ref), checks=len(failed), refused=event.refused)
+    log.info("github_checks_failed", issue=str(ref), checks=len(failed), refused=event.refused)
     if event.refused:
         resume(ref, context)
 

@@ -169,7 +169,7 @@ class Worker:
             try:
                 answer_during_attempt(ref, leased.context)
             except MulliganError as error:
-                log.warning("not_answered", issue=str(ref), reason=str(error))
+                log.warning("command_not_answered", issue=str(ref), reason=str(error))
 
     @property
     def running(self) -> frozenset[IssueRef]:
@@ -218,7 +218,7 @@ class Worker:
                 if not reason:
                     _write_deferred_status(ref, leased.context)
             except (WorldError, ShutdownError, LeaseLostError) as error:
-                log.warning("not_watched", issue=str(ref), reason=str(error))
+                log.warning("issue_not_read", issue=str(ref), reason=str(error))
                 continue
             # Another attempt may have started meanwhile, for a newer request.
             if reason and self._context.ledger.status(ref).number == before.number:

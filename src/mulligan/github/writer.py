@@ -104,7 +104,7 @@ class GitHubWriter:
         try:
             self.client.write(ANYTHING, "POST", path, {"content": reaction})
         except WorldError as error:
-            log.info("not_acknowledged", comment=comment, reason=str(error))
+            log.info("reaction_not_added", comment=comment, reason=str(error))
 
     def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Create or update the one reply to a command; return its id."""
@@ -219,7 +219,7 @@ class GitHubWriter:
                 lambda issue: issue.add_to_assignees(*assignees),
             )
         except WorldError as error:
-            log.warning("not_assigned", issue=str(ref), reason=str(error))
+            log.warning("pull_request_not_assigned", issue=str(ref), reason=str(error))
 
     def _open_or_update(
         self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
@@ -311,7 +311,7 @@ class GitHubWriter:
         try:
             send()
         except WorldError as error:
-            log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
+            log.warning("request_refused", what=what, issue=str(case.issue.ref), reason=str(error))
 
 
 def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:

@@ -119,7 +119,7 @@ def defer(ref: IssueRef, cause: Deferral, context: ConcludeContext) -> None:
         case DiskFull(reason, is_shown):
             if not is_shown:
                 report_blocked(ref, reason, context, Obstacle.DISK)
-            log.warning("no_room", issue=str(ref), reason=reason)
+            log.warning("disk_nearly_full", issue=str(ref), reason=reason)
         case WaitForBudget():
             wait_for_budget(ref, cause, context)
         case AgentUnavailable(until, reason):
@@ -137,7 +137,7 @@ def announce_attempt(case: IssueContext, context: WriteContext) -> None:
     try:
         sync_labels_and_status(case.issue.ref, context)
     except UnavailableError as error:
-        log.warning("not_announced", issue=str(case.issue.ref), reason=str(error))
+        log.warning("attempt_not_announced", issue=str(case.issue.ref), reason=str(error))
 
 
 def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
@@ -329,7 +329,7 @@ def write_answers(
             comment = write(ref, pull, each.number, each.text)
             record_effect(ref, Answered(each.number, each.attempt, comment), context.ledger)
         except DeniedError as error:
-            log.warning("not_answered", issue=str(ref), to=each.number, reason=str(error))
+            log.warning("review_not_answered", issue=str(ref), to=each.number, reason=str(error))
 
 
 # Requests to a person.
@@ -351,7 +351,7 @@ def ask_for_label(ref: IssueRef, act: Act, reason: str, context: WriteContext) -
         comment = context.writer.ask_for_label(case, act, reason)
         record_effect(ref, LabelRequested(act, comment), context.ledger)
     except WorldError as error:
-        log.warning("not_asked", issue=str(ref), reason=str(error))
+        log.warning("label_request_not_written", issue=str(ref), reason=str(error))
 
 
 def report_blocked(
@@ -445,7 +445,7 @@ def draft_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> str:
             return why
         _open_draft(case, work, context)
     except (DeniedError, MisconfiguredError) as error:
-        log.warning("not_drafted", issue=str(ref), reason=str(error))
+        log.warning("draft_not_opened", issue=str(ref), reason=str(error))
         _delete_unused_branch(ref, context)
         return str(error)
     return ""
@@ -475,7 +475,7 @@ def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
     try:
         context.git.delete_branch(ref, {pushed})
     except WorldError as error:
-        log.warning("branch_left", issue=str(ref), reason=str(error))
+        log.warning("branch_not_deleted", issue=str(ref), reason=str(error))
 
 
 def push_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> None:

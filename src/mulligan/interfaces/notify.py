@@ -88,7 +88,7 @@ class WebhookNotifier:
         try:
             self._queue.put_nowait(message)
         except queue.Full:
-            log.warning("not_notified", issue=message["issue"], reason=FULL)
+            log.warning("notification_not_sent", issue=message["issue"], reason=FULL)
 
     @contextmanager
     def running(self) -> Generator[None]:
@@ -118,7 +118,7 @@ class WebhookNotifier:
             reason = self._tried(message)
             if not reason:
                 return
-        log.warning("not_notified", issue=message["issue"], reason=reason)
+        log.warning("notification_not_sent", issue=message["issue"], reason=reason)
 
     def _tried(self, message: Message) -> str:
         """Send once; return the error, without the address because it may contain a token."""

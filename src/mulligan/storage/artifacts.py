@@ -271,7 +271,7 @@ class SharedArtifacts:
         ref, number, name = _parts(self.name(path))
         content = self.files.read(self.name(path))
         if len(content) > self.most_bytes:
-            log.warning("not_shared", issue=str(ref), file=name, bytes=len(content))
+            log.warning("file_not_shared", issue=str(ref), file=name, bytes=len(content))
             return
         values = {
             "repository": ref.repository,

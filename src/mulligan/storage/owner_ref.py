@@ -209,7 +209,7 @@ class RefOwners:
                 with claim.lock, self._refs(name) as ref:
                     _while_it_moves(lambda claim=claim, ref=ref: self._release(claim, ref))
             except MulliganError as error:
-                log.warning("not_released", repository=name, reason=str(error))
+                log.warning("ownership_not_released", repository=name, reason=str(error))
 
     def _claim(self, repository: str) -> _Claim:
         with self._lock:
@@ -238,12 +238,12 @@ class RefOwners:
         except DeniedError as error:
             # The lease only avoids double work, and the token may be good for all the rest.
             if not claim.is_refused:
-                log.warning("not_owned", repository=repository, reason=str(error))
+                log.warning("ownership_not_recorded", repository=repository, reason=str(error))
             claim.is_refused = True
         claim.label, claim.written, claim.take_over = label, now, False
         if self._standing.pop(repository, None):
             self._me.sightings.forget(repository)
-            log.warning("took_over", repository=repository, ready_label=label)
+            log.warning("ownership_taken", repository=repository, ready_label=label)
 
     def _read(self, claim: _Claim, ref: RemoteRef) -> None:
         """Read the ref; a record that another worker of this installation renewed is renewed."""
@@ -282,9 +282,9 @@ class RefOwners:
         try:
             self.require(repository)
         except StandsBackError as error:
-            log.warning("taken_over", repository=repository, reason=str(error))
+            log.warning("ownership_lost", repository=repository, reason=str(error))
         except MulliganError as error:
-            log.warning("not_renewed", repository=repository, reason=str(error))
+            log.warning("ownership_not_renewed", repository=repository, reason=str(error))
 
 
 def _without(records: Mapping[str, OwnerRecord], label: str | None) -> dict[str, OwnerRecord]:

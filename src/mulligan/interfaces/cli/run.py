@@ -109,7 +109,7 @@ def _runtime_builder(
         built = opened.enter_context(build(operator, environment(), listener, options))
         firsts.clear()
         live.look = look_of(built)
-        log.info("configured", repositories=len(built.repositories))
+        log.info("configuration_loaded", repositories=len(built.repositories))
         worker, keep = Worker(built.context), built.retention
         return Runtime(built.repositories, built.context, worker, keep, close=opened.close)
 
