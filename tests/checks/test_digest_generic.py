@@ -8,6 +8,8 @@ import pytest
 
 from mulligan.checks.digest import MAX_CHARS, MAX_LONG_CHARS, Digest, digest
 from mulligan.checks.digest.blocks import traceback_at
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.render import with_marks
 from mulligan.domain.result import Finding
 
 pytestmark = pytest.mark.pure
@@ -412,3 +414,16 @@ def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> Non
     assert "the run has ended" in found
     assert "ok 1" not in found
     assert found.count("fetched page") < 20
+
+
+@pytest.mark.parametrize(
+    ("between", "shown"),
+    [
+        ("a short line", "a short line"),
+        ("a line that is longer than the mark", "[... 1 lines omitted]"),
+        ("ok 1 - adds", "[... 1 lines omitted]"),
+    ],
+)
+def test_a_mark_takes_the_place_of_no_shorter_line(between: str, shown: str) -> None:
+    log = CleanLog.of(f"first words\n{between}\nlast words")
+    assert [*with_marks(log, (0, 2), ())] == ["first words", shown, "last words"]

@@ -263,7 +263,7 @@ def window(
     if end:
         picked.room += end
         picked.take(_last(log))
-    return [*_with_marks(log, sorted(picked.indices), picked.said)] if picked.indices else []
+    return [*with_marks(log, sorted(picked.indices), picked.said)] if picked.indices else []
 
 
 @dataclass(slots=True)
@@ -324,7 +324,7 @@ def rest_of(log: CleanLog, room: int, shown: Collection[str], told: frozenset[st
     if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
         picked = sorted({*picked, *([] if _words(log.lines[ended]) <= told else [ended])})
     chosen = [at for at in range(len(log.lines)) if at in picked]
-    return list(_with_marks(log, chosen, said)) if chosen else []
+    return list(with_marks(log, chosen, said)) if chosen else []
 
 
 def _speaks(log: CleanLog, index: int) -> bool:
@@ -360,21 +360,30 @@ def _stands_alone(index: int, picked: set[int]) -> bool:
     return index - 1 not in picked and index + 1 not in picked
 
 
-def _with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+def with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+    """Yield the lines at these indices, and marks for the missing ones that are not in `said`."""
     before = -1
     for index in [*indices, len(log.lines)]:
-        if omitted := _omitted(log, before + 1, index, said):
-            yield MARK.format(omitted)
+        if gap := _gap(log, before + 1, index, said):
+            yield gap
         before = index
         if index < len(log.lines):
             line = log.lines[index]
             yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
 
 
-def _omitted(log: CleanLog, start: int, end: int, said: Collection[str]) -> int:
-    """Count the lines of the output that say something and are shown nowhere."""
+def _gap(log: CleanLog, start: int, end: int, said: Collection[str]) -> str:
+    """Mark how many lines that say something are shown nowhere; show one that is as short."""
     unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
     if end == len(log.lines):
         unseen += log.total - (log.numbers[-1] if log.numbers else 0)
-    texts = (log.lines[index].strip() for index in range(start, end))
-    return unseen + sum(bool(MEANINGFUL.search(text)) and text not in said for text in texts)
+    lines = [
+        log.lines[index]
+        for index in range(start, end)
+        if MEANINGFUL.search(log.lines[index]) and log.lines[index].strip() not in said
+    ]
+    count = unseen + len(lines)
+    mark = MARK.format(count) if count else ""
+    if count == len(lines) == 1 and len(lines[0]) <= len(mark) and not PASSING.search(lines[0]):
+        return lines[0]
+    return mark
