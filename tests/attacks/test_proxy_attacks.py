@@ -12,10 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mulligan.sandbox import egress
 from mulligan.sandbox.egress import MAX_CONNECTIONS
 from world.egress import KEY, PORT, answering, head_of, open_egress_proxy
 from world.model import serve_model
 from world.model_script import Turn, conversation
+from world.processes import wait_until
 
 ASKED = {"model": "m", "stream": False}
 HOLD = """
@@ -71,6 +73,30 @@ def test_connections_cost_mulligan_a_fixed_number_of_descriptors(tmp_path: Path)
         with way.client() as client:
             assert client.post("/model/v1/messages", json=ASKED).status_code == 200
     assert taken <= MAX_CONNECTIONS + 10
+
+
+def test_all_proxies_together_leave_mulligan_some_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        egress, "RESERVED_DESCRIPTORS", resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 2 * 20
+    )
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(one, model.address) as greedy,
+        open_egress_proxy(other, model.address) as modest,
+    ):
+        before = len(open_descriptors())
+        held = hold(greedy.door, 20)
+        wait_until(lambda: len(open_descriptors()) >= before + 20)
+        with modest.client() as waiting, pytest.raises(httpx.ReadTimeout):
+            waiting.post("/model/v1/messages", json=ASKED, timeout=1)
+        let_go(held)
+        with modest.client() as client:
+            assert client.post("/model/v1/messages", json=ASKED).status_code == 200
 
 
 def test_where_no_descriptor_is_left_the_proxy_waits_and_goes_on(

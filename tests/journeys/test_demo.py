@@ -17,6 +17,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
+from world.confined import usable_mode
 from world.fork_server import run_forked
 from world.ledgers import TickingClock
 from world.place import BIN
@@ -69,7 +70,8 @@ def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"mulligan: Less than 64 MiB are free for \S+\. Free some space .*\.\n", done.stderr
     )
-    assert done.stdout == ""
+    # Where no sandbox works, it says so first.
+    assert usable_mode() == "off" or done.stdout == ""
 
 
 @pytest.mark.parametrize("command", ["demo", "simulate"])

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from world.confined import usable_mode
 from world.fork_server import run_forked
 from world.place import BIN
 from world.repositories import git
@@ -20,6 +21,13 @@ MENDS = """
     pathlib.Path("notes.txt").write_text("two\\n" if "earlier" in told.lower() else "half\\n")
 """
 WHO = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
+
+
+UNCONFINED = """
+sandbox: off
+agent: {kind: command, command: [replaced]}
+repositories: [{name: acme/tools}]
+"""
 
 
 @pytest.fixture
@@ -40,6 +48,8 @@ def rehearse(clone: Path, agent: str, *arguments: str) -> subprocess.CompletedPr
     script = clone.parent / "agent.py"
     if agent:
         script.write_text("import pathlib, sys\n" + dedent(agent))
+    if agent and usable_mode() == "off":
+        (clone.parent / "mulligan.yml").write_text(UNCONFINED)
     named = ["--agent", f"{sys.executable} {script}"] if agent else []
     (clone.parent / "tmp").mkdir(exist_ok=True)
     environment = {

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.sandbox.bubblewrap import WORKTREE
+from world.confined import usable_mode
 from world.place import mulligan_installation
 
 TEST = """
@@ -78,7 +80,8 @@ def test_the_agent_sees_what_the_design_promises_and_nothing_else(tmp_path: Path
         ref = here.issue()
         assert here.run("once").returncode == 0
         seen = (here.worktree / "seen.json").read_text()
-        assert (here.worktree / "cwd.txt").read_text() == "/mulligan/worktree"
+        place = here.worktree if usable_mode() == "off" else WORKTREE
+        assert (here.worktree / "cwd.txt").read_text() == str(place)
     for name in ("MULLIGAN_ISSUE", "MULLIGAN_ATTEMPT", "MULLIGAN_FIX_ROUND", "MULLIGAN_REPORT"):
         assert name in seen
     assert f'"MULLIGAN_ISSUE": "{ref}"' in seen

@@ -1,7 +1,9 @@
 """The proxy through which an agent reaches its model and the allowed hosts, and nothing else."""
 
 import asyncio
+import errno
 import os
+import resource
 import socket
 import threading
 import time
@@ -496,6 +498,33 @@ def _run(runner: asyncio.Runner, serving: Coroutine[None, None, None]) -> None:
 PAUSE_SECONDS = 1.0
 """How long the proxy pauses after it failed to accept, for example without descriptors."""
 
+RESERVED_DESCRIPTORS = 256
+"""Descriptors of Mulligan's that no proxy takes, however many sandboxes there are."""
+
+
+class _Connections:
+    """Counts the connections of all proxies of this process, which share its descriptors."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+
+    def add(self) -> bool:
+        """Count another connection; False if there are too many."""
+        limit = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_DESCRIPTORS) // 2
+        with self._lock:
+            is_free = self._open < limit
+            self._open += is_free
+            return is_free
+
+    def remove(self) -> None:
+        """Count one less."""
+        with self._lock:
+            self._open -= 1
+
+
+_connections = _Connections()
+
 
 async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) -> None:
     """Accept connections while the proxy has room; the others wait in the listener's queue."""
@@ -505,16 +534,20 @@ async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) ->
         if not (proxy.is_full or ended.is_set()):
             loop.add_reader(listener, accept)
 
+    def end_one() -> None:
+        _connections.remove()
+        resume()
+
     def accept() -> None:
         try:
-            connection = listener.accept()[0]
+            connection = _accept(listener)
         except (BlockingIOError, ConnectionError):
             return
         except OSError:
             loop.remove_reader(listener)
             loop.call_later(PAUSE_SECONDS, resume)
             return
-        proxy.accept(connection, resume)
+        proxy.accept(connection, end_one)
         if proxy.is_full:
             loop.remove_reader(listener)
 
@@ -523,6 +556,17 @@ async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) ->
         await ended.wait()
         loop.remove_reader(listener)
         await proxy.close()
+
+
+def _accept(listener: socket.socket) -> socket.socket:
+    """Accept a connection; OSError if there is none, or no descriptor for it."""
+    if not _connections.add():
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    try:
+        return listener.accept()[0]
+    except OSError:
+        _connections.remove()
+        raise
 
 
 def _listener(directory: Path) -> socket.socket:
