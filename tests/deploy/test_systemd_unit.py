@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.config.operator import SandboxLimits
 from mulligan.config.settings import parse_duration
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.sandbox.egress import MAX_CONNECTIONS, RESERVED_DESCRIPTORS
 from world.deployment import DEPLOY, MARGIN, example, flags_exist, judge
 from world.place import BIN
 
@@ -54,6 +56,13 @@ def test_systemd_waits_longer_than_running_attempts_may_take() -> None:
     assert grace == timedelta(seconds=30)
     assert parse_duration(SETTINGS["TimeoutStopSec"]) >= grace + MARGIN
     assert SETTINGS["KillMode"] == "mixed"
+
+
+def test_mulligan_and_its_agents_have_limits_together() -> None:
+    most = 2 * MAX_CONNECTIONS * example("systemd/mulligan.yml").limits.concurrency
+    assert int(SETTINGS["LimitNOFILE"]) > RESERVED_DESCRIPTORS + most
+    assert int(SETTINGS["TasksMax"]) > SandboxLimits().processes
+    assert 0 < int(SETTINGS["MemoryMax"].removesuffix("%")) < 100
 
 
 def test_a_mistake_in_the_configuration_is_not_tried_again() -> None:

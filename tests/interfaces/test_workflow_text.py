@@ -26,6 +26,8 @@ CALLER = WorkflowSettings(
 )
 READ: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
+STEPS: TypeAdapter[list[dict[str, JsonValue]]] = TypeAdapter(list[dict[str, JsonValue]])
+
 
 def read(text: str) -> dict[str, JsonValue]:
     # YAML 1.1 takes a bare `on` for true.
@@ -69,6 +71,24 @@ def test_every_event_wakes_one_run_at_a_time() -> None:
     }
     assert events(text)["issues"] == {"types": ["labeled"]}
     assert read(text)["concurrency"] == {"group": "mulligan", "cancel-in-progress": False}
+
+
+def test_the_called_workflow_installs_an_agent_before_mulligan_and_its_secrets_are_there() -> None:
+    text = (ROOT / ".github" / "workflows" / "mulligan.yml").read_text()
+    assert read(text)["permissions"] == {}
+    one = READ.validate_python(READ.validate_python(read(text)["jobs"])["pass"])
+    assert "env" not in {*read(text), *one}
+    install, checkout, run, _ = STEPS.validate_python(one["steps"])
+    assert install["env"] == {"INSTALL": "${{ inputs.install }}"}
+    assert install["run"] == 'bash -euo pipefail -c "$INSTALL"'
+    assert READ.validate_python(checkout["with"]) == {
+        "repository": "${{ job.workflow_repository }}",
+        "ref": "${{ job.workflow_sha }}",
+        "path": ".mulligan",
+        "persist-credentials": False,
+    }
+    assert run["uses"] == "./.mulligan"
+    assert not any("secrets." in str(step) or "token" in str(step) for step in (install, checkout))
 
 
 def test_it_asks_for_what_it_needs_alone() -> None:
