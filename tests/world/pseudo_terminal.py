@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROWS = 24
-PATIENCE = 120.0
+PATIENCE = 600.0
+"""Limit in seconds; an installation takes minutes on a busy machine."""
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
 """The sequences that colour text, move the cursor or set a title."""
 
@@ -72,13 +73,12 @@ def on_a_terminal(
     keyboard, screen = pty.openpty()
     fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     started = subprocess.Popen(
-        argv,
+        ["setsid", "--ctty", *argv],  # so that Ctrl-C reaches it
         cwd=directory,
         env={"TERM": "xterm-256color", **environment},
         stdin=screen,
         stdout=screen,
         stderr=screen,
-        start_new_session=True,
     )
     os.close(screen)
     try:

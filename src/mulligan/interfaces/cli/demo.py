@@ -99,7 +99,8 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
         keeps = wait and is_attended(environment())
         _name_commands(console, seeded, config, url if keeps else "")
         if keeps:
-            wait_for_key(stopping)
+            request = "Press any key here to stop the simulated GitHub."
+            wait_for_key(console, request, stopping)
     return Exit.DONE if rest else Exit.FAILED
 
 
@@ -374,4 +375,3 @@ def _name_commands(console: Console, seeded: Seeded, config: Path, url: str) -> 
     print_command(console, f"{url}/{seeded.repository}")
     console.print("To have Mulligan answer, run in another terminal:")
     print_command(console, f"{mulligan} once --config {config}")
-    console.print("Press any key here to stop the simulated GitHub.")

@@ -112,7 +112,8 @@ def init(options: InitOptions) -> Exit:
     if plan.missing and origin:
         names = ", ".join(plan.missing)
         console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
-    if not _agreed(console, options):
+    question = "Write these files?" if plan.drafts else "Create these labels?"
+    if not _agreed(console, options, question):
         console.print("Nothing was written.")
         return Exit.FAILED
     _carry_out(console, plan)
@@ -287,7 +288,7 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _agreed(console: Console, options: InitOptions) -> bool:
+def _agreed(console: Console, options: InitOptions, question: str) -> bool:
     if options.yes:
         return True
     if not sys.stdin.isatty():
@@ -296,7 +297,7 @@ def _agreed(console: Console, options: InitOptions) -> bool:
             " write the files, add --yes."
         )
         raise UsageError(message)
-    answer = console.input("\nWrite these files? [y/N] ", markup=False)
+    answer = console.input(f"\n{question} [y/N] ", markup=False)
     return answer.strip().lower() in {"y", "yes"}
 
 
@@ -329,16 +330,20 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
 def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
     """Yield the next steps, in order: a sentence, and its command if there is one."""
     policy = load_policy((clone / POLICY).read_bytes(), {}, POLICY_FILE)
-    there = "" if Path.cwd() == clone else f"cd {shlex.quote(_shown(clone))} && "
+
+    def there(line: str) -> str:
+        """Run a command in the clone; the shell stays where it is, for the steps after it."""
+        return line if Path.cwd() == clone else f"(cd {shlex.quote(_shown(clone))} && {line})"
+
     if not policy.checks:
         yield f"Add the commands that test a change to {_shown(clone / POLICY)}.", ""
     yield (
         "Run the checks on the clone as it is.",
-        f"{there}{program()} check{' --setup' if policy.setup.run else ''}",
+        there(f"{program()} check{' --setup' if policy.setup.run else ''}"),
     )
     if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
-        yield "Push the policy. Mulligan reads it from the base branch.", f"{there}{add}"
+        yield "Push the policy. Mulligan reads it from the base branch.", there(add)
     for said in say_of_workflow(clone, plan.drafts):
         yield said, ""
     if plan.operator and (missing := _agent_to_install(plan.operator)):
@@ -346,7 +351,6 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
     if plan.operator and not _has_token(plan.operator):
         yield "Set a token (docs/quickstart.md).", _to_set_a_token()
     if plan.operator:
-        # `doctor` runs where the files are, whatever directory the steps before led to.
         given = None if config == DEFAULT else config
         yield "See whether anything is missing.", typed("doctor", given)
 

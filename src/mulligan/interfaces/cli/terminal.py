@@ -132,8 +132,11 @@ def is_attended(environment: Mapping[str, str]) -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and not environment.get("CI")
 
 
-def wait_for_key(stopping: Callable[[], bool]) -> None:
-    """Wait until a key is pressed or `stopping` is true; the terminal keeps Ctrl-C."""
+def wait_for_key(console: Console, request: str, stopping: Callable[[], bool]) -> None:
+    """Print a request, and wait until a key is pressed or `stopping` is true.
+
+    Keys pressed before do not count. The terminal keeps Ctrl-C.
+    """
     # Imported here: only a terminal needs it.
     import termios  # noqa: PLC0415
     import tty  # noqa: PLC0415
@@ -142,6 +145,7 @@ def wait_for_key(stopping: Callable[[], bool]) -> None:
     before = termios.tcgetattr(keyboard)
     try:
         tty.setcbreak(keyboard)
+        console.print(request)
         while not stopping():
             if select.select([keyboard], [], [], KEY_POLL_SECONDS)[0]:
                 os.read(keyboard, 1)
