@@ -12,7 +12,7 @@ from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
-from mulligan.domain.errors import LeaseLostError
+from mulligan.domain.errors import StandsBackError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import LAPSE, RENEWAL
@@ -99,7 +99,8 @@ def _installed(name: str, shared: WorkerEnvironment, directory: Path) -> Generat
             shared,
             directory=directory / name,
             ledger=SqlLedger(database, clock),
-            leases=SqlLeases(database, clock),
+            # So long that only the owner's record can be lost here.
+            leases=SqlLeases(database, clock, timedelta(days=1000)),
             accounts=SqlUsageStore(database),
         )
         yield Installed(name, own, _owners(name, shared, database))
@@ -228,7 +229,10 @@ def replace_owners(here: Two) -> RefOwners:
 def test_who_takes_over_follows_what_it_did_not_know(here: Two) -> None:
     """A ledger that knows other issues of the repository is as good as a lost one for the rest."""
     known = here.one.here.desk.ready()
-    run_once((NAME,), here.other.context)
+    here.one.here.desk.hub.world.comment(known, "Thank you!", "wes")
+    for _ in range(2):
+        run_once((NAME,), here.other.context)
+    assert here.other.here.ledger.comments_read_to(NAME)
     here.other.owners.release()
     assert here.other.stage(known) is Stage.REVIEW
     ref = here.one.here.desk.ready()
@@ -281,12 +285,22 @@ def test_who_stands_back_still_cleans_up_at_home(here: Two) -> None:
     assert not context.artifacts.attempts()
 
 
+def test_no_agent_starts_for_who_was_replaced_a_moment_ago(here: Two) -> None:
+    here.one.owners.require(NAME)
+    replace_owners(here).require(NAME)
+    here.one.agent = never
+    ref, written = here.one.here.desk.ready(), here.one.here.writes()
+    visit = Worker(here.one.context, max_attempts=1).visit(ref)
+    assert (visit.attempts, here.one.here.writes()) == (0, written)
+    assert here.one.here.ledger.status(ref).known_since is None
+
+
 def test_a_write_after_the_loss_is_refused(here: Two) -> None:
     ref = here.one.here.desk.ready()
     with Worker(here.one.context).claim_lease(ref) as context:
         assert context
-        here.wait(LAPSE)
+        here.wait(RENEWAL * 2)
         replace_owners(here).require(NAME)
-        with pytest.raises(LeaseLostError):
+        with pytest.raises(StandsBackError):
             context.writer.react(NAME, 1, "eyes")
         assert context.ledger.status(ref).stage is Stage.READY

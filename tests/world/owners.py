@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mulligan.domain.ownership import OwnerRecord
 from mulligan.git.remote_ref import RemoteRef, open_remote_ref
 from mulligan.git.repository import Remote
 from mulligan.storage.owner_ref import (
@@ -31,7 +32,7 @@ class Steady:
 
 @dataclass
 class OwnedRemote:
-    """A remote whose ready labels installations own; `pushes` are those of all of them."""
+    """A remote whose ready labels installations own; `labels` are those that differ."""
 
     bare: Path
     clock: FrozenClock
@@ -54,10 +55,18 @@ class OwnedRemote:
 
     def stored(self) -> dict[str, str]:
         """Give the owner of each label, as the ref says."""
+        return {label: each.installation for label, each in self._records().items()}
+
+    def renewals(self) -> int:
+        """Count how often the one record was written."""
+        (record,) = self._records().values()
+        return record.renewals
+
+    def _records(self) -> dict[str, OwnerRecord]:
         if not git(self.bare, "for-each-ref", OWNER_REF):
             return {}
         text = git(self.bare, "cat-file", "blob", f"{OWNER_REF}:owner.json")
-        return {label: each.installation for label, each in parse_records(text.encode()).items()}
+        return parse_records(text.encode())
 
     def tip(self) -> str:
         return git(self.bare, "for-each-ref", "--format=%(objectname)", OWNER_REF)

@@ -255,7 +255,9 @@ class RefOwners:
             claim.sha = sha
             after = claim.records.get(own)
             if before and after and after != before and after.installation == self._me.id:
-                claim.written = max(claim.written, claim.read)
+                # Written at some time since the last read; so little is well within LAPSE.
+                is_recent = now - claim.read <= DUE + 2 * TICK
+                claim.written = now if is_recent else max(claim.written, claim.read)
         claim.read = now
 
     def _write(self, claim: _Claim, ref: RemoteRef, records: dict[str, OwnerRecord]) -> None:
