@@ -123,6 +123,7 @@ def test_the_fourth_issue_is_done_once_it_is_told_that_asking_changed_nothing(
     assert "test_missing_words" in checked.text
 
 
+@pytest.mark.deep
 def test_the_fifth_issue_takes_some_seconds_and_is_done_in_the_end(desk: Desk) -> None:
     finished = desk.work(SERVICE)
     assert finished.duration > timedelta(seconds=4)

@@ -171,14 +171,9 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[ScenarioEn
         yield made
 
 
-@pytest.mark.parametrize(
-    "story",
-    [
-        # Each move is a test of its own in tests/daemon; this walks through them in one go.
-        pytest.param(AN_ISSUE_THAT_WAITS, id="waits", marks=pytest.mark.deep),
-        pytest.param(A_PULL_REQUEST, id="pull"),
-    ],
-)
+# Each move is a test of its own in tests/daemon; this walks through them in one go.
+@pytest.mark.deep
+@pytest.mark.parametrize("story", [AN_ISSUE_THAT_WAITS, A_PULL_REQUEST], ids=["waits", "pull"])
 def test_a_day_of_passes(here: ScenarioEnvironment, story: tuple[Step, ...]) -> None:
     ScenarioRun(here, here.issue()).run_steps(story)
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page
 
 from world.browser import chromium
@@ -66,6 +67,7 @@ def practice(home: Path) -> Generator[Practice]:
             simulator.terminate()
 
 
+@pytest.mark.deep
 def test_labels_comments_reviews_and_merges_are_obeyed(tmp_path: Path) -> None:
     with practice(tmp_path) as here:
         leave_labelled(here, 1, 3)
