@@ -51,8 +51,8 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Use two workers more than there are processors: two of five seconds of a test are a wait."""
-    return len(os.sched_getaffinity(0)) + 2
+    """Use a worker more than there are processors: tests of daemons and time limits mostly wait."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_finish() -> None:

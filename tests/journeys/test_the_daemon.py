@@ -1,5 +1,6 @@
 """`mulligan run` can be left alone: it serves, stops, lets go and reads its settings again."""
 
+import ctypes
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -82,11 +83,18 @@ def test_running_attempts_have_their_grace_and_are_then_interrupted(
     with running(here) as daemon:
         ref = here.issue()
         wait_until(here.agent_started)
-        daemon.send_signal(signal.SIGTERM)
+        signal_another_thread(daemon.pid, signal.SIGTERM)
         daemon.communicate(timeout=120)
     assert daemon.returncode == 0
     (meta,) = here.attempts(ref)
     assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, "shutdown")
+
+
+def signal_another_thread(pid: int, number: signal.Signals) -> None:
+    """Send a signal as the system may, to a thread in which Python runs no handler (tgkill(2))."""
+    others = [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
+    assert len(others) > 1
+    assert ctypes.CDLL(None).tgkill(pid, max(others), number) == 0
 
 
 def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(

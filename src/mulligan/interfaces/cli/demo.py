@@ -40,6 +40,7 @@ from mulligan.interfaces.cli.setup import (
     make_console,
     start_logs,
     stop_on_signals,
+    wait_for_signal,
 )
 from mulligan.interfaces.cli.terminal import (
     is_attended,
@@ -157,7 +158,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
         seeded = seed(world, place, TOKEN)
         world.viewer = world.add_user(MAINTAINER, token=MAINTAINER)
         _announce(console, url, seeded.repository, _configure(console, place, url, seeded))
-        stop.wait()
+        wait_for_signal(stop)
     return Exit.DONE
 
 

@@ -29,6 +29,7 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
     stop_on_signals,
+    wait_for_signal,
 )
 from mulligan.interfaces.cli.work import ProgressLog, look_of
 from mulligan.sandbox.cancellation import CLOSING, stopping
@@ -55,7 +56,7 @@ def run(config: Path | None, *, take_over: bool = False) -> Exit:
             _dashboard(operator, daemon, listeners.append),
             serving(daemon, operator.poll.interval, operator.limits, SystemClock()),
         ):
-            CLOSING.wait()
+            wait_for_signal(CLOSING)
     log.info("stopped")
     return Exit.DONE
 

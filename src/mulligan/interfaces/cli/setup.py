@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import MutableMapping
 from datetime import timedelta
 from pathlib import Path
@@ -110,6 +111,21 @@ def sentence(_logger: object, _method: str, record: MutableMapping[str, object])
     said = str(record.pop("reason", "") or event)
     rest = [f"{name} {value}" for name, value in record.items() if name not in OMITTED]
     return f"mulligan: {said}" + (f" ({', '.join(rest)})" if rest else "")
+
+
+SIGNAL_SECONDS = 0.2
+"""The longest delay of a signal that another thread received."""
+
+
+def wait_for_signal(event: threading.Event) -> None:
+    """Wait until the handler of a signal, in this thread, has set the event.
+
+    `event.wait()` could wait forever. The system may give a signal to another thread, which does
+    not wake this one, and Python runs handlers in the main thread only. A handler that runs inside
+    `event.wait()` can also find the event's lock taken.
+    """
+    while not event.is_set():
+        time.sleep(SIGNAL_SECONDS)
 
 
 def stop_on_signals(grace: timedelta = timedelta()) -> None:
