@@ -69,7 +69,7 @@ def _owns(repository: str, context: WriteContext) -> bool:
     try:
         context.owners.require(repository)
     except (StandsBackError, WorldError) as error:
-        log.warning("comments_not_read", repository=repository, reason=str(error))
+        log.warning("commands_not_recorded", repository=repository, reason=str(error))
         return False
     return True
 

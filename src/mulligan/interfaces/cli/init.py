@@ -140,7 +140,7 @@ def _operator_path(options: InitOptions, clone: Path) -> Path:
 
 
 def _gh_token(options: InitOptions, origin: Origin | None, config: Path) -> tuple[Path, str] | None:
-    """Read the token of `gh` if it is asked for; return it with the file that it goes into."""
+    """With --gh-token, return the path of the token file and the token of `gh`; else None."""
     if not options.gh_token:
         return None
     if config.exists():

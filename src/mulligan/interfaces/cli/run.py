@@ -101,14 +101,14 @@ def _runtime_builder(
     listener: Listener, live: LiveLines, *, take_over: bool
 ) -> Callable[[Operator], Runtime]:
     """Return a function that builds a runtime; only the first one takes repositories over."""
-    firsts = [take_over]
 
     def build_runtime(operator: Operator) -> Runtime:
+        nonlocal take_over
         # A replaced runtime must not release what the next one owns.
-        options = OwnerOptions(any(firsts), ends=stopping)
+        options = OwnerOptions(take_over, ends=stopping)
         opened = ExitStack()
         built = opened.enter_context(build(operator, environment(), listener, options))
-        firsts.clear()
+        take_over = False
         live.look = look_of(built)
         log.info("configuration_loaded", repositories=len(built.repositories))
         worker, keep = Worker(built.context), built.retention

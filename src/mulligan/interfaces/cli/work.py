@@ -188,8 +188,8 @@ INDENT = 2
 class ProgressLog:
     """Prints each issue's lines below its title, and repeats the title when the issue changes.
 
-    `live` follows the same events, and shows what runs now while it is asked to; `idle` is what it
-    shows between issues.
+    `live` follows the same events. In its `shown` block it shows what runs now, and `idle` between
+    issues.
     """
 
     def __init__(self, console: Console, idle: str = "") -> None:
