@@ -10,6 +10,7 @@ import pytest
 
 from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.daemon import Daemon, Runtime
+from mulligan.daemon.lease_guard import under_lease
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import StandsBackError
@@ -17,6 +18,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import LAPSE, RENEWAL
 from mulligan.implement.ports import BotContext
+from mulligan.sandbox.cancellation import Cancellation
 from mulligan.storage.database import Database, open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
@@ -26,6 +28,7 @@ from mulligan.storage.usage import SqlUsageStore
 from world.behaviours import AgentInput, Behaviour
 from world.ledgers import migrated
 from world.owners import OwnedRemote
+from world.processes import wait_until
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
@@ -304,3 +307,14 @@ def test_a_write_after_the_loss_is_refused(here: Two) -> None:
         with pytest.raises(StandsBackError):
             context.writer.react(NAME, 1, "eyes")
         assert context.ledger.status(ref).stage is Stage.READY
+
+
+def test_an_attempt_is_stopped_when_another_installation_takes_over(here: Two) -> None:
+    ref, context, stop = here.one.here.desk.ready(), here.one.context, Cancellation()
+    context.owners.require(NAME)
+    lease = context.leases.claim(ref, context.worker)
+    assert lease
+    with under_lease(lease, context, stop, timedelta(milliseconds=50)):
+        replace_owners(here).require(NAME)
+        here.wait(RENEWAL * 2)
+        wait_until(lambda: isinstance(stop.reason, StandsBackError))
