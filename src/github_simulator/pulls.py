@@ -19,6 +19,9 @@ REVIEW_STATES = {
 
 HUNK_LINES = 4
 
+LEFT, RIGHT = "LEFT", "RIGHT"
+"""The sides of a diff: before and after."""
+
 
 @dataclass(frozen=True, slots=True)
 class PullRequestDraft:
@@ -179,12 +182,12 @@ def _merge_message(repository: Repository, issue: Issue, pull: Pull, *, squash: 
 
 @dataclass(frozen=True, slots=True)
 class LineComment:
-    """A comment on a line of a file in the pull request's head."""
+    """A comment on a line of a file: of the head, or, on the LEFT side, of the merge base."""
 
     path: str
     line: int
     body: str
-    side: str = "RIGHT"
+    side: str = RIGHT
 
 
 def submit_review(
@@ -212,28 +215,34 @@ def submit_review(
     return review
 
 
-def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
-    """Return the lines of a file in the pull request's head; None if it does not exist."""
-    content = BareRepository(repository.bare).file(pull.head_sha, path)
+def start_of(repository: Repository, pull: Pull) -> str:
+    """Return the commit at which a pull request left its base: the LEFT side of its diff."""
+    found = BareRepository(repository.bare).merge_base(pull.base_sha, pull.head_sha)
+    return found or pull.base_sha
+
+
+def lines_of(repository: Repository, pull: Pull, path: str, side: str) -> list[str] | None:
+    """Return the lines of a file on a side of the diff; None if it does not exist there."""
+    sha = start_of(repository, pull) if side == LEFT else pull.head_sha
+    content = BareRepository(repository.bare).file(sha, path)
     return None if content is None else content.decode(errors="replace").splitlines()
 
 
-def line_comment(
-    repository: Repository, pull: Pull, path: str, line: int, body: str
-) -> LineComment:
-    """Return a comment on a line of the head; 422 if there is no such line."""
-    lines = lines_of(repository, pull, path)
+def require_line(repository: Repository, pull: Pull, note: LineComment) -> LineComment:
+    """Return a comment on a line of the diff; 422 if there is no such line."""
+    lines = lines_of(repository, pull, note.path, note.side)
     if lines is None:
         raise ErrorReply(422, "Unprocessable Entity", ["Path could not be resolved"])
-    if not 1 <= line <= len(lines):
+    if not 1 <= note.line <= len(lines):
         raise ErrorReply(422, "Unprocessable Entity", ["Line could not be resolved"])
-    return LineComment(path, line, body)
+    return note
 
 
 def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> ReviewComment:
-    lines = lines_of(by.repository, pull, note.path) or []
+    lines = lines_of(by.repository, pull, note.path, note.side) or []
     first = max(1, note.line - HUNK_LINES + 1)
-    shown = lines[first - 1 : note.line]
+    *before, last = [f" {line}" for line in lines[first - 1 : note.line]]
+    shown = [*before, f"-{last[1:]}" if note.side == LEFT else last]
     span = f"@@ -{first},{len(shown)} +{first},{len(shown)} @@"
     return ReviewComment(
         id=by.stamps.id(),
@@ -243,7 +252,7 @@ def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> Review
         path=note.path,
         line=note.line,
         side=note.side,
-        hunk="\n".join([span, *(f" {line}" for line in shown)]),
+        hunk="\n".join([span, *shown]),
         commit_id=pull.head_sha,
         created_at=review.submitted_at,
     )
@@ -256,7 +265,10 @@ def reply(by: Actor, issue: Issue, pull: Pull, to: int, body: str) -> ReviewComm
         raise not_found()
     if not body.strip():
         raise ErrorReply(422, "Unprocessable Entity", ["body can't be blank"])
-    review = submit_review(by, issue, pull, ("COMMENT", "answered"))
+    now = by.stamps.now()
+    review = Review(by.stamps.id(), by.user, REVIEW_STATES["COMMENT"], "", pull.head_sha, now)
+    pull.reviews.append(review)
+    issue.updated_at = now
     answer = ReviewComment(
         id=by.stamps.id(),
         review=review.id,

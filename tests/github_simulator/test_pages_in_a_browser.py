@@ -49,7 +49,8 @@ def filled(github: SimulatedGitHub) -> None:
     github.post("pulls", {"title": "Work", "head": "work", "base": "main", "body": TEXT})
     pull = IssueName(NAME, 2)
     github.post("pulls/2/requested_reviewers", {"reviewers": ["ada"]})
-    world.review(pull, "mia", "REQUEST_CHANGES", TEXT, [LineComment("src/tool.py", 1, TEXT)])
+    notes = [LineComment("src/tool.py", 1, TEXT, side) for side in ("LEFT", "RIGHT")]
+    world.review(pull, "mia", "REQUEST_CHANGES", TEXT, notes)
     world.review(pull, "tri", "APPROVE")
 
 

@@ -152,22 +152,35 @@ def test_a_review_is_sent_with_its_comments_on_lines(ada: SimulatedGitHub) -> No
     address = open_pull(ada)
     head = ada.get("pulls/1").json()["head"]["sha"]
     form = {"head": head, "event": "REQUEST_CHANGES", "body": "No."}
-    notes = {"note:2:new.txt": "Why?", "note:1:new.txt": " "}
+    notes = {"note:2:new.txt": "Why?", "note:1:new.txt": " ", "note-before:1:README.md": "Keep."}
     assert send(ada, "pull/1/reviews", **form, **notes).status_code == 303
     (review,) = ada.get("pulls/1/reviews").json()
-    (note,) = ada.get("pulls/1/comments").json()
+    note, before = ada.get("pulls/1/comments").json()
     assert (review["state"], review["user"]["login"]) == ("CHANGES_REQUESTED", "ada")
     assert (note["path"], note["line"], note["body"]) == ("new.txt", 2, "Why?")
+    assert (before["side"], before["line"]) == ("LEFT", 1)
+    assert before["diff_hunk"] == "@@ -1,1 +1,1 @@\n-# tools"
     answered = send(ada, "pull/1/replies", to=str(note["id"]), body="Because.")
     assert answered.headers["location"].startswith(f"/{NAME}/pull/1#discussion_r")
-    assert "Why?" in page(f"{address}/files")
+    assert [each["body"] for each in ada.get("pulls/1/reviews").json()] == ["No.", ""]
+    files = page(f"{address}/files")
+    assert "Why?" in files
+    assert "Keep." in files[files.index('<tr class="deleted">') : files.index("# better")]
     shown = page(address)
     assert shown.index("requested changes") < shown.index("Why?") < shown.index("Because.")
+    assert "<code>README.md</code> deleted line 1" in shown
     assert "<strong>ada</strong> reviewed" not in shown
 
 
 @pytest.mark.parametrize(
-    ("note", "status"), [("note:3:new.txt", 422), ("note:1:old.txt", 422), ("", 409)]
+    ("note", "status"),
+    [
+        ("note:3:new.txt", 422),
+        ("note:1:old.txt", 422),
+        ("note-before:1:new.txt", 422),
+        ("note-before:2:README.md", 422),
+        ("", 409),
+    ],
 )
 def test_a_review_of_what_is_not_there_is_refused(
     ada: SimulatedGitHub, note: str, status: int

@@ -100,6 +100,8 @@ def test_a_remark_on_a_whole_file_or_on_none_is_told_too() -> None:
     text = told(Feedback(at=NOON, remarks=(Remark(author="e", body="A", path="x.py"), SAID)))
     assert "e on x.py:" in text
     assert "e:\n" in told(Feedback(at=NOON, remarks=(Remark(author="e", body="A"),)))
+    gone = Remark(author="e", body="A", path="x.py", line=4, side="LEFT")
+    assert "e on x.py:4 (a deleted line):" in told(Feedback(at=NOON, remarks=(gone,)))
 
 
 def test_a_conflict_is_told() -> None:

@@ -9,19 +9,23 @@ from github_simulator.issues import add_comment, add_labels, open_issue, remove_
 from github_simulator.pages.diff import FileDiff, read_diff
 from github_simulator.pages.render import TEMPLATES, address, page, shown
 from github_simulator.pulls import (
+    LEFT,
+    RIGHT,
+    LineComment,
     compute_mergeable,
-    line_comment,
     mark_ready,
     merge,
     reopen,
     reply,
+    require_line,
+    start_of,
     submit_review,
 )
 from github_simulator.records import Issue, Permission, Pull, Repository, Review, ReviewComment
 from github_simulator.reply import ErrorReply, Reply
 from github_simulator.request import ApiCall, Handler
 
-NOTE = "note:"
+NOTES = {"note:": RIGHT, "note-before:": LEFT}
 """What the name of a field with a comment on a line begins with; its line and path follow."""
 
 MOVED = (
@@ -47,13 +51,14 @@ class Form:
         """Return a field."""
         return self.values.get(name, "")
 
-    def notes(self) -> list[tuple[str, int, str]]:
-        """List the comments on lines that have a text: path, line, text."""
-        found = list[tuple[str, int, str]]()
+    def notes(self) -> list[LineComment]:
+        """List the comments on lines that have a text."""
+        found = list[LineComment]()
         for name, text in self.values.items():
-            line, _, path = name.removeprefix(NOTE).partition(":")
-            if name.startswith(NOTE) and line.isdecimal() and text.strip():
-                found.append((path, int(line), text))
+            for prefix, side in NOTES.items():
+                line, _, path = name.removeprefix(prefix).partition(":")
+                if name.startswith(prefix) and line.isdecimal() and text.strip():
+                    found.append(LineComment(path, int(line), text, side))
         return found
 
 
@@ -92,10 +97,10 @@ def issue(call: ApiCall) -> Reply:
 def files(call: ApiCall) -> Reply:
     """Show the changed files of a pull request, with a form to review them."""
     found, pull = call.pull()
-    place, notes = call.repository(), dict[tuple[str, int], list[ReviewComment]]()
+    place, notes = call.repository(), dict[tuple[str, str, int], list[ReviewComment]]()
     for note in pull.notes:
         if note.commit_id == pull.head_sha:
-            notes.setdefault((note.path, note.line), []).append(note)
+            notes.setdefault((note.path, note.side, note.line), []).append(note)
     changed = files_of(place, pull)
     text = page("files.html", place, viewer=call.user, issue=found, files=changed, notes=notes)
     return shown(200, text)
@@ -127,9 +132,8 @@ def threads(pull: Pull) -> dict[int, list[list[ReviewComment]]]:
 
 def files_of(place: Repository, pull: Pull) -> list[FileDiff]:
     """Return what a pull request changes since it left its base."""
-    bare = BareRepository(place.bare)
-    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
-    return read_diff(*bare.patch(start, pull.head_sha))
+    start = start_of(place, pull)
+    return read_diff(*BareRepository(place.bare).patch(start, pull.head_sha))
 
 
 # Forms. Each answers with a redirect, so that loading the page again sends nothing twice.
@@ -178,7 +182,7 @@ def review(call: ApiCall) -> Reply:
     by, (found, pull), form = call.actor(Permission.READ), call.pull(), Form.of(call)
     if form.text("head") != pull.head_sha:
         raise ErrorReply(409, MOVED)
-    notes = [line_comment(by.repository, pull, *note) for note in form.notes()]
+    notes = [require_line(by.repository, pull, note) for note in form.notes()]
     done = submit_review(by, found, pull, (form.text("event"), form.text("body")), notes)
     return _back(call, found, _anchor(done))
 

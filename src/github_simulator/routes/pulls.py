@@ -1,24 +1,25 @@
 """Pull requests and their reviews: list, open, change, merge, review, reply."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from github_simulator import json_shapes
 from github_simulator.bare_repository import BareRepository
 from github_simulator.issues import edit, set_state
 from github_simulator.pulls import (
+    RIGHT,
     LineComment,
     PullRequestDraft,
     compute_mergeable,
     head_branch,
     is_behind,
-    line_comment,
     merge,
     open_pull,
     reopen,
     reply,
     request_reviews,
+    require_line,
+    start_of,
     submit_review,
 )
 from github_simulator.records import Actor, Issue, Permission, Pull, Repository
@@ -131,7 +132,7 @@ def forbidden() -> ErrorReply:
 
 def _whole(call: ApiCall, issue: Issue, pull: Pull) -> Shape:
     bare = BareRepository(call.repository().bare)
-    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
+    start = start_of(call.repository(), pull)
     news = json_shapes.Mergeability(
         bare.count_ahead(pull.base_sha, pull.head_sha), is_behind(call.repository(), pull)
     )
@@ -166,10 +167,10 @@ def submit(call: ApiCall) -> Reply:
 
 
 def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
-    """Return a comment on a line of the head; the older `position` is not supported."""
+    """Return a comment on a line of the diff; the older `position` is not supported."""
     path, words, line = part.required("path"), part.required("body"), part.number("line") or 0
-    found = line_comment(repository, pull, path, line, words)
-    return replace(found, side=part.text("side") or found.side)
+    note = LineComment(path, line, words, part.text("side") or RIGHT)
+    return require_line(repository, pull, note)
 
 
 def notes(call: ApiCall) -> Reply:

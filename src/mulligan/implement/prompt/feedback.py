@@ -65,6 +65,7 @@ def remarks_of(feedback: Feedback) -> Excerpt:
 def _remark(said: Remark) -> str:
     place = one_line(said.path, PLACE_CHARS)
     at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
+    at += " (a deleted line)" if said.line and said.side == "LEFT" else ""
     body = str(Excerpt.of(visible_text(said.body).text).within(REMARK_CHARS))
     lines = [f"{one_line(said.author, 100)}{at}:", body]
     if said.code:
