@@ -88,7 +88,7 @@ def test_an_odd_host_is_not_ours(host: str) -> None:
 
 
 def test_every_answer_tells_browsers_to_run_and_to_leak_nothing(dashboard: Dashboard) -> None:
-    for path in ("/", "/login", "/issues/octo/one/1", "/healthz", "/static/live.js", "/nowhere"):
+    for path in ("/", "/login", "/issues/octo/one/1", "/healthz", "/static/page.js", "/nowhere"):
         headers = dashboard.ask(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]

@@ -1,7 +1,9 @@
 """The pages show what happens, and nothing that is hostile, secret or of no known attempt."""
 
+import os
 from collections.abc import Generator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,11 @@ from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
 from mulligan.implement.ports import NoOwners
+from mulligan.interfaces.dashboard import app
+from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader
 from mulligan.interfaces.json_output import event_row, status_row
+from mulligan.text.redact import Redactor
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
 from world.ledgers import START
 from world.stories import green_check, red_check
@@ -178,3 +183,81 @@ def test_the_last_results_are_kept_and_the_ledger_is_read_once(dashboard: Dashbo
     assert lately.results[0].issue == f"octo/one#{MAX_RESULTS + 4}"
     assert lately.seq == ledger.last_seq()
     assert recent.refresh(ledger) == lately
+
+
+def test_the_list_of_issues_is_found_by_list_and_words_and_page(dashboard: Dashboard) -> None:
+    for number in range(1, 54):
+        dashboard.begin(IssueRef("octo/one", number), f"Title {number} of many")
+    dashboard.end(ONE, tried(1, Outcome.SUCCEEDED))
+    page = dashboard.ask("/issues").text
+    assert "octo/one#50<" in page
+    assert "octo/one#51<" not in page
+    assert 'href="/issues?page=2" rel="next"' in page
+    assert "octo/one#51<" in dashboard.ask("/issues?page=2").text
+    assert "Title 1 of" not in dashboard.ask("/issues?list=running").text
+    found = dashboard.ask("/issues?list=review&text=TITLE+one%231").text
+    assert found.count('class="name"') == 1
+    for query in ("list=nothing&page=x", "page=0", "page=99999999999", "text=%00%3Cscript%3E"):
+        assert dashboard.ask(f"/issues?{query}").status == 200
+
+
+def test_what_others_wrote_is_the_file_that_they_published() -> None:
+    """From htmx.org 4.0.1 in the npm registry: its licence, and two files of dist/."""
+    place = Path(app.__file__).with_name("static")
+    sums = {
+        "htmx.license.txt": "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
+        "htmx.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
+        "hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
+    }
+    assert {name: sha256((place / name).read_bytes()).hexdigest() for name in sums} == sums
+    others = {path.name for path in place.iterdir()} - sums.keys()
+    assert others == {"icon.svg", "page.js", "style.css"}
+
+
+def test_a_log_is_followed_from_file_to_file_in_whole_lines(tmp_path: Path) -> None:
+    at, text = read_on(tmp_path, LogPosition(), 100)
+    assert (at, text) == (LogPosition(), "")
+    agent, check = tmp_path / "agent.log", tmp_path / "check-1.log"
+    agent.write_text("one\ntw")
+    at, text = read_on(tmp_path, at, 100)
+    assert (text, str(at)) == ("── agent ──\none\n", "4:agent.log")
+    assert read_on(tmp_path, at, 100) == (at, "")
+    agent.write_text("one\ntwo\nthe rest")
+    os.utime(agent, (1, 1))
+    check.write_text("3 passed\n")
+    at, text = read_on(tmp_path, LogPosition.parse(str(at)), 100)
+    assert text == "two\nthe rest"
+    at, text = read_on(tmp_path, at, 100)
+    assert text == "── check-1 ──\n3 passed\n"
+    check.write_text("x" * 200 + "\nthe end\n")
+    assert read_on(tmp_path, at, 20)[1] == f"{SKIPPED}\nthe end\n"
+    assert LogPosition.parse("4") == LogPosition("", 4)
+    assert LogPosition.parse("x:y") == LogPosition()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("plain \x1b[31mtext", "plain text"),
+        ('{"type": "result", "usage": {"input_tokens": 7}}', None),
+        ('{"type": "x", "message": {"content": [{"name": "Read", "input": {"path": "a.py"}}]}}',
+         "Read a.py"),
+        ("{not JSON", "{not JSON"),
+        (f"with {SECRET}", "with [redacted]"),
+    ],
+)  # fmt: skip
+def test_a_line_of_a_log_is_shown_as_what_it_says(line: str, said: str | None) -> None:
+    assert readable(line, Redactor((SECRET,))) == (said or "")
+
+
+def test_only_the_log_of_a_running_attempt_is_followed(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    dashboard.books.artifacts.write(ONE, 1, "agent.log", b"<b>bold</b>\n")
+    page = dashboard.ask("/issues/octo/one/1").text
+    assert "&lt;b&gt;bold" in section(page, "under-way")
+    assert 'hx-sse:connect="/issues/octo/one/1/attempts/1/follow?after=12%3Aagent.log"' in page
+    dashboard.desk.ending.set()
+    followed = dashboard.ask("/issues/octo/one/1/attempts/1/follow")
+    assert (followed.status, followed.text) == (200, "retry: 3000\n\n")
+    dashboard.end(ONE, tried(1))
+    assert dashboard.ask("/issues/octo/one/1/attempts/1/follow").status == 404

@@ -129,6 +129,9 @@ class AccessMiddleware:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if scope["path"].startswith(STATIC):
+                    # Browsers ask whether their copy is current.
+                    headers["Cache-Control"] = "no-cache"
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)

@@ -18,7 +18,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
@@ -29,7 +30,7 @@ from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.container import GAUGES
 from mulligan.interfaces.bootstrap.stores import check_writable, state_directory_of, without_waiting
-from mulligan.interfaces.dashboard import api
+from mulligan.interfaces.dashboard import api, files
 from mulligan.interfaces.dashboard.access import (
     LOGIN,
     AccessMiddleware,
@@ -198,8 +199,11 @@ def build(
     issue = "/issues/{owner}/{name}/{number}"
     routes = [
         Route("/", pages.home),
+        Route("/running", pages.running),
+        Route("/issues", pages.issues),
         Route(issue, pages.issue),
-        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, state)),
+        Route(issue + "/attempts/{attempt}/follow", partial(files.log, state)),
+        Route(issue + "/attempts/{attempt}/{part}", partial(files.text, state)),
         Route("/api/issues", partial(api.issues, state)),
         Route("/api" + issue, partial(api.issue, state)),
         Route("/api/events", partial(api.events, state)),
@@ -208,7 +212,7 @@ def build(
         Route("/metrics", partial(_metrics, measures)),
         Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
-        Route("/static/{file}", _static),
+        Mount("/static", StaticFiles(directory=STATIC)),
     ]
 
     def say(request: Request, status: int, message: str) -> Response:
@@ -294,12 +298,3 @@ def _logout(request: Request) -> Response:
 
 
 STATIC = Path(__file__).with_name("static")
-STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-
-
-def _static(request: Request) -> Response:
-    name = request.path_params["file"]
-    if name not in STATIC_TYPES:
-        raise HTTPException(404)
-    content = (STATIC / name).read_bytes()
-    return Response(content, media_type=STATIC_TYPES[name], headers={"Cache-Control": "no-cache"})

@@ -1,11 +1,13 @@
-"""The HTML pages; they are read-only, work without a script, and escape everything."""
+"""The HTML pages; they work without a script, and escape everything."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,14 +20,23 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
-from mulligan.interfaces.dashboard.api import files_of, find_issue
+from mulligan.interfaces.dashboard.api import find_issue
+from mulligan.interfaces.dashboard.files import end_of_log, files_of
 from mulligan.interfaces.dashboard.metrics import readiness_problems
-from mulligan.interfaces.dashboard.state import DashboardState, RecentEventsReader
+from mulligan.interfaces.dashboard.state import (
+    DashboardState,
+    RecentEvents,
+    RecentEventsReader,
+)
 from mulligan.interfaces.dashboard.views import (
+    LIST_TITLES,
     AttemptView,
+    IssueList,
+    ListName,
     RunningAttempt,
     address_of,
     asked_at,
+    matching,
     overview,
     page_of,
     used_today,
@@ -52,6 +63,13 @@ LINE = 200
 """Length of a title or a reason in a list."""
 
 Render = Callable[[str, Mapping[str, object]], str]
+
+PAGE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+
+FOLLOWED_BYTES, GLIMPSE_BYTES = 32 * 1024, 2 * 1024
+"""Bytes from the end of a log to show on the page of its issue, and on the board."""
+
+GLIMPSE_LINES = 5
 
 MAX_EVENTS = 200
 """Number of events on an issue's page; the API has all of them."""
@@ -148,11 +166,11 @@ class Pages:
     render: Render
     recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
-    def home(self, _: Request) -> Response:
-        """Show the overview."""
+    def home(self, request: Request) -> Response:
+        """Show the board: all issues by who must act."""
         stores = self.state.stores
         recent, now = self.recent.refresh(stores.ledger), stores.clock.now()
-        statuses = stores.ledger.statuses()
+        board = overview(recent.statuses)
 
         def why(status: IssueStatus) -> str:
             return why_waiting(status, now)
@@ -160,11 +178,13 @@ class Pages:
         day = stores.accounts.used_on(now.astimezone(UTC).date())
         return self._page(
             "home.html",
+            request,
             {
+                "layout": "full",
                 "seq": recent.seq,
-                "all": overview(statuses),
+                "all": board,
+                "running": self._running_now(board.running, recent),
                 "why": why,
-                "doing": recent.doing,
                 "results": recent.results,
                 "used": used_today(day, stores.budget),
                 "now": now,
@@ -172,6 +192,39 @@ class Pages:
                     *(each.sentence for each in stores.holds.pauses()),
                     *(each.sentence for each in stores.owners.standing_back()),
                 ],
+            },
+        )
+
+    def running(self, _: Request) -> Response:
+        """Show the part of the board that changes without an event: logs, times and usage."""
+        recent = self.recent.refresh(self.state.stores.ledger)
+        running = self._running_now(overview(recent.statuses).running, recent)
+        return HTMLResponse(self.render("running.html", {"running": running}))
+
+    def issues(self, request: Request) -> Response:
+        """Show the issues of a list that have some words, fifty on a page."""
+        recent, asked = self.recent.refresh(self.state.stores.ledger), request.query_params
+        chosen, text = ListName.ALL, asked.get("text", "")
+        with suppress(ValueError):
+            chosen = ListName(asked.get("list", ""))
+        number = asked.get("page", "1")
+        page = int(number) if PAGE_NUMBER.fullmatch(number) else 1
+
+        def turned(to: int) -> str:
+            return str(request.url.include_query_params(page=to).query)
+
+        return self._page(
+            "issues.html",
+            request,
+            {
+                "layout": "full",
+                "seq": recent.seq,
+                "list": matching(recent.statuses, chosen, text, page),
+                "lists": LIST_TITLES,
+                "chosen": chosen,
+                "text": text,
+                "page": page,
+                "turned": turned,
             },
         )
 
@@ -184,7 +237,10 @@ class Pages:
         tries = [self._tried(status, meta, is_last=meta is last) for meta in reversed(history)]
         return self._page(
             "issue.html",
+            request,
             {
+                "layout": "narrow",
+                "issue": str(status.issue),
                 "seq": recent.seq,
                 "status": status,
                 "tries": tries,
@@ -200,8 +256,14 @@ class Pages:
         """Show a page with one message: the login form, or an error."""
         return HTMLResponse(self.render(name, {"status": status, **values}), status)
 
-    def _page(self, name: str, values: Mapping[str, object]) -> Response:
-        around = {"ailments": readiness_problems(self.state), "vitals": self.state.pulse.snapshot}
+    def _page(self, name: str, request: Request, values: Mapping[str, object]) -> Response:
+        path, query = request.url.path, request.url.query
+        around = {
+            "here": path,
+            "location": f"{path}?{query}" if query else path,
+            "ailments": readiness_problems(self.state),
+            "vitals": self.state.pulse.snapshot,
+        }
         return HTMLResponse(self.render(name, {**around, **values}))
 
     def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> AttemptView:
@@ -214,13 +276,25 @@ class Pages:
         """Return the attempt that has no record yet; None if there is none."""
         if status.stage is not Stage.RUNNING or status.number in {each.number for each in history}:
             return None
-        stores = self.state.stores
-        used = map(spent_in, stores.accounts.usage_of_attempt(status.issue, status.number).values())
+        return self._progress(status, doing, follows=True)
+
+    def _running_now(self, issues: IssueList, recent: RecentEvents) -> list[RunningAttempt]:
+        return [
+            self._progress(each, recent.doing.get(each.issue, ""), follows=False)
+            for each in issues.shown
+        ]
+
+    def _progress(self, status: IssueStatus, doing: str, *, follows: bool) -> RunningAttempt:
+        """Read what an attempt has used and printed; with `follows`, all that a page shows."""
+        stores, ref, number = self.state.stores, status.issue, status.number
+        used = stores.accounts.usage_of_attempt(ref, number).values()
+        most = FOLLOWED_BYTES if follows else GLIMPSE_BYTES
+        position, log = end_of_log(ref, number, self.state, most)
         return RunningAttempt(
-            number=status.number,
-            attempt=status.attempt,
-            since=status.started_at,
+            status=status,
             doing=doing,
-            spent=reduce(Spent.plus, used, Spent()),
-            files=files_of(status.issue, status.number, None, stores.artifacts),
+            spent=reduce(Spent.plus, map(spent_in, used), Spent()),
+            log=log if follows else "\n".join(log.splitlines()[-GLIMPSE_LINES:]),
+            follow=f"{page_of(ref)}/attempts/{number}/follow?after={quote(str(position))}",
+            files=files_of(ref, number, None, stores.artifacts) if follows else (),
         )

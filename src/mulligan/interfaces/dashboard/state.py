@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -20,6 +20,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import (
     Artifacts,
     BotContext,
@@ -106,38 +107,56 @@ INITIAL_EVENTS = 2000
 """Events to read for the first page; a page needs only the last few."""
 
 PAGE = 500
-MAX_RESULTS = 20
+MAX_RESULTS = 12
 MAX_ACTIVITIES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class RecentEvents:
-    """The newest results first, each issue's current step, and the last event included."""
+    """The newest results first, each issue's current step, and the last event included.
 
+    `statuses` has every issue, by repository and number.
+    """
+
+    statuses: tuple[IssueStatus, ...]
     results: tuple[WorkerResultMeta, ...]
     doing: Mapping[IssueRef, str]
     seq: int
 
 
 class RecentEventsReader:
-    """Reads each event once, for all pages; thread-safe."""
+    """Reads each event once, and a status again only after an event, for all pages; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seq: int | None = None
         self._results: deque[WorkerResultMeta] = deque(maxlen=MAX_RESULTS)
         self._doing = dict[IssueRef, str]()
+        self._statuses = dict[IssueRef, IssueStatus]()
 
     def refresh(self, ledger: Ledger) -> RecentEvents:
         """Read new events, and return the current state."""
         with self._lock:
-            seq = max(0, ledger.last_seq() - INITIAL_EVENTS) if self._seq is None else self._seq
+            seq, changed = self._seq, set[IssueRef]()
+            if seq is None:
+                seq = max(0, ledger.last_seq() - INITIAL_EVENTS)
             while page := ledger.events(after=seq, most=PAGE):
                 for recorded in page:
                     self._take(recorded)
+                changed.update(recorded.issue for recorded in page)
                 seq = page[-1].seq
+            self._read_statuses(ledger, changed)
             self._seq = seq
-            return RecentEvents(tuple(self._results), dict(self._doing), seq)
+            statuses = tuple(self._statuses.values())
+            return RecentEvents(statuses, tuple(self._results), dict(self._doing), seq)
+
+    def _read_statuses(self, ledger: Ledger, changed: Collection[IssueRef]) -> None:
+        """Read the statuses of the issues that changed, or all if one of them is new."""
+        if self._seq is None or any(ref not in self._statuses for ref in changed):
+            self._statuses = {each.issue: each for each in ledger.statuses()}
+            return
+        for ref in changed:
+            self._statuses[ref] = ledger.status(ref)
 
     def _take(self, recorded: RecordedEvent) -> None:
         ref, event = recorded.issue, recorded.event

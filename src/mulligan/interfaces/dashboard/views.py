@@ -1,6 +1,7 @@
 """The data of the pages: issues by who must act, usage, attempts. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,8 +15,11 @@ from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import failing
 
-MAX_LISTED = 100
-"""Limit of issues in one list."""
+MAX_LISTED = 8
+"""Limit of issues in one list of the board."""
+
+PAGE_SIZE = 50
+"""Issues on one page of the list of all issues."""
 
 
 class WaitsFor(StrEnum):
@@ -42,15 +46,11 @@ def is_under_way(status: IssueStatus) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IssueList:
-    """A list of issues, cut to the size of a page."""
+    """A list of issues, cut to the size of a page; `more` of all the `count` follow."""
 
     shown: tuple[IssueStatus, ...]
-    more: int = 0
-
-    @property
-    def count(self) -> int:
-        """Count all issues of the list, including those not shown."""
-        return len(self.shown) + self.more
+    count: int
+    more: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,58 @@ class Used:
         return min(1.0, max(parts)) if parts else None
 
 
+class ListName(StrEnum):
+    """A list of issues that can be requested by its name."""
+
+    ALL = ""
+    ASKED = "asked"
+    RUNNING = "running"
+    WAITING = "waiting"
+    REVIEW = "review"
+    DONE = "done"
+
+
+LIST_TITLES: Mapping[ListName, str] = {
+    ListName.ALL: "All",
+    ListName.ASKED: "Needs human review",
+    ListName.RUNNING: "Running",
+    ListName.WAITING: "Waiting",
+    ListName.REVIEW: "In review",
+    ListName.DONE: "Done with",
+}
+
+LIST_OF_STAGE: Mapping[Stage, ListName] = {
+    Stage.HITL: ListName.ASKED,
+    Stage.RUNNING: ListName.RUNNING,
+    Stage.READY: ListName.WAITING,
+    Stage.REVIEW: ListName.REVIEW,
+    Stage.RESOLVED: ListName.DONE,
+}
+
+
+def list_of(status: IssueStatus) -> ListName:
+    """Return the list that an issue is in."""
+    return ListName.RUNNING if is_under_way(status) else LIST_OF_STAGE[status.stage]
+
+
+def matching(statuses: Iterable[IssueStatus], chosen: ListName, text: str, page: int) -> IssueList:
+    """Return a page of the issues in a list that have all words of `text` in title or name."""
+    words = text.casefold().split()
+
+    def is_wanted(each: IssueStatus) -> bool:
+        if chosen and list_of(each) is not chosen:
+            return False
+        return not words or all(
+            word in f"{each.issue} {each.text.title}".casefold() for word in words
+        )
+
+    found = [each for each in statuses if is_wanted(each)]
+    begin = (page - 1) * PAGE_SIZE
+    return IssueList(
+        tuple(found[begin : begin + PAGE_SIZE]), len(found), max(0, len(found) - begin - PAGE_SIZE)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """All issues, by who must act."""
@@ -86,17 +138,17 @@ class Overview:
     resolved: int
 
 
-def overview(statuses: Sequence[IssueStatus]) -> Overview:
+def overview(statuses: Iterable[IssueStatus]) -> Overview:
     """Sort all issues by who must act; keep their order, the longest known first."""
-    under_way = [each for each in statuses if is_under_way(each)]
-    rest = [each for each in statuses if not is_under_way(each)]
-    by_stage = {stage: [each for each in rest if each.stage is stage] for stage in Stage}
+    found = defaultdict[ListName, list[IssueStatus]](list)
+    for each in statuses:
+        found[list_of(each)].append(each)
     return Overview(
-        asked=_issue_list(by_stage[Stage.HITL]),
-        running=_issue_list(under_way),
-        waiting=_issue_list(by_stage[Stage.READY]),
-        review=_issue_list(by_stage[Stage.REVIEW]),
-        resolved=len(by_stage[Stage.RESOLVED]),
+        asked=_issue_list(found[ListName.ASKED]),
+        running=_issue_list(found[ListName.RUNNING]),
+        waiting=_issue_list(found[ListName.WAITING]),
+        review=_issue_list(found[ListName.REVIEW]),
+        resolved=len(found[ListName.DONE]),
     )
 
 
@@ -149,14 +201,19 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True)
 class RunningAttempt:
-    """The attempt that has no record yet."""
+    """The attempt that has no record yet; `log` is the end of its output so far."""
 
-    number: int
-    attempt: int
-    since: datetime | None
+    status: IssueStatus
     doing: str
     spent: Spent
-    files: tuple[tuple[str, str], ...]
+    log: str = ""
+    follow: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def since(self) -> datetime | None:
+        """Return when the attempt started."""
+        return self.status.started_at
 
 
 def address_of(events: Sequence[RecordedEvent]) -> str:
@@ -177,4 +234,4 @@ def page_of(ref: IssueRef) -> str:
 
 
 def _issue_list(issues: Sequence[IssueStatus]) -> IssueList:
-    return IssueList(tuple(issues[:MAX_LISTED]), max(0, len(issues) - MAX_LISTED))
+    return IssueList(tuple(issues[:MAX_LISTED]), len(issues), max(0, len(issues) - MAX_LISTED))
