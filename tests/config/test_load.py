@@ -7,7 +7,7 @@ import pytest
 
 from mulligan.config.document import MistakesError, split_mistakes
 from mulligan.config.load import load_operator, load_policy, load_valid_part, variables
-from mulligan.config.operator import SandboxMode
+from mulligan.config.operator import Engine, SandboxMode
 from mulligan.domain.errors import ConfigError
 
 SMALLEST = "repositories: [{name: octocat/hello}]\nagent: {command: [agent]}\n"
@@ -183,3 +183,10 @@ def test_what_holds_of_a_policy_is_kept(text: bytes | None, ready: str, attempts
     policy = load_valid_part(text, {"escalation": {"mention": ["ada"]}})
     assert (policy.labels.ready, policy.max_issue_attempts) == (ready, attempts)
     assert policy.escalation.mention == ("ada",)
+
+
+def test_the_job_engine_of_a_fleet_needs_a_database_that_workers_share(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a fleet needs state\.url: postgresql://"):
+        load_operator(written(tmp_path, f"{SMALLEST}engine: fleet\n"), {})
+    shared = f"{SMALLEST}state: {{url: postgresql://db/mulligan}}\nengine: fleet\n"
+    assert load_operator(written(tmp_path, shared), {}).engine is Engine.FLEET

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.pure
 BASE: dict[str, JsonValue] = {
     "repositories": [{"name": "acme/tools"}],
     "agent": {"kind": "command", "command": ["agent"]},
-    "state": {"url": "sqlite:////srv/one.db"},
+    "state": {"url": "postgresql://one/mulligan"},
 }
 CHANGES: dict[str, dict[str, JsonValue]] = {
     "poll.interval": {"poll": {"interval": "5m"}},
@@ -18,7 +18,8 @@ CHANGES: dict[str, dict[str, JsonValue]] = {
     "limits.per_repository": {"limits": {"per_repository": 7}},
     "limits.lease": {"limits": {"lease": "7m"}},
     "limits.shutdown_grace": {"limits": {"shutdown_grace": "7m"}},
-    "state.url": {"state": {"url": "sqlite:////srv/two.db"}},
+    "state.url": {"state": {"url": "postgresql://two/mulligan"}},
+    "engine": {"engine": "fleet"},
     "dashboard.listen": {"dashboard": "off"},
     "dashboard.hosts": {"dashboard": {"hosts": ["mulligan.example.org"]}},
 }

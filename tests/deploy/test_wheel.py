@@ -54,18 +54,19 @@ def test_what_git_starts_can_be_started_from_a_wheel(held: dict[str, ZipInfo]) -
 IMPORT_ALL = """
 import importlib.metadata, pathlib, pkgutil, re, sys
 declared = set(sys.argv[2:])
+FLEET = {"mulligan.storage.jobs", "mulligan.storage.postgres"}
 for name, distributions in importlib.metadata.packages_distributions().items():
     if declared.isdisjoint(re.sub("[-_.]+", "-", each).lower() for each in distributions):
         sys.modules[name] = None
 for package in ("mulligan", "github_simulator"):
     for module in pkgutil.walk_packages([f"{sys.argv[1]}/{package}"], f"{package}."):
-        if module.name not in {"mulligan.storage.postgres", "mulligan.storage.migrations.env"}:
+        if module.name not in FLEET and module.name != "mulligan.storage.migrations.env":
             importlib.import_module(module.name)
 """
 
 
 def test_every_module_imports_with_the_declared_dependencies_alone() -> None:
-    """Only a fleet needs psycopg, which is an extra."""
+    """Only a fleet needs psycopg and Procrastinate, which are an extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = [re.split(r"[\[<>=]", each)[0] for each in project["dependencies"]]
     pinned = re.findall(r"^([\w.-]+)(?:\[|==)", RUNTIME.read_text(), re.MULTILINE)

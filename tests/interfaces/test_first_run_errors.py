@@ -109,3 +109,8 @@ def test_hints_name_the_program_as_it_was_started(
     )
     assert done.returncode == 2
     assert f" Run `{named} init` to write one, or name another" in done.stderr
+
+
+def test_a_role_without_a_job_engine_is_refused(here: MulliganInstallation) -> None:
+    done = here.run("run", "--role", "worker")
+    assert (done.returncode, "set engine: fleet in mulligan.yml" in done.stderr) == (2, True)

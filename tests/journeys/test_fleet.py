@@ -25,9 +25,10 @@ REVIEW = ["mulligan:review"]
 OPEN = re.compile(r"event=dashboard_open address=http://127.0.0.1:(\d+)/ key_file=(\S+)")
 
 
-@pytest.fixture
-def crew(tmp_path: Path, postgres_url: str) -> Generator[Fleet]:
-    with fleet(tmp_path, postgres_url, fleet=2) as made:
+@pytest.fixture(params=["polling", pytest.param("fleet", marks=pytest.mark.deep)])
+def crew(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Generator[Fleet]:
+    engine: str = request.param
+    with fleet(tmp_path, postgres_url, engine, fleet=2) as made:
         yield made
 
 
@@ -135,8 +136,11 @@ def test_verified_work_of_a_worker_that_died_is_published_by_another(crew: Fleet
 
 
 @pytest.mark.deep
-def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(tmp_path: Path) -> None:
-    with server() as own, own.fresh() as url, fleet(tmp_path, url) as crew:
+@pytest.mark.parametrize("engine", ["polling", "fleet"])
+def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(
+    tmp_path: Path, engine: str
+) -> None:
+    with server() as own, own.fresh() as url, fleet(tmp_path, url, engine) as crew:
         crew.place.agent(f"{STARTED}time.sleep(1)\n{WRITE}")
         ref = crew.place.issue()
         crew.start("one")

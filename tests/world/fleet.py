@@ -32,11 +32,11 @@ class Fleet:
         made.configure(workspace={"root": str(directory / "work")})
         return made
 
-    def start(self, name: str) -> ForkedProcess:
+    def start(self, name: str, *options: str) -> ForkedProcess:
         """Start `mulligan run`; what it says is in a file beside its configuration."""
         home = self.worker(name)
         log = self.running.enter_context((home.directory / "log").open("w"))
-        process = home.start("run", said=log)
+        process = home.start("run", *options, said=log)
         self.running.callback(process.wait)
         self.running.callback(process.kill)
         return process
@@ -69,11 +69,12 @@ class Fleet:
 
 
 @contextmanager
-def fleet(directory: Path, url: str, **limits: int) -> Generator[Fleet]:
+def fleet(directory: Path, url: str, engine: str = "polling", **limits: int) -> Generator[Fleet]:
     """Set up a GitHub and a repository for workers on one database."""
     with set_up(directory, {"notes.txt": "one\n"}) as made, ExitStack() as running:
         made.configure(
             state={"url": url},
+            engine=engine,
             poll={"interval": "300ms"},
             limits={"lease": LEASE, "concurrency": 1, **limits},
         )

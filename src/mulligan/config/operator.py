@@ -397,6 +397,13 @@ class StateSettings(Settings):
     """
 
 
+class Engine(StrEnum):
+    """How work reaches the workers."""
+
+    POLLING = "polling"
+    FLEET = "fleet"
+
+
 class WorkspaceSettings(Settings):
     """The location of mirrors, worktrees and artifacts."""
 
@@ -424,7 +431,8 @@ class Limits(Settings):
     Example: 4
     """
     per_repository: int = Field(default=1, ge=1, le=64)
-    """The maximum number of issues of one repository at the same time.
+    """The maximum number of issues of one repository at the same time; with `engine: fleet`, for
+    all workers.
 
     Example: 2
     """
@@ -553,6 +561,12 @@ class Operator(Settings):
     """The sandbox of agents and checks. Short form: `sandbox: required`."""
     state: StateSettings = Field(default_factory=StateSettings)
     """The location of the ledger."""
+    engine: Engine = Engine.POLLING
+    """polling: each worker polls GitHub. fleet: one worker polls for all, and the others get
+    their work from PostgreSQL ([Fleet](fleet.md)).
+
+    Example: polling
+    """
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     """The location of mirrors, worktrees and artifacts."""
     retention: Retention = Retention()
@@ -576,6 +590,15 @@ class Operator(Settings):
                 message = f"{name!r} is listed twice; list each repository once"
                 raise ValueError(message)
         return found
+
+    @field_validator("engine")
+    @classmethod
+    def _on_a_server(cls, engine: Engine, info: ValidationInfo) -> Engine:
+        state = info.data.get("state")
+        if engine is Engine.FLEET and state and not state.url.startswith("postgresql"):
+            message = "a fleet needs state.url: postgresql://USER@HOST/NAME"
+            raise ValueError(message)
+        return engine
 
     @model_validator(mode="after")
     def _names_of_agents(self) -> Self:

@@ -11,6 +11,7 @@ RESTART_KEYS = (
     "limits.lease",
     "limits.shutdown_grace",
     "state.url",
+    "engine",
     "dashboard.listen",
     "dashboard.hosts",
 )
@@ -25,4 +26,4 @@ def keys_that_need_restart(running: Operator, changed: Operator) -> tuple[str, .
 
 def with_running_state(running: Operator, changed: Operator) -> Operator:
     """Return the changed configuration with the ledger that the daemon has locked."""
-    return changed.model_copy(update={"state": running.state})
+    return changed.model_copy(update={"state": running.state, "engine": running.engine})

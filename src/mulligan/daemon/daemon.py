@@ -21,7 +21,7 @@ from mulligan.daemon.worker import PoolDispatcher, Worker
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
-from mulligan.implement.ports import BotContext, Clock, LedgerReader
+from mulligan.implement.ports import BotContext, Clock, LedgerReader, VisitQueue
 
 PeriodicJob = Callable[[], None]
 
@@ -44,7 +44,8 @@ def _nothing() -> None:
 class Runtime:
     """Everything built from one configuration: the repositories, the context and a worker.
 
-    A new runtime fetches every repository afresh. `close` closes its stores and connections.
+    A new runtime fetches every repository afresh. `queue` is the one of a fleet with a job engine.
+    `close` closes its stores and connections.
     """
 
     repositories: tuple[str, ...]
@@ -52,6 +53,7 @@ class Runtime:
     worker: Worker
     retention: RetentionPlan = field(default_factory=RetentionPlan)
     fetch_cache: FetchCache = field(default_factory=FetchCache)
+    queue: VisitQueue | None = None
     close: Callable[[], None] = _nothing
 
 
@@ -225,9 +227,11 @@ class Daemon:
 
     @property
     def repositories(self) -> int:
-        """Count the repositories polled with this token: those configured, times the workers."""
+        """Count the repositories polled with this token: times the workers, if all of them poll."""
         runtime = self._runtimes.latest
-        return len(runtime.repositories) * self._workers if runtime else 0
+        if runtime is None:
+            return 0
+        return len(runtime.repositories) * (1 if runtime.queue else self._workers)
 
     def heartbeat(self) -> None:
         """Renew this worker's presence in the ledger, and count the workers that share it."""
@@ -250,6 +254,23 @@ class Daemon:
         with self._runtimes.all() as runtimes:
             for runtime in runtimes:
                 runtime.worker.watch()
+
+    def attend_commands(self) -> None:
+        """Execute the commands on issues that are being visited, which the poller recorded."""
+        with self._runtimes.all() as runtimes:
+            for runtime in runtimes:
+                try:
+                    runtime.worker.cancel_commanded(runtime.worker.running)
+                    for ref in runtime.worker.running:
+                        runtime.worker.answer_queries(ref)
+                except MulliganError as error:
+                    log.warning("commands_not_read", reason=str(error))
+
+    @contextmanager
+    def current(self) -> Generator[Runtime | None]:
+        """Use the newest runtime, after reading the configuration if it changed."""
+        with self._runtimes.reloaded() as runtime:
+            yield runtime
 
     def clean_up(self) -> None:
         """Delete what retention does not keep; log failures, which the next run repeats."""

@@ -72,6 +72,10 @@ class DaemonHealth:
             )
         )
 
+    def stand_by(self) -> None:
+        """Record that this worker runs and that another one polls."""
+        self._change(lambda known: replace(known, last_beat=self._now(), has_succeeded=True))
+
     def asked(self, repositories: int, failed: int) -> None:
         """Record how many repositories a poll read, and how many of them failed."""
         self._change(

@@ -275,7 +275,7 @@ class Worker:
             # If GitHub does not give the issue either, that is a problem, and not a reason to wait.
             context.tracker.read(ref)
             return Visit(ref, skipped=str(error))
-        if is_restored:
+        if is_restored or context.ledger.status(ref).phase is not Phase.IDLE:
             resume(ref, context)
         execute_commands(ref, context)
         attempts = 0

@@ -306,3 +306,12 @@ class Lease:
 def lease_lost(lease: Lease) -> LeaseLostError:
     """Return the error for a lease that another worker holds now."""
     return LeaseLostError(f"Another worker has taken over {lease.issue}; this one stops.")
+
+
+@dataclass(frozen=True, slots=True)
+class PollerLease:
+    """The right of one worker of a fleet to poll with an account of GitHub; see `Lease.fence`."""
+
+    account: str
+    worker: str
+    fence: int

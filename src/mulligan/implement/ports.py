@@ -33,6 +33,7 @@ from mulligan.domain.issue import (
     IssueRef,
     Lease,
     Objection,
+    PollerLease,
     RepositoryFacts,
     Stage,
 )
@@ -566,6 +567,30 @@ class Leases(Protocol):
 
     def heartbeat(self, worker: str) -> Sequence[str]:
         """Record that a worker is alive; name all workers with a recent heartbeat."""
+        ...
+
+
+class VisitQueue(Protocol):
+    """The due issues of a fleet, and the one worker that polls for it. See storage/jobs.py."""
+
+    def lead(self, worker: str) -> PollerLease | None:
+        """Claim or renew the right to poll; None if another worker has it."""
+        ...
+
+    def step_down(self, lease: PollerLease) -> None:
+        """End the right to poll; does nothing if it was lost."""
+        ...
+
+    def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
+        """Have issues visited, as far as the limits allow; LeaseLostError if another one polls."""
+        ...
+
+    def fill(self, done: IssueRef | None = None) -> None:
+        """Start the next visits that wait, after the visit of `done` has ended."""
+        ...
+
+    def tidy(self, lease: PollerLease) -> None:
+        """Have issues visited that a dead worker left; LeaseLostError if another one polls."""
         ...
 
 

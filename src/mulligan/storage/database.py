@@ -34,10 +34,12 @@ from mulligan.implement.ports import Clock
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
 from mulligan.storage.schema import (
+    ALONE,
     EVENTS_TABLE,
     ISSUES_TABLE,
     REPOSITORIES_TABLE,
     REPOSITORY,
+    ROWS,
     WRITES,
 )
 from mulligan.storage.serialization import Row, projection_of, recorded_of, replay
@@ -49,6 +51,9 @@ SERVER_WAIT_SECONDS, SERVER_RETRY_SECONDS = 30.0, 0.5
 """How long to wait for a server that is away, and how often to try, in seconds."""
 
 _NO_WAIT: ContextVar[bool] = ContextVar("hurried", default=False)
+
+_OPEN: ContextVar[tuple[Engine, Connection] | None] = ContextVar("open", default=None)
+"""The transaction that this thread is in: its clock must not wait for a second connection."""
 
 
 def _never(_error: DatabaseError) -> bool:
@@ -77,7 +82,16 @@ class Database:
     @contextmanager
     def write(self) -> Generator[Connection]:
         """Yield the one writing transaction; durable at the end of the block."""
-        with self._transaction(self.engine.execution_options(**{WRITES: True})) as connection:
+        with self._transaction(self.engine.execution_options(**{WRITES: ALONE})) as connection:
+            yield connection
+
+    @contextmanager
+    def write_rows(self) -> Generator[Connection]:
+        """Yield a writing transaction that waits only for writers of the same rows.
+
+        It must record no event, and count no rows that others add.
+        """
+        with self._transaction(self.engine.execution_options(**{WRITES: ROWS})) as connection:
             yield connection
 
     @property
@@ -104,13 +118,31 @@ class Database:
     def _transaction(self, engine: Engine) -> Generator[Connection]:
         try:
             transaction = self._begun(engine)
-            with transaction.connection, transaction:
+            with transaction.connection, transaction, self._known(transaction.connection):
                 yield transaction.connection
         except DatabaseError as error:
             said = self.translate_error(self.name, error)
             if said is None:
                 raise
             raise said from error
+
+    @contextmanager
+    def _known(self, connection: Connection) -> Generator[None]:
+        token = _OPEN.set((self.engine, connection))
+        try:
+            yield
+        finally:
+            _OPEN.reset(token)
+
+    @contextmanager
+    def read_within(self) -> Generator[Connection]:
+        """Yield the connection of the transaction that this thread is in, or a new snapshot."""
+        found = _OPEN.get()
+        if found and found[0] is self.engine:
+            yield found[1]
+            return
+        with self.read() as connection:
+            yield connection
 
     def _begun(self, engine: Engine) -> RootTransaction:
         """Begin a transaction; wait for a server that is away, since nothing is lost yet."""
@@ -297,7 +329,7 @@ class ServerClock:
 
     def now(self) -> datetime:
         """Return the server's time, in UTC; UnavailableError if it cannot be reached."""
-        with self.database.read() as connection:
+        with self.database.read_within() as connection:
             return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
 
     def backoff(self, step: int) -> timedelta:

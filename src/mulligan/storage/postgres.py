@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
-from mulligan.storage.schema import WRITES
+from mulligan.storage.schema import ALONE, WRITES
 
 MIN_SERVER_VERSION = 15
 """The oldest major version that is tested."""
@@ -118,10 +118,12 @@ def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    if connection.get_execution_options().get(WRITES, False):
+    writes = connection.get_execution_options().get(WRITES)
+    if writes:
         # Each statement sees the data at its start, so it must start after the lock is taken.
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+        if writes == ALONE:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
     else:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 

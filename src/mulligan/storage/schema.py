@@ -15,7 +15,13 @@ from sqlalchemy import (
 )
 
 WRITES = "writes"
-"""The execution option of a transaction that writes, and so waits for its turn."""
+"""The execution option of a transaction that writes; its value is one of the two that follow."""
+
+ALONE = "alone"
+"""The one writer of the whole database; others wait for their turn."""
+
+ROWS = "rows"
+"""A writer that waits only for those of the same rows; on SQLite, the same as ALONE."""
 
 METADATA = MetaData()
 
@@ -145,6 +151,26 @@ OWNERS_TABLE = Table(
     Column("seen", String(32), nullable=False),
 )
 """The other installations that this one stands back for, and when each renewal was first seen."""
+
+POLLERS_TABLE = Table(
+    "pollers",
+    METADATA,
+    Column("account", String(200), primary_key=True),
+    Column("fence", BigInteger, nullable=False),
+    Column("worker", String(200)),
+    Column("expires", String(32)),
+)
+"""Who polls GitHub for a fleet, one for each account there; the fence only grows."""
+
+WAITING_TABLE = Table(
+    "waiting",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("priority", Integer, nullable=False),
+    Column("since", String(32), nullable=False),
+)
+"""The issues of a fleet that are due and wait for a slot; there is no job for them yet."""
 
 EVENT = EVENTS_TABLE.c
 ISSUE = ISSUES_TABLE.c

@@ -40,12 +40,18 @@ from mulligan.implement.ports import (
     Policies,
     Tracker,
     TrackerWriter,
+    VisitQueue,
     Worktrees,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
 from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
-from mulligan.interfaces.bootstrap.stores import Stores, open_stores, publishing_redactor_of
+from mulligan.interfaces.bootstrap.stores import (
+    Stores,
+    open_queue,
+    open_stores,
+    publishing_redactor_of,
+)
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
@@ -82,6 +88,7 @@ class Container:
     repositories: tuple[str, ...]
     context: BotContext
     retention: RetentionPlan
+    queue: VisitQueue | None = None
 
     def with_git(self, writer: GitWriter) -> "Container":
         """Return this container with another writer of git."""
@@ -146,8 +153,9 @@ def build(
         _built_on(github, operator, environment, listener) as (container, database),
     ):
         installation = _installation(database, container.context.worker, options or OwnerOptions())
+        queue = open_queue(operator, database, github.tracker.own_login)
         with open_owners(operator, environment, github, container, installation) as owned:
-            yield owned
+            yield replace(owned, queue=queue)
 
 
 def _installation(database: Database, worker: str, options: OwnerOptions) -> Installation:

@@ -1,13 +1,13 @@
 """Open the stores: for a worker, for commands that only read, and to copy them."""
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from mulligan.config.operator import Operator
-from mulligan.domain.errors import UnavailableError, UsageError
+from mulligan.config.operator import Engine, Operator
+from mulligan.domain.errors import ConfigError, UnavailableError, UsageError
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.ownership import StandBack
@@ -21,6 +21,7 @@ from mulligan.implement.ports import (
     NoRetention,
     RetentionStore,
     UsageStore,
+    VisitQueue,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.redaction import redactor_of, without_machine_paths
@@ -91,6 +92,37 @@ def open_stores(
         retention=SqlRetentionStore(database, clock),
         paused=SqlPauses(database, clock).all,
     )
+
+
+def open_queue(
+    operator: Operator, database: Database, account: Callable[[], str]
+) -> VisitQueue | None:
+    """Open the queue of a fleet's job engine; None if each worker polls."""
+    if operator.engine is not Engine.FLEET:
+        return None
+    with _needing_procrastinate():
+        from mulligan.storage.jobs import open_jobs  # noqa: PLC0415
+    return open_jobs(database, clock_of(database, SystemClock()), operator.limits, account)
+
+
+def fetching_jobs(
+    operator: Operator,
+) -> Callable[[Callable[[IssueRef], None]], AbstractContextManager[None]]:
+    """Return a function that fetches the jobs of a fleet, and visits their issues."""
+    with _needing_procrastinate():
+        from mulligan.storage.jobs import working  # noqa: PLC0415
+    url, concurrency = operator.state.url, operator.limits.concurrency
+    return lambda visit: working(url, visit, concurrency)
+
+
+@contextmanager
+def _needing_procrastinate() -> Generator[None]:
+    """Import in this block what needs Procrastinate, which is an optional dependency."""
+    try:
+        yield
+    except ImportError as error:
+        message = "engine: fleet needs Procrastinate; run: pip install 'mulligan[fleet]'."
+        raise ConfigError(message) from error
 
 
 def copy_state(operator: Operator, other: Operator) -> list[str]:

@@ -216,11 +216,19 @@ def once(
 
 
 @in_one_sentence
-def run(*, config: Config = None, take_over: TakeOver = False) -> Exit:
+def run(
+    *,
+    config: Config = None,
+    role: Annotated[
+        Literal["poller", "worker", "all"],
+        typer.Option(help="In a fleet: only poll GitHub, only work on issues, or both."),
+    ] = "all",
+    take_over: TakeOver = False,
+) -> Exit:
     """Work continuously: poll, work on every labelled issue, serve the dashboard."""
     from mulligan.interfaces.cli import run as module
 
-    return module.run(config, take_over=take_over)
+    return module.run(config, role=role, take_over=take_over)
 
 
 @in_one_sentence

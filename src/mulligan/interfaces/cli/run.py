@@ -5,21 +5,23 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import assert_never
 
 import structlog
 
-from mulligan.config.operator import Operator
+from mulligan.config.operator import Engine, Operator
 from mulligan.config.restart import keys_that_need_restart, with_running_state
 from mulligan.daemon.daemon import Daemon, Runtime, serving
+from mulligan.daemon.fleet import Role, serving_fleet
 from mulligan.daemon.worker import Worker
-from mulligan.domain.errors import MulliganError
+from mulligan.domain.errors import MulliganError, UsageError
 from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import OwnerOptions, build
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
-from mulligan.interfaces.bootstrap.stores import lock_state
+from mulligan.interfaces.bootstrap.stores import fetching_jobs, lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.live import LiveLines
 from mulligan.interfaces.cli.setup import (
@@ -37,10 +39,13 @@ from mulligan.sandbox.cancellation import CLOSING, stopping
 log = structlog.get_logger()
 
 
-def run(config: Path | None, *, take_over: bool = False) -> Exit:
+def run(config: Path | None, *, role: str = Role.ALL, take_over: bool = False) -> Exit:
     """Run until SIGINT or SIGTERM; `take_over` the repositories of another installation."""
     path = configuration_path(config)
     operator = read_configuration(path)
+    if role != Role.ALL and operator.engine is not Engine.FLEET:
+        message = "--role needs a fleet's job engine; set engine: fleet in mulligan.yml."
+        raise UsageError(message)
     start_logs(logging.INFO)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
@@ -54,11 +59,23 @@ def run(config: Path | None, *, take_over: bool = False) -> Exit:
         log.info("started", repositories=len(operator.repositories))
         with (
             _dashboard(operator, daemon, listeners.append),
-            serving(daemon, operator.poll.interval, operator.limits, SystemClock()),
+            _at_work(operator, daemon, Role(role)),
         ):
             wait_for_signal(CLOSING)
     log.info("stopped")
     return Exit.DONE
+
+
+def _at_work(operator: Operator, daemon: Daemon, role: Role) -> AbstractContextManager[None]:
+    """Return the block in which the daemon works, by the engine that the configuration names."""
+    often, limits, clock = operator.poll.interval, operator.limits, SystemClock()
+    match operator.engine:
+        case Engine.POLLING:
+            return serving(daemon, often, limits, clock)
+        case Engine.FLEET:
+            return serving_fleet(daemon, role, fetching_jobs(operator), often, limits, clock)
+        case _:
+            assert_never(operator.engine)
 
 
 def _dashboard(
@@ -112,7 +129,14 @@ def _runtime_builder(
         live.look = look_of(built)
         log.info("configuration_loaded", repositories=len(built.repositories))
         worker, keep = Worker(built.context), built.retention
-        return Runtime(built.repositories, built.context, worker, keep, close=opened.close)
+        return Runtime(
+            built.repositories,
+            built.context,
+            worker,
+            keep,
+            queue=built.queue,
+            close=opened.close,
+        )
 
     return build_runtime
 

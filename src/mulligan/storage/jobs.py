@@ -1,0 +1,433 @@
+"""The job engine of a fleet: who polls, who waits for a slot, and Procrastinate's jobs.
+
+The only importer of Procrastinate. A job only wakes a worker; the claim in the ledger decides.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import LiteralString, TypeVar
+
+import psycopg
+import structlog
+from procrastinate import App, PsycopgConnector
+from procrastinate.connector import Notify
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.schema import SchemaManager
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+
+from mulligan.config.operator import Limits
+from mulligan.domain.errors import LeaseLostError
+from mulligan.domain.issue import IssueRef, PollerLease
+from mulligan.implement.ports import Clock
+from mulligan.storage.database import Database
+from mulligan.storage.postgres import CONNECT_SECONDS, KEEPALIVES, PREPARE
+from mulligan.storage.serialization import write_time
+
+QUEUE = "mulligan.visits.1"
+"""The queue of the visits; the number is the version of their jobs, so that each worker fetches
+only jobs that it understands."""
+
+VISIT = "mulligan.visit"
+
+POLLER_LEASE = timedelta(seconds=20)
+"""The time without a sign of life after which another worker polls."""
+
+STALLED_SECONDS = 30
+"""The time without a heartbeat after which a worker of Procrastinate counts as dead."""
+
+FORGOTTEN_SECONDS = 24 * 60 * 60.0
+"""The time after which Procrastinate forgets a worker. One that was frozen for less goes on."""
+
+FETCH_SECONDS = 5.0
+"""How often a worker looks for jobs whose notification was lost."""
+
+RETRY_SECONDS = 0.5
+POOL_SECONDS = 5.0
+
+Visit = Callable[[IssueRef], None]
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class JobQueue:
+    """The issues of a fleet that are due. Those that may start have a job, the others wait.
+
+    `account` names the login at GitHub that this worker polls with.
+    """
+
+    database: Database
+    clock: Clock
+    limits: Limits
+    account: Callable[[], str]
+
+    def lead(self, worker: str) -> PollerLease | None:
+        """Claim or renew the right to poll; None if another worker has it.
+
+        One statement on one row: a worker that froze or lost its connection holds nothing back.
+        """
+        account = self.account()
+        with self.database.write_rows() as connection:
+            now = self.clock.now()
+            values = {
+                "account": account,
+                "worker": worker,
+                "now": write_time(now),
+                "expires": write_time(now + POLLER_LEASE),
+            }
+            fence = connection.execute(LEAD, values).scalar()
+        return None if fence is None else PollerLease(account, worker, fence)
+
+    def step_down(self, lease: PollerLease) -> None:
+        """End the right to poll; ignore a lost one."""
+        with self.database.write_rows() as connection:
+            connection.execute(STEP_DOWN, {"account": lease.account, "fence": lease.fence})
+
+    def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
+        """Let these issues be visited, as far as the limits allow; the others wait.
+
+        LeaseLostError if another worker polls now: the check is in the same transaction.
+        """
+        with self._leading(lease) as (connection, now):
+            self._wait(connection, due, now)
+            self._fill(connection, now)
+
+    def fill(self, done: IssueRef | None = None) -> None:
+        """Start the next visits that wait, after the visit of `done` has ended."""
+        with self.database.write() as connection:
+            self._fill(connection, write_time(self.clock.now()), done)
+
+    def tidy(self, lease: PollerLease) -> None:
+        """Delete jobs whose worker died, and let the issues that it left unfinished be visited.
+
+        LeaseLostError as in `defer`.
+        """
+        with self._leading(lease) as (connection, now):
+            old = {"queue": QUEUE, "now": now, "stalled": STALLED_SECONDS}
+            age = self.limits.lease.total_seconds()
+            stale = connection.execute(REAP, {**old, "age": age}).scalars().all()
+            for lock in stale:
+                log.warning("stalled_job_deleted", issue=lock)
+            left = connection.execute(LEFT_UNFINISHED, {"now": now}).all()
+            self._wait(connection, [IssueRef(row.repository, row.number) for row in left], now)
+            self._fill(connection, now)
+
+    @contextmanager
+    def _leading(self, lease: PollerLease) -> Generator[tuple[Connection, str]]:
+        """Yield a writing transaction in which the right to poll is in force, and the time."""
+        with self.database.write() as connection:
+            now = write_time(self.clock.now())
+            holder = {"account": lease.account, "fence": lease.fence, "now": now}
+            if connection.execute(LEADS, holder).first() is None:
+                message = "Another worker of the fleet polls GitHub now; this one stops polling."
+                raise LeaseLostError(message)
+            yield connection, now
+
+    def _wait(self, connection: Connection, due: Iterable[IssueRef], now: str) -> None:
+        found = list(due)
+        rows = {
+            "repositories": [ref.repository for ref in found],
+            "numbers": [ref.number for ref in found],
+        }
+        connection.execute(WAIT, {**rows, "queue": QUEUE, "now": now})
+
+    def _fill(self, connection: Connection, now: str, done: IssueRef | None = None) -> None:
+        limits = {
+            "now": now,
+            "queue": QUEUE,
+            "done": str(done or ""),
+            "per_repository": self.limits.per_repository,
+            "fleet": self.limits.fleet,
+        }
+        for row in connection.execute(NEXT, limits).all():
+            ref = IssueRef(row.repository, row.number)
+            self._defer(connection, ref, row.priority)
+            connection.execute(STARTED, {"repository": ref.repository, "number": ref.number})
+
+    def _defer(self, connection: Connection, ref: IssueRef, priority: int) -> None:
+        """Add the job in this transaction; within a savepoint, since a duplicate would end it."""
+        driver = connection.connection.driver_connection
+        named = str(ref)
+        job = _deferring().configure_task(
+            VISIT,
+            queue=QUEUE,
+            lock=named,
+            queueing_lock=named,
+            priority=priority,
+            connection=driver,
+        )
+        with suppress(AlreadyEnqueued), connection.begin_nested():
+            job.defer(issue=named)
+
+
+@cache
+def _deferring() -> App:
+    """Return an app that only defers, on connections that it is given."""
+    return App(connector=PsycopgConnector())
+
+
+def open_jobs(
+    database: Database, clock: Clock, limits: Limits, account: Callable[[], str]
+) -> JobQueue:
+    """Open the queue in the ledger's database; create and migrate Procrastinate's tables."""
+    with database.write() as connection:
+        _bring_up_to_date(connection)
+    return JobQueue(database, clock, limits, account)
+
+
+def _bring_up_to_date(connection: Connection) -> None:
+    """Run the migrations of Procrastinate that this database lacks; a comment says which it has."""
+    scripts = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    exists = connection.exec_driver_sql("SELECT to_regclass('procrastinate_jobs')").scalar()
+    if exists is None:
+        _run(connection, SchemaManager.get_schema())
+    else:
+        known = connection.exec_driver_sql(
+            "SELECT obj_description('procrastinate_jobs'::regclass)"
+        ).scalar()
+        newer = [each for each in scripts if known is not None and each.stem > known]
+        if not newer:
+            return
+        for script in newer:
+            _run(connection, script.read_text(encoding="utf-8"))
+    newest = scripts[-1].stem
+    connection.exec_driver_sql(f"COMMENT ON TABLE procrastinate_jobs IS '{newest}'")
+
+
+def _run(connection: Connection, script: str) -> None:
+    connection.exec_driver_sql(script.replace("%", "%%"))
+
+
+# The rows.
+
+LEAD = text(
+    """
+    INSERT INTO pollers (account, fence, worker, expires)
+    VALUES (:account, 1, :worker, :expires)
+    ON CONFLICT (account) DO UPDATE SET
+        fence = pollers.fence + CASE
+            WHEN pollers.worker = :worker AND pollers.expires > :now THEN 0 ELSE 1
+        END,
+        worker = :worker,
+        expires = :expires
+    WHERE pollers.worker IS NULL OR pollers.worker = :worker OR pollers.expires <= :now
+    RETURNING fence
+    """
+)
+
+LEADS = text(
+    """
+    SELECT 1 FROM pollers
+    WHERE account = :account AND fence = :fence AND expires > :now
+    FOR UPDATE
+    """
+)
+
+STEP_DOWN = text(
+    "UPDATE pollers SET worker = NULL, expires = NULL WHERE account = :account AND fence = :fence"
+)
+
+BUSY = """
+    SELECT repository, number FROM leases WHERE expires > :now
+    UNION
+    SELECT split_part(lock, '#', 1), split_part(lock, '#', 2)::int FROM procrastinate_jobs
+    WHERE queue_name = :queue AND status IN ('todo', 'doing')
+"""
+"""The issues that are being visited, or have a job: each takes a slot."""
+
+WAIT = text(
+    f"""
+    INSERT INTO waiting (repository, number, priority, since)
+    SELECT DISTINCT repository, number, 0, :now
+    FROM unnest(CAST(:repositories AS text[]), CAST(:numbers AS int[])) AS due (repository, number)
+    WHERE (repository, number) NOT IN ({BUSY})
+    ON CONFLICT (repository, number) DO NOTHING
+    """  # noqa: S608 - all its parts are in this file
+)
+
+NEXT = text(
+    f"""
+    WITH busy AS (
+        SELECT repository, number FROM ({BUSY}) found
+        WHERE repository || '#' || number <> :done
+    ), taken AS (
+        SELECT repository, count(*) AS slots FROM busy GROUP BY repository
+    ), ranked AS (
+        SELECT waiting.*, coalesce(taken.slots, 0) + row_number() OVER (
+            PARTITION BY waiting.repository ORDER BY priority DESC, since, number
+        ) AS slot
+        FROM waiting LEFT JOIN taken USING (repository)
+        WHERE (repository, number) NOT IN (SELECT repository, number FROM busy)
+    )
+    SELECT repository, number, priority FROM ranked WHERE slot <= :per_repository
+    ORDER BY priority DESC, since, repository, number
+    LIMIT CASE WHEN CAST(:fleet AS int) IS NOT NULL
+        THEN greatest(0, :fleet - (SELECT count(*) FROM busy)) END
+    """  # noqa: S608 - all its parts are in this file
+)
+"""The waiting issues that have a slot now; a limit that is NULL is none."""
+
+STARTED = text("DELETE FROM waiting WHERE repository = :repository AND number = :number")
+
+REAP = text(
+    """
+    DELETE FROM procrastinate_jobs job
+    WHERE status = 'doing' AND queue_name = :queue
+    AND NOT EXISTS (
+        SELECT 1 FROM leases
+        WHERE expires > :now AND repository || '#' || number = job.lock
+    )
+    AND (
+        NOT EXISTS (
+            SELECT 1 FROM procrastinate_workers
+            WHERE id = job.worker_id
+            AND last_heartbeat > clock_timestamp() - make_interval(secs => :stalled)
+        )
+        OR (
+            SELECT max(at) FROM procrastinate_events WHERE job_id = job.id AND type = 'started'
+        ) < clock_timestamp() - make_interval(secs => :age)
+    )
+    RETURNING lock
+    """
+)
+"""Jobs that are fetched, without a lease: their worker died, or never got to know of them."""
+
+LEFT_UNFINISHED = text(
+    """
+    SELECT repository, number FROM issues JOIN leases USING (repository, number)
+    WHERE phase <> 'idle' AND (leases.expires IS NULL OR leases.expires <= :now)
+    """
+)
+
+
+# The worker.
+
+
+class _Connector(PsycopgConnector):
+    """A connector that waits while PostgreSQL is away, so that running visits go on."""
+
+    def __init__(self, url: str, stopping: threading.Event) -> None:
+        own = {"connect_timeout": CONNECT_SECONDS, "application_name": "mulligan", **KEEPALIVES}
+        address = make_url(url).set(drivername="postgresql")
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the pool's type is not whole
+            conninfo=address.render_as_string(hide_password=False),
+            kwargs={name: value for name, value in own.items() if name not in address.query},
+            min_size=0,
+            max_size=1,
+            timeout=POOL_SECONDS,
+            reconnect_timeout=POOL_SECONDS,
+            configure=_prepare,
+        )
+        self._stopping = stopping
+
+    async def execute_query_async(self, query: LiteralString, **arguments: object) -> None:
+        call = super().execute_query_async
+        await self._patiently(lambda: call(query, **arguments))
+
+    async def execute_query_one_async(
+        self, query: LiteralString, **arguments: object
+    ) -> dict[str, object]:
+        call = super().execute_query_one_async
+        return await self._patiently(lambda: call(query, **arguments))
+
+    async def execute_query_all_async(
+        self, query: LiteralString, **arguments: object
+    ) -> list[dict[str, object]]:
+        call = super().execute_query_all_async
+        return await self._patiently(lambda: call(query, **arguments))
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        call = super().listen_notify
+        await self._patiently(lambda: call(on_notification, channels))
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await call()
+            except ConnectorException as error:
+                is_away = isinstance(error.__cause__, psycopg.OperationalError)
+                if self._stopping.is_set() or not is_away:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _prepare(connection: psycopg.AsyncConnection) -> None:
+    for setting in PREPARE:
+        await connection.execute(setting)
+    await connection.commit()
+
+
+@contextmanager
+def working(url: str, visit: Visit, concurrency: int) -> Generator[None]:
+    """Fetch jobs in this block and call `visit`, which must not raise, `concurrency` at a time.
+
+    Leaving the block fetches no more, and waits for the visits that have begun.
+    """
+    for library in ("procrastinate", "psycopg.pool"):
+        # They log each job, and tracebacks while PostgreSQL is away.
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+    with ThreadPoolExecutor(concurrency, thread_name_prefix="visit") as pool:
+        worker = _Worker(url, visit, pool, concurrency)
+        thread = threading.Thread(target=worker.run, name="jobs")
+        thread.start()
+        try:
+            yield
+        finally:
+            worker.stop()
+            thread.join()
+
+
+class _Worker:
+    """Procrastinate's worker on an event loop in its own thread; visits run in `pool`."""
+
+    def __init__(self, url: str, visit: Visit, pool: Executor, concurrency: int) -> None:
+        self._visit = visit
+        self._pool = pool
+        self._concurrency = concurrency
+        self._stopping = threading.Event()
+        self._app = App(connector=_Connector(url, self._stopping))
+        self._app.task(name=VISIT, queue=QUEUE)(self._on_job)
+        self._loop = asyncio.new_event_loop()
+        self._task = self._loop.create_task(self._work())
+
+    def run(self) -> None:
+        """Work until `stop` is called; call this in a thread of its own."""
+        with closing(self._loop), suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._task)
+
+    def stop(self) -> None:
+        """Fetch no more jobs; `run` returns when the running ones have ended."""
+        self._stopping.set()
+        with suppress(RuntimeError):  # the loop is closed if the worker has ended
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _work(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                async with self._app.open_async():
+                    await self._app.run_worker_async(
+                        queues=[QUEUE],
+                        concurrency=self._concurrency,
+                        fetch_job_polling_interval=FETCH_SECONDS,
+                        stalled_worker_timeout=FORGOTTEN_SECONDS,
+                        delete_jobs="always",
+                        install_signal_handlers=False,
+                    )
+            except (ConnectorException, psycopg.Error) as error:
+                log.warning("jobs_not_fetched", reason=str(error.__cause__ or error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _on_job(self, issue: str) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._pool, self._visit, IssueRef.parse(issue))

@@ -1,0 +1,129 @@
+"""A worker of a fleet polls only while it may, and visits what it is handed."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from threading import Lock
+
+import pytest
+
+from mulligan.config.operator import Limits
+from mulligan.daemon.daemon import Daemon, Runtime
+from mulligan.daemon.fleet import Role, serving_fleet
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import LeaseLostError, UnavailableError
+from mulligan.domain.issue import IssueRef, PollerLease, Stage
+from world.processes import wait_until
+from world.simulated import NAME
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
+
+SOON = timedelta(milliseconds=50)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path, database=True) as made:
+        yield made
+
+
+@dataclass
+class HandedOut:
+    """A job engine in memory: one poller, and visits in the thread that defers."""
+
+    poller: str = "one"
+    is_away: bool = False
+    visit: Callable[[IssueRef], None] | None = None
+    deferred: list[list[IssueRef]] = field(default_factory=list[list[IssueRef]])
+    done: list[IssueRef | None] = field(default_factory=list[IssueRef | None])
+    ended: list[PollerLease] = field(default_factory=list[PollerLease])
+    _lock: Lock = field(default_factory=Lock)
+
+    def lead(self, worker: str) -> PollerLease | None:
+        if self.is_away:
+            raise UnavailableError
+        return PollerLease("bot", worker, 1) if worker == self.poller else None
+
+    def step_down(self, lease: PollerLease) -> None:
+        self.ended.append(lease)
+
+    def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
+        if lease.worker != self.poller:
+            raise LeaseLostError
+        self.deferred.append([*due])
+        if visit := self.visit:
+            for ref in due:
+                visit(ref)
+
+    def fill(self, done: IssueRef | None = None) -> None:
+        self.done.append(done)
+
+    def tidy(self, lease: PollerLease) -> None:
+        assert lease.worker == self.poller
+
+    @contextmanager
+    def working(self, visit: Callable[[IssueRef], None]) -> Generator[None]:
+        self.visit = visit
+        yield
+        self.visit = None
+
+
+@contextmanager
+def serving(
+    here: WorkerEnvironment, queue: HandedOut, role: Role = Role.ALL, worker: str = "one"
+) -> Generator[Daemon]:
+    context = here.context(fix_the_bug, worker)
+    built = [Runtime((NAME,), context, Worker(context), queue=queue)]
+    daemon = Daemon(lambda: built.pop() if built else None)
+    with serving_fleet(daemon, role, queue.working, SOON, Limits(), here.desk.clock):
+        yield daemon
+
+
+def test_the_poller_hands_out_what_is_due_and_ends_its_right_at_the_end(
+    here: WorkerEnvironment,
+) -> None:
+    ref, queue = here.desk.ready(), HandedOut()
+    with serving(here, queue):
+        wait_until(lambda: here.ledger.status(ref).stage is Stage.REVIEW)
+        wait_until(lambda: ref in queue.done)
+    assert [lease.worker for lease in queue.ended] == ["one"]
+    assert [ref] in queue.deferred
+
+
+def test_a_poller_alone_visits_nothing(here: WorkerEnvironment) -> None:
+    ref, queue = here.desk.ready(), HandedOut()
+    with serving(here, queue, Role.POLLER):
+        wait_until(lambda: len(queue.deferred) > 1)
+    assert (queue.deferred[:2], queue.done) == ([[ref], [ref]], [])
+
+
+@pytest.mark.parametrize("role", [Role.WORKER, Role.ALL])
+def test_who_does_not_poll_asks_github_nothing_and_is_ready(
+    here: WorkerEnvironment, role: Role
+) -> None:
+    here.desk.ready()
+    here.desk.requests()
+    with serving(here, HandedOut(), role, worker="two") as daemon:
+        wait_until(lambda: daemon.pulse.snapshot.has_succeeded)
+    assert here.desk.requests() == []
+
+
+def test_a_poller_that_lost_its_right_stops_polling(here: WorkerEnvironment) -> None:
+    queue = HandedOut()
+    with serving(here, queue):
+        wait_until(lambda: bool(queue.deferred))
+        queue.poller = "two"
+        wait_until(lambda: here.desk.requests() == [])
+        known = len(queue.deferred)
+        here.desk.ready()
+        assert (here.desk.requests(), len(queue.deferred)) == ([], known)
+
+
+def test_a_ledger_that_is_away_makes_nobody_a_poller(
+    here: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    queue = HandedOut(is_away=True)
+    with serving(here, queue):
+        wait_until(lambda: "poller_not_renewed" in capfd.readouterr().out)
+    assert (queue.deferred, queue.ended) == ([], [])

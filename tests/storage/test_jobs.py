@@ -1,0 +1,185 @@
+"""The queue of a fleet: one poller, one job per due issue, no limit passed, nothing left behind."""
+
+import threading
+from collections import Counter
+from collections.abc import Generator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from mulligan.config.operator import Limits
+from mulligan.domain.errors import LeaseLostError
+from mulligan.domain.events import AttemptStarted, IssueSeen
+from mulligan.domain.issue import IssueRef, PollerLease
+from mulligan.storage.database import Database, open_database
+from mulligan.storage.jobs import POLLER_LEASE, JobQueue, open_jobs, working
+from mulligan.storage.leases import SqlLeases
+from mulligan.storage.ledger import SqlLedger
+from world.processes import wait_until
+from world.trackers import FrozenClock
+
+ONE, TWO, THREE, OTHER = (
+    *(IssueRef("octo/one", number) for number in (1, 2, 3)),
+    IssueRef("octo/two", 1),
+)
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Generator[Database]:
+    with open_database(postgres_url) as found:
+        yield found
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+def queue_of(database: Database, clock: FrozenClock, **limits: int) -> JobQueue:
+    return open_jobs(database, clock, Limits.model_validate(limits), lambda: "bot")
+
+
+def polling(queue: JobQueue) -> PollerLease:
+    lease = queue.lead("poller")
+    assert lease
+    return lease
+
+
+def jobs(database: Database, status: str = "todo") -> list[str]:
+    wanted = text("SELECT lock FROM procrastinate_jobs WHERE status::text = :status ORDER BY id")
+    with database.read() as connection:
+        return [*connection.execute(wanted, {"status": status}).scalars()]
+
+
+def test_one_worker_polls_until_it_is_silent_for_too_long(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock)
+    first = queue.lead("one")
+    assert first
+    assert queue.lead("two") is None
+    assert queue.lead("one") == first
+    clock.time += POLLER_LEASE
+    second = queue.lead("two")
+    assert second
+    assert second.fence > first.fence
+    with pytest.raises(LeaseLostError, match="Another worker of the fleet polls"):
+        queue.defer(first, [ONE])
+    with pytest.raises(LeaseLostError):
+        queue.tidy(first)
+    queue.step_down(first)
+    assert queue.lead("one") is None
+    queue.step_down(second)
+    assert queue.lead("one")
+    assert jobs(database) == []
+
+
+def test_an_issue_has_one_job_however_often_it_is_due(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock, per_repository=9)
+    lease = polling(queue)
+    for _ in range(2):
+        queue.defer(lease, [ONE, OTHER, ONE])
+    assert sorted(jobs(database)) == [str(ONE), str(OTHER)]
+
+
+def test_a_duplicate_job_does_not_end_the_transaction(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock)
+    queue.defer(polling(queue), [ONE, TWO])
+    with database.write() as connection:
+        connection.execute(text("UPDATE waiting SET number = 1"))
+        connection.execute(text("INSERT INTO waiting VALUES ('octo/two', 1, 0, '9')"))
+    queue.fill(ONE)
+    assert jobs(database) == [str(ONE), str(OTHER)]
+
+
+def test_what_passes_a_limit_waits_until_a_slot_is_free(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue, leases = queue_of(database, clock, fleet=2), SqlLeases(database, clock)
+    held = leases.claim(IssueRef("octo/three", 1), "other")
+    assert held
+    queue.defer(polling(queue), [ONE, TWO, OTHER])
+    assert jobs(database) == [str(ONE)]
+    leases.release(held)
+    queue.fill()
+    assert jobs(database) == [str(ONE), str(OTHER)]
+    queue.fill(ONE)
+    assert jobs(database) == [str(ONE), str(OTHER), str(TWO)]
+
+
+def test_an_issue_that_is_being_visited_does_not_wait_for_another_visit(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock)
+    assert SqlLeases(database, clock).claim(ONE, "other")
+    queue.defer(polling(queue), [ONE])
+    clock.time += timedelta(hours=1)
+    queue.fill()
+    assert jobs(database) == []
+
+
+def test_a_job_whose_worker_died_is_deleted_and_its_issue_visited_by_another(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue, leases = queue_of(database, clock), SqlLeases(database, clock)
+    queue.defer(polling(queue), [ONE])
+    with database.write() as connection:
+        connection.execute(text("SELECT procrastinate_fetch_job_v2(NULL, NULL)"))
+    assert leases.claim(ONE, "dead")
+    ledger = SqlLedger(database, clock)
+    ledger.append(ONE, IssueSeen(title="Mend it"))
+    ledger.append(ONE, AttemptStarted(attempt=1, number=1, worker="dead"))
+    queue.tidy(polling(queue))
+    assert (jobs(database, "doing"), jobs(database)) == ([str(ONE)], [])
+    clock.time += timedelta(minutes=1)
+    queue.tidy(polling(queue))
+    assert (jobs(database, "doing"), jobs(database)) == ([], [str(ONE)])
+
+
+def test_workers_visit_each_issue_once_and_leave_no_job(
+    database: Database, clock: FrozenClock, postgres_url: str
+) -> None:
+    queue, visited = queue_of(database, clock, per_repository=64), Counter[IssueRef]()
+    done, most = threading.Semaphore(0), list[int]()
+    now, lock = list[IssueRef](), threading.Lock()
+
+    def visit(ref: IssueRef) -> None:
+        with lock:
+            now.append(ref)
+            most.append(len(now))
+            visited[ref] += 1
+        done.release()
+        with lock:
+            now.remove(ref)
+
+    with working(postgres_url, visit, 2), working(postgres_url, visit, 1):
+        refs = [IssueRef("octo/one", number) for number in range(1, 21)]
+        queue.defer(polling(queue), refs)
+        assert all(done.acquire(timeout=60) for _ in refs)
+    assert visited == Counter(refs)
+    assert max(most) <= 3
+    assert (jobs(database), jobs(database, "doing")) == ([], [])
+
+
+def test_leaving_waits_for_the_visits_that_have_begun(
+    database: Database, clock: FrozenClock, postgres_url: str
+) -> None:
+    queue, begun, seen = queue_of(database, clock), threading.Event(), list[IssueRef]()
+
+    def visit(ref: IssueRef) -> None:
+        begun.set()
+        wait_until(ended.is_set)
+        seen.append(ref)
+
+    ended = threading.Event()
+    queue.defer(polling(queue), [ONE, OTHER])
+    with working(postgres_url, visit, 1):
+        assert begun.wait(60)
+        threading.Timer(0.05, ended.set).start()
+    assert len(seen) == 1
+    assert len(jobs(database)) == 1
