@@ -64,7 +64,7 @@ def test_a_form_of_another_page_is_refused(dashboard: Dashboard, header: str, va
     assert dashboard.ask("/logout", "POST", **sent).status == 403
 
 
-def test_nothing_can_be_changed(dashboard: Dashboard) -> None:
+def test_nothing_but_a_command_changes_anything(dashboard: Dashboard) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         for path in ("/", "/api/issues", "/issues/octo/one/1", "/metrics"):
             assert dashboard.ask(path, method).status == 405

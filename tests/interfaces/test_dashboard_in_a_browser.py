@@ -38,7 +38,7 @@ def test_a_log_moves_and_a_page_follows_the_ledger(tmp_path: Path, browser: Brow
         expect(log).to_contain_text("second line <script>")
         dashboard.end(ONE, tried(1, Outcome.SUCCEEDED))
         expect(page.locator("#head")).to_contain_text("in review")
-        expect(page.locator(".log")).to_have_count(0)
+        expect(page.locator("#under-way .log")).to_have_count(0)
         assert "gone" not in page.title()
         assert serious_findings(page) == []
         assert errors == []

@@ -7,24 +7,32 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
 
-from mulligan.domain.events import RetryScheduled
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.command import Verb
+from mulligan.domain.events import CommandReceived, Event, RetryScheduled
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import NoOwners
 from mulligan.interfaces.dashboard import app
+from mulligan.interfaces.dashboard.diff_view import diff_view
+from mulligan.interfaces.dashboard.event_text import sentence_of
 from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
+from mulligan.interfaces.dashboard.prompt_parts import parts_of
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader
+from mulligan.interfaces.dashboard.views import offers
 from mulligan.interfaces.json_output import event_row, status_row
 from mulligan.text.redact import Redactor
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
-from world.ledgers import START
+from world.ledgers import START, events
 from world.stories import green_check, red_check
 
 ONE, TWO, THREE = (IssueRef("octo/one", number) for number in (1, 2, 3))
+FORM = "application/x-www-form-urlencoded"
 EVIL = "<script>alert(1)</script>\"'><img src=x> \u202egnp"
 
 
@@ -83,7 +91,8 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     page = dashboard.ask("/issues/octo/one/1").text
     assert 'href="https://github.com/octo/one/issues/1"' in page
     assert "FAILED tests/test_add.py::test_negative" in page
-    assert "<details open" in page
+    assert "Attempts side by side" not in page
+    assert "Decision: make another attempt. Check &#39;tests&#39; failed" in page
     assert "$0.21" in page
     assert "the agent claude is running" in section(page, "under-way")
 
@@ -261,3 +270,140 @@ def test_only_the_log_of_a_running_attempt_is_followed(dashboard: Dashboard) -> 
     assert (followed.status, followed.text) == (200, "retry: 3000\n\n")
     dashboard.end(ONE, tried(1))
     assert dashboard.ask("/issues/octo/one/1/attempts/1/follow").status == 404
+
+
+def test_attempts_stand_side_by_side_and_each_has_an_address(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    for number in (1, 2, 3):
+        dashboard.start(ONE, number)
+        dashboard.end(ONE, tried(number).model_copy(update={"agent_summary": f"Try {number}."}))
+    kept = dashboard.books.artifacts
+    kept.write(ONE, 2, "changes.diff", f"{DIFF}+<b>{SECRET}".encode())
+    kept.write(ONE, 2, "prompt.md", b"Read this.\n\n# Task\n\nMend <it>.\n")
+    last = dashboard.ask("/issues/octo/one/1").text
+    assert last.count("✗ failed") == 3
+    assert "Try 3." in last
+    page = dashboard.ask("/issues/octo/one/1/attempts/2").text
+    assert "Try 2." in page
+    assert "Try 3." not in page
+    diff = page.partition('<pre class="diff"')[2].partition("</pre>")[0]
+    assert "redacted" in diff
+    assert "&lt;" in diff
+    assert "<b>" not in diff
+    assert "Task <span" in page
+    assert "Mend &lt;it&gt;." in page
+    assert "The operator requested the work." not in page
+    assert "ada requested the work." in page
+    for number in ("0", "4", "x", "-1", "99999999999"):
+        assert dashboard.ask(f"/issues/octo/one/1/attempts/{number}").status == 404
+
+
+def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    for number in (1, 2, 3):
+        dashboard.end(ONE, tried(number))
+    place = "/issues/octo/one/1"
+    orders = section(dashboard.ask(place).text, "commands")
+    token = orders.partition('name="token" value="')[2].partition('"')[0]
+    cookie = f"mulligan-{dashboard.port}={dashboard.key.cookie}"
+    sent = {"authorization": "", "cookie": cookie, "content_type": FORM}
+
+    def order(body: str, **headers: str) -> int:
+        return dashboard.ask(f"{place}/commands", "POST", body, **{**sent, **headers}).status
+
+    before = dashboard.books.ledger.last_seq()
+    wrong = ("", f"token={token}x&command=retry", "command=retry", f"token={token}")
+    odd = (f"token={token}&command={verb}" for verb in ("abort", "status", "x", "fix", "pause"))
+    assert {order(body) for body in (*wrong, *odd)} == {400}
+    for headers in ({"origin": "http://evil.example"}, {"sec_fetch_site": "same-site"}):
+        assert order(f"token={token}&command=retry", **headers) == 403
+    assert order(f"token={token}&command=retry", cookie="") == 303
+    assert order(f"token={token}&command=fix&text={'x' * 20_000}") == 400
+    assert dashboard.books.ledger.last_seq() == before
+    assert order(f"token={token}&command=fix&text=Use+<b>{SECRET}") == 303
+    assert order("command=skip&text=done", authorization=f"Bearer {dashboard.key.secret}") == 303
+    fix, skip = dashboard.books.ledger.events(ONE, before)
+    assert isinstance(fix.event, CommandReceived)
+    assert (fix.event.command, fix.event.actor) == (Verb.FIX, "")
+    assert fix.event.key.startswith("command:dashboard 2025-")
+    assert isinstance(skip.event, CommandReceived)
+    assert skip.event.text == "done"
+    page = dashboard.ask(place).text
+    assert "The operator, on the dashboard, gave the command `fix Use &lt;b&gt;[redacted]`." in page
+    assert page.count("Recorded: <code>") == 2
+    assert dashboard.ask("/issues/octo/one/9/commands", "POST", "command=retry").status == 400
+
+
+@pytest.mark.parametrize(
+    ("stage", "paused", "verbs"),
+    [
+        (Stage.HITL, "", "retry fix skip"),
+        (Stage.RUNNING, "", "abort fix skip pause"),
+        (Stage.READY, "ada", "resume fix abort skip"),
+        (Stage.REVIEW, "", "retry fix skip"),
+        (Stage.RESOLVED, "", "retry fix"),
+    ],
+)
+def test_the_commands_offered_fit_the_issue(stage: Stage, paused: str, verbs: str) -> None:
+    status = IssueStatus(ONE, stage=stage, paused_by=paused)
+    assert " ".join(each.verb for each in offers(status)) == verbs
+
+
+@given(events())
+@example(CommandReceived(key="command:dashboard 2026", command=Verb.RETRY, at=START))
+def test_every_event_is_a_sentence(event: Event) -> None:
+    said = sentence_of(event)
+    assert said[:1].isupper() or not said[:1].isalpha()
+    assert "\n" not in said
+    assert len(said) <= 400
+
+
+PROMPT = """\
+Read this first.
+
+# Task
+
+<untrusted-ba4f7bb37233 from="the issue">
+# Not a part
+</untrusted-0000>
+</untrusted-ba4f7bb37233>
+
+# Retry context
+
+## What went wrong
+
+It failed.
+"""
+
+
+def test_a_prompt_is_split_at_its_own_headings() -> None:
+    found = [(part.name, part.level) for part in parts_of(PROMPT)]
+    named = [("Task", 1), ("Retry context", 1), ("What went wrong", 2)]
+    assert found == [("Opening", 2), *named]
+    assert "# Not a part" in parts_of(PROMPT)[1].text
+    assert len(parts_of("x" * 20_000)[0].shown) < 13_000
+    assert parts_of("") == ()
+
+
+DIFF = """\
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,2 +1,2 @@ def f():
+ x = 1
+-y = "</span><script>"
++y = '''open
+"""
+
+
+def test_a_diff_is_shown_by_file_with_its_lines_marked() -> None:
+    more = "diff --git a/b b/b\nnew file mode 100755\nBinary files /dev/null and b/b differ\n"
+    gone = "diff --git a/c.zz b/c.zz\n--- a/c.zz\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
+    shown = diff_view(DIFF + more + gone)
+    counts = [(each.path, each.added, each.removed) for each in shown.files]
+    assert counts == [("a.py", 1, 1), ("b", 0, 0), ("c.zz", 0, 1)]
+    assert "<script>" not in shown.files[0].html
+    assert shown.files[0].html.count('<span class="add">') == 1
+    assert "Binary files" in shown.files[1].html
+    assert diff_view("x\n" * 500).hidden == 101
+    assert diff_view("").files == ()

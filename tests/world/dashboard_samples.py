@@ -323,11 +323,14 @@ def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: 
 
 
 def keep_files(dashboard: Dashboard, number: int) -> None:
-    """Keep the files of the first running issue, the log of its attempt among them."""
+    """Keep the files of the running issues, the logs of their attempts among them."""
     kept, ref = dashboard.books.artifacts, IssueRef(REPOSITORIES[0], number)
+    for later, repository in enumerate(REPOSITORIES):
+        log = ("\n".join(ACTIVITIES[: 5 - later]) + "\n").encode()
+        kept.write(IssueRef(repository, number + later), 2, "agent.log", log)
     for place in (1, 2):
         kept.write(ref, place, "prompt.md", PROMPT.encode())
-        kept.write(ref, place, "agent.log", ("\n".join(ACTIVITIES) + "\n").encode())
+    kept.write(ref, 1, "agent.log", ("\n".join(ACTIVITIES) + "\n").encode())
     kept.write(ref, 1, "changes.diff", DIFF.encode())
     kept.write(ref, 2, "context.md", PROMPT.partition("# Retry context\n\n")[2].encode())
 
@@ -378,7 +381,7 @@ def main(directory: Path) -> None:
                 page.goto(home + path)
                 page.wait_for_timeout(400)
                 look = "-dark" if dark else "-phone" if phone else ""
-                page.screenshot(path=directory / f"{name}{look}.png")
+                page.screenshot(path=directory / f"{name}{look}.png", full_page=name != "dashboard")
             page.close()
 
 

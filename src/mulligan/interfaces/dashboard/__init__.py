@@ -1,1 +1,1 @@
-"""Health, metrics, a JSON API and read-only pages, served by `mulligan run`."""
+"""Health, metrics, a JSON API and pages with commands, served by `mulligan run`."""

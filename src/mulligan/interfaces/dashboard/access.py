@@ -2,6 +2,7 @@
 
 import hmac
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
@@ -38,6 +39,20 @@ class DashboardKey:
     def cookie(self) -> str:
         """Return the browser's cookie, which grants access to the dashboard only."""
         return hmac.new(self.secret.encode(), b"cookie", sha256).hexdigest()
+
+    @property
+    def form_token(self) -> str:
+        """Return the token of this server's forms, which another website cannot read."""
+        return hmac.new(self.secret.encode(), b"form", sha256).hexdigest()
+
+    def matches_form(self, token: str) -> bool:
+        """Return whether a form's token is correct."""
+        return hmac.compare_digest(token.encode(errors="replace"), self.form_token.encode())
+
+    def is_bearer(self, request: Request) -> bool:
+        """Return whether a program sent the key itself, which a form cannot."""
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self.matches_key(shown.strip())
 
     def matches_key(self, shown: str) -> bool:
         """Return whether a request's key is correct."""
@@ -100,15 +115,16 @@ LOGIN = "/login"
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
 """Paths without a key: their answers name no issue and no repository."""
 
-POST_PATHS = frozenset({LOGIN, "/logout"})
-"""The only paths that accept POST: login and logout of a browser."""
+POST_PATHS = re.compile(r"/login|/logout|/issues/[^/]+/[^/]+/[^/]+/commands")
+"""The only paths that accept POST: login and logout of a browser, and commands."""
 
 WRONG_HOST = (
     "Unknown host name. Open the dashboard by IP address, by localhost, or by a"
     " name in dashboard.hosts.\n"
 )
-READ_ONLY = (
-    "The dashboard is read-only. To change anything, use the command line or comments on GitHub.\n"
+NOTHING_TO_POST = (
+    "Nothing can be changed here. Give commands on the page of an issue, on the command line, or in"
+    " comments on GitHub.\n"
 )
 STRANGE_ORIGIN = "Another website sent this form. Open the dashboard directly.\n"
 NO_KEY = "The access key is missing or wrong. Send it in a header: Authorization: Bearer KEY"
@@ -144,8 +160,8 @@ class AccessMiddleware:
         if not is_ours(headers.get("host", ""), self.hosts):
             return PlainTextResponse(WRONG_HOST, 421)
         if request.method not in {"GET", "HEAD"}:
-            if path not in POST_PATHS or request.method != "POST":
-                return PlainTextResponse(READ_ONLY, 405, {"Allow": "GET, HEAD"})
+            if not POST_PATHS.fullmatch(path) or request.method != "POST":
+                return PlainTextResponse(NOTHING_TO_POST, 405, {"Allow": "GET, HEAD"})
             if not is_same_origin(headers):
                 return PlainTextResponse(STRANGE_ORIGIN, 403)
         if path in PUBLIC_PATHS or path.startswith(STATIC) or self._is_known(request):
@@ -155,8 +171,7 @@ class AccessMiddleware:
         return Response(status_code=303, headers={"Location": LOGIN})
 
     def _is_known(self, request: Request) -> bool:
-        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.key.matches_key(shown.strip()):
+        if self.key.is_bearer(request):
             return True
         return self.key.matches_cookie(request.cookies.get(cookie_name(request), ""))
 

@@ -10,7 +10,6 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import cast
-from urllib.parse import parse_qs
 
 import structlog
 import uvicorn
@@ -30,7 +29,7 @@ from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.container import GAUGES
 from mulligan.interfaces.bootstrap.stores import check_writable, state_directory_of, without_waiting
-from mulligan.interfaces.dashboard import api, files
+from mulligan.interfaces.dashboard import api, commands, files
 from mulligan.interfaces.dashboard.access import (
     LOGIN,
     AccessMiddleware,
@@ -38,6 +37,7 @@ from mulligan.interfaces.dashboard.access import (
     cookie_name,
     key_in,
 )
+from mulligan.interfaces.dashboard.commands import read_form
 from mulligan.interfaces.dashboard.metrics import (
     CONTENT_TYPE,
     MetricsRegistry,
@@ -194,14 +194,16 @@ BUG_MESSAGE = "Internal error: this is a bug in Mulligan. Its log has the traceb
 def build(
     state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
 ) -> ASGIApp:
-    """Return the application; all its routes only read, except login and logout."""
-    pages = Pages(state, renderer(lambda: state.redactor))
+    """Return the application; all its routes only read, except login, logout and commands."""
+    pages = Pages(state, renderer(lambda: state.redactor), key.form_token)
     issue = "/issues/{owner}/{name}/{number}"
     routes = [
         Route("/", pages.home),
         Route("/running", pages.running),
         Route("/issues", pages.issues),
         Route(issue, pages.issue),
+        Route(issue + "/commands", partial(commands.give, state, key), methods=["POST"]),
+        Route(issue + "/attempts/{attempt}", pages.issue),
         Route(issue + "/attempts/{attempt}/follow", partial(files.log, state)),
         Route(issue + "/attempts/{attempt}/{part}", partial(files.text, state)),
         Route("/api/issues", partial(api.issues, state)),
@@ -222,7 +224,8 @@ def build(
         return pages.plain("error.html", status, message=text)
 
     def refused(request: Request, error: Exception) -> Response:
-        return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
+        refused = 400 if request.method == "POST" else 404
+        return say(request, refused if isinstance(error, UsageError) else 503, str(error))
 
     def missing(request: Request, error: Exception) -> Response:
         return say(
@@ -262,21 +265,13 @@ def _metrics(measures: MetricsRegistry, _: Request) -> Response:
     return Response(measures.text(), media_type=CONTENT_TYPE)
 
 
-MAX_FORM_BYTES = 2048
-"""Limit of a form, which has one field."""
-
 A_YEAR = 365 * 24 * 3600
 
 
 async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
     if request.method != "POST":
         return pages.plain("login.html", 200, place=key.place.name, refused=False)
-    form = b""
-    async for chunk in request.stream():
-        form += chunk
-        if len(form) > MAX_FORM_BYTES:
-            break
-    shown = parse_qs(form[:MAX_FORM_BYTES].decode(errors="replace")).get("key", [""])[0]
+    shown = (await read_form(request)).get("key", "")
     if not key.matches_key(shown.strip()):
         return pages.plain("login.html", 403, place=key.place.name, refused=True)
     answer = RedirectResponse("/", 303)

@@ -56,18 +56,38 @@ CUT = "[… only the end of this file; for the rest, run `mulligan inspect`]\n"
 def text(state: DashboardState, request: Request) -> Response:
     """Return one file, without secrets and invisible characters."""
     status, history, _ = find_issue(state, request)
-    stores, parameters = state.stores, request.path_params
-    number, part = parameters["attempt"], parameters["part"]
+    part, number = request.path_params["part"], attempt_in(request, status)
+    shown = content_of(state, status.issue, number, part, history)
+    if shown is None:
+        message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
+        raise UsageError(message)
+    return PlainTextResponse(shown)
+
+
+def attempt_in(request: Request, status: IssueStatus) -> int:
+    """Return the attempt that an address names; UsageError if the issue has none such."""
+    number = request.path_params["attempt"]
     if not ATTEMPT_NUMBER.fullmatch(number) or not 1 <= int(number) <= status.number:
         message = f"{status.issue} has no attempt {number}."
         raise UsageError(message)
-    artifact = _artifact(status.issue, int(number), part, history, stores.artifacts)
+    return int(number)
+
+
+def content_of(
+    state: DashboardState,
+    ref: IssueRef,
+    number: int,
+    part: str,
+    history: Sequence[WorkerResultMeta],
+) -> str | None:
+    """Return a part of an attempt, clean, the end of a long one; None if it is not stored here."""
+    stores = state.stores
+    artifact = _artifact(ref, number, part, history, stores.artifacts)
     if artifact is None:
-        message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
-        raise UsageError(message)
+        return None
     content = stores.redactor.content(stores.artifacts.read(artifact, MAX_FILE_BYTES + 1))
     shown = visible(content[-MAX_FILE_BYTES:].decode(errors="replace"))
-    return PlainTextResponse(CUT + shown if len(content) > MAX_FILE_BYTES else shown)
+    return CUT + shown if len(content) > MAX_FILE_BYTES else shown
 
 
 def files_of(

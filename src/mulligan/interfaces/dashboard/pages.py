@@ -21,8 +21,17 @@ from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
 from mulligan.interfaces.dashboard.api import find_issue
-from mulligan.interfaces.dashboard.files import end_of_log, files_of
+from mulligan.interfaces.dashboard.diff_view import diff_view
+from mulligan.interfaces.dashboard.event_text import decision_text, sentence_of
+from mulligan.interfaces.dashboard.files import (
+    attempt_in,
+    content_of,
+    end_of_log,
+    files_of,
+    readable,
+)
 from mulligan.interfaces.dashboard.metrics import readiness_problems
+from mulligan.interfaces.dashboard.prompt_parts import parts_of
 from mulligan.interfaces.dashboard.state import (
     DashboardState,
     RecentEvents,
@@ -30,13 +39,16 @@ from mulligan.interfaces.dashboard.state import (
 )
 from mulligan.interfaces.dashboard.views import (
     LIST_TITLES,
+    WITH_TEXT,
     AttemptView,
     IssueList,
     ListName,
     RunningAttempt,
     address_of,
     asked_at,
+    compared,
     matching,
+    offers,
     overview,
     page_of,
     used_today,
@@ -70,6 +82,9 @@ FOLLOWED_BYTES, GLIMPSE_BYTES = 32 * 1024, 2 * 1024
 """Bytes from the end of a log to show on the page of its issue, and on the board."""
 
 GLIMPSE_LINES = 5
+
+SHOWN_CHARS = 16_000
+"""Characters from the end of an agent's output to show on the page of its attempt."""
 
 MAX_EVENTS = 200
 """Number of events on an issue's page; the API has all of them."""
@@ -147,6 +162,8 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "title_of": TITLES.__getitem__,
     "tone": outcome_colour,
     "verdict": verdict,
+    "sentence": sentence_of,
+    "decided": decision_text,
     "counted": pluralize,
     "page_of": page_of,
     "path_of": _path_of,
@@ -164,6 +181,7 @@ class Pages:
 
     state: DashboardState
     render: Render
+    form_token: str
     recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
     def home(self, request: Request) -> Response:
@@ -229,12 +247,14 @@ class Pages:
         )
 
     def issue(self, request: Request) -> Response:
-        """Show one issue with all its attempts, the last one first."""
+        """Show one issue: its attempts side by side, and one of them in full."""
         stores = self.state.stores
         status, history, events = find_issue(self.state, request)
         recent = self.recent.refresh(stores.ledger)
-        last = history[-1] if history else None
-        tries = [self._tried(status, meta, is_last=meta is last) for meta in reversed(history)]
+        chosen = history[-1].number if history else 0
+        if "attempt" in request.path_params:
+            chosen = attempt_in(request, status)
+        metas = [each for each in history if each.number == chosen]
         return self._page(
             "issue.html",
             request,
@@ -243,9 +263,14 @@ class Pages:
                 "issue": str(status.issue),
                 "seq": recent.seq,
                 "status": status,
-                "tries": tries,
+                "chosen": chosen,
+                "attempts": compared(history),
+                "tries": [self._tried(status, meta, history) for meta in metas],
                 "running": self._running(status, history, recent.doing.get(status.issue, "")),
                 "decisions": {row["number"]: row for row in decisions_of(events)},
+                "offers": offers(status),
+                "with_text": WITH_TEXT,
+                "form_token": self.form_token,
                 "address": address_of(events),
                 "asked_at": asked_at(events),
                 "events": events[-MAX_EVENTS:],
@@ -266,9 +291,22 @@ class Pages:
         }
         return HTMLResponse(self.render(name, {**around, **values}))
 
-    def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> AttemptView:
-        kept = files_of(status.issue, meta.number, meta, self.state.stores.artifacts)
-        return AttemptView(meta, kept, is_last)
+    def _tried(
+        self, status: IssueStatus, meta: WorkerResultMeta, history: Sequence[WorkerResultMeta]
+    ) -> AttemptView:
+        ref, number = status.issue, meta.number
+
+        def content(part: str) -> str:
+            return content_of(self.state, ref, number, part, history) or ""
+
+        diff, log = content("diff"), content("log")[-SHOWN_CHARS:]
+        return AttemptView(
+            meta,
+            files_of(ref, number, meta, self.state.stores.artifacts),
+            diff_view(diff) if diff else None,
+            parts_of(content("prompt")),
+            readable(log, self.state.redactor),
+        )
 
     def _running(
         self, status: IssueStatus, history: Sequence[WorkerResultMeta], doing: str

@@ -8,12 +8,15 @@ from enum import StrEnum
 from functools import reduce
 
 from mulligan.config.settings import AllowanceSettings, Budget
+from mulligan.domain.command import Verb
 from mulligan.domain.events import Escalated, IssueSeen, RecordedEvent
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import failing
+from mulligan.interfaces.dashboard.diff_view import DiffView
+from mulligan.interfaces.dashboard.prompt_parts import PromptPart
 
 MAX_LISTED = 8
 """Limit of issues in one list of the board."""
@@ -181,7 +184,9 @@ class AttemptView:
 
     meta: WorkerResultMeta
     files: tuple[tuple[str, str], ...]
-    is_last: bool = False
+    diff: DiffView | None = None
+    prompt: tuple[PromptPart, ...] = ()
+    log: str = ""
 
     @property
     def spent(self) -> Spent:
@@ -214,6 +219,68 @@ class RunningAttempt:
     def since(self) -> datetime | None:
         """Return when the attempt started."""
         return self.status.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A command that is possible now; `meaning` says what it does."""
+
+    verb: Verb
+    meaning: str
+
+
+WITH_TEXT = frozenset({Verb.FIX, Verb.SKIP})
+"""The commands that take a text: an instruction, or a reason."""
+
+MEANINGS: Mapping[Verb, str] = {
+    Verb.RETRY: "Start new attempts",
+    Verb.FIX: "Start new attempts with the instruction",
+    Verb.SKIP: "Stop for good, and close the round",
+    Verb.ABORT: "Stop the work; a retry continues it",
+    Verb.PAUSE: "Start no further attempt until it is resumed",
+    Verb.RESUME: "End the pause",
+}
+OFFERED: Mapping[ListName, tuple[Verb, ...]] = {
+    ListName.ASKED: (Verb.RETRY, Verb.FIX, Verb.SKIP),
+    ListName.RUNNING: (Verb.ABORT, Verb.FIX, Verb.SKIP),
+    ListName.WAITING: (Verb.FIX, Verb.ABORT, Verb.SKIP),
+    ListName.REVIEW: (Verb.RETRY, Verb.FIX, Verb.SKIP),
+    ListName.DONE: (Verb.RETRY, Verb.FIX),
+}
+
+
+def offers(status: IssueStatus) -> tuple[Offer, ...]:
+    """Return the commands that make sense for an issue now."""
+    place = list_of(status)
+    verbs = OFFERED[place]
+    if status.paused_by:
+        verbs = (Verb.RESUME, *verbs)
+    elif place in {ListName.RUNNING, ListName.WAITING}:
+        verbs = (*verbs, Verb.PAUSE)
+    return tuple(Offer(verb, MEANINGS[verb]) for verb in verbs)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The last attempts side by side, and the names of their checks."""
+
+    shown: tuple[WorkerResultMeta, ...]
+    earlier: int
+    checks: tuple[str, ...]
+
+    def check(self, meta: WorkerResultMeta, name: str) -> CheckResult | None:
+        """Return the result of a check in an attempt, by its name."""
+        return next((each for each in meta.checks if each.name == name), None)
+
+
+MAX_COMPARED = 8
+
+
+def compared(history: Sequence[WorkerResultMeta]) -> Comparison:
+    """Put the last attempts side by side."""
+    shown = tuple(history[-MAX_COMPARED:])
+    names = dict.fromkeys(check.name for meta in shown for check in meta.checks)
+    return Comparison(shown, len(history) - len(shown), tuple(names))
 
 
 def address_of(events: Sequence[RecordedEvent]) -> str:

@@ -1,0 +1,276 @@
+"""The events of an issue as sentences. Pure."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from mulligan.domain.events import (
+    AgentFinished,
+    AgentStarted,
+    AttemptCompleted,
+    AttemptContextAssembled,
+    AttemptContextDelivered,
+    AttemptContextTruncated,
+    AttemptStarted,
+    Authorised,
+    BaselineRecorded,
+    BroughtUpToDate,
+    CheckFinished,
+    CiFailed,
+    CiPassed,
+    CommandReceived,
+    Conflicted,
+    Decided,
+    Drafted,
+    EffectDone,
+    Escalated,
+    Event,
+    FixRoundStarted,
+    Forgotten,
+    HumanResponded,
+    IssueSeen,
+    LearningsAccepted,
+    LearningsDropped,
+    Published,
+    PublishStarted,
+    Resolved,
+    Restored,
+    RetryContextAssembled,
+    RetryScheduled,
+    ReviewFinished,
+    ReviewReceived,
+    StoodDown,
+    Waiting,
+    WorktreeReset,
+)
+from mulligan.domain.issue import ConsoleAct, parse_act
+from mulligan.domain.result import CheckResult
+from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
+from mulligan.text.escape import one_line
+
+WORDS = 200
+BY_DASHBOARD = "dashboard"
+"""The start of the time in the key of a command that was given on the dashboard."""
+
+
+def sentence_of(event: Event) -> str:
+    """Return what an event means to a person, in one sentence or line."""
+    return one_line(_sentence(event), 2 * WORDS)
+
+
+def _sentence(event: Event) -> str:
+    match event:
+        case IssueSeen() | Authorised() | CommandReceived() | HumanResponded():
+            return _request(event)
+        case (
+            AttemptStarted()
+            | WorktreeReset()
+            | FixRoundStarted()
+            | AgentStarted()
+            | AttemptCompleted()
+            | Decided()
+        ):
+            return _step(event)
+        case AgentFinished() | CheckFinished() | BaselineRecorded() | ReviewFinished():
+            return _result(event)
+        case (
+            RetryContextAssembled()
+            | AttemptContextTruncated()
+            | AttemptContextAssembled()
+            | AttemptContextDelivered()
+        ):
+            return _context(event)
+        case (
+            ReviewReceived()
+            | Conflicted()
+            | CiFailed()
+            | CiPassed()
+            | BroughtUpToDate()
+            | Published()
+            | Drafted()
+        ):
+            return _pull(event)
+        case LearningsAccepted() | LearningsDropped() | Resolved() | Forgotten() | Restored():
+            return _end(event)
+        case (
+            EffectDone()
+            | PublishStarted()
+            | RetryScheduled()
+            | Waiting()
+            | Escalated()
+            | StoodDown()
+        ):
+            return _effect(event)
+        case _:
+            assert_never(event)
+
+
+def _request(event: IssueSeen | Authorised | CommandReceived | HumanResponded) -> str:
+    match event:
+        case IssueSeen(title=title):
+            return f"Mulligan read the issue: {title}"
+        case Authorised(actor=actor, guidance=guidance):
+            asked = f", with the instruction: {guidance}" if guidance else "."
+            return f"{actor or 'The operator'} requested the work{asked}"
+        case CommandReceived(command=command, actor=actor, text=text, key=key):
+            return f"{actor or _operator(key)} gave the command `{f'{command} {text}'.strip()}`."
+        case HumanResponded(command=command, answer=answer):
+            return f"Mulligan carried out `{command}`. {answer}"
+        case _:
+            assert_never(event)
+
+
+def _operator(key: str) -> str:
+    act = parse_act(key)
+    on_dashboard = isinstance(act, ConsoleAct) and act.at.startswith(BY_DASHBOARD)
+    return "The operator, on the dashboard," if on_dashboard else "The operator"
+
+
+def _step(
+    event: AttemptStarted
+    | WorktreeReset
+    | FixRoundStarted
+    | AgentStarted
+    | AttemptCompleted
+    | Decided,
+) -> str:
+    match event:
+        case AttemptStarted(attempt=attempt, position=position, most=most):
+            place = f"{position} of {most}" if position else f"{attempt}"
+            return f"Attempt {place} started."
+        case WorktreeReset(start_sha=sha, recreated=recreated):
+            how = "created again" if recreated else "reset"
+            return f"The worktree was {how}, at {sha[:10]}."
+        case FixRoundStarted(number=number, most=most, failed=failed):
+            return f"Fix round {number} of {most} started for: {', '.join(failed)}."
+        case AgentStarted(agent=agent):
+            return f"The agent {agent} started."
+        case AttemptCompleted(meta=meta):
+            why = f": {meta.error}" if meta.error else "."
+            return f"Attempt {meta.attempt} ended, {TITLES[meta.outcome]}{why}"
+        case Decided(decision=decision):
+            return decision_text(decision.decision, decision.reason)
+        case _:
+            assert_never(event)
+
+
+def _result(event: AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished) -> str:
+    match event:
+        case AgentFinished(stopped_by=stopped, exit_code=code, duration_ms=took):
+            why = f"was stopped by {stopped}" if stopped else f"ended with exit code {code}"
+            return f"The agent {why} after {duration_text(took)}."
+        case CheckFinished(check=check):
+            took = duration_text(check.duration_ms)
+            return f"The check '{check.name}' {_how(check)} after {took}."
+        case BaselineRecorded(name=name, check=check):
+            how = _how(check) if check else "could not run"
+            return f"Without the change, the check '{name}' {how}."
+        case ReviewFinished(verdict=verdict, feedback=feedback):
+            return f"The reviewer answered {verdict}. {feedback}"
+        case _:
+            assert_never(event)
+
+
+def _how(check: CheckResult) -> str:
+    return "passed" if check.passed else "failed"
+
+
+def _context(
+    event: RetryContextAssembled
+    | AttemptContextTruncated
+    | AttemptContextAssembled
+    | AttemptContextDelivered,
+) -> str:
+    match event:
+        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
+            return f"The prompt includes {pluralize(count, 'earlier attempt')}, {size:,} bytes."
+        case AttemptContextTruncated(sections=sections, original=before, truncated=after):
+            names = ", ".join(name.replace("_", " ") for name in sections)
+            return f"The retry context was cut from {before:,} to {after:,} bytes: {names}."
+        case AttemptContextAssembled():
+            return "The prompt was written, and its hashes were recorded."
+        case AttemptContextDelivered():
+            return "The agent received its prompt."
+        case _:
+            assert_never(event)
+
+
+DECISIONS: Mapping[str, str] = {
+    "open_pull_request": "open the pull request",
+    "retry": "make another attempt",
+    "escalate": "ask a maintainer",
+    "wait": "wait",
+    "stand_down": "stop",
+}
+"""The decisions in words for people."""
+
+
+def decision_text(decision: str, reason: str) -> str:
+    """Return a decision and its reason as a sentence."""
+    return f"Decision: {DECISIONS[decision]}. {reason}"
+
+
+def _effect(
+    event: EffectDone | PublishStarted | RetryScheduled | Waiting | Escalated | StoodDown,
+) -> str:
+    match event:
+        case EffectDone(effect=effect):
+            return f"Mulligan wrote to GitHub: {effect.replace('_', ' ')}."
+        case PublishStarted(head_sha=sha):
+            return f"Mulligan pushes the commit {sha[:10]}."
+        case RetryScheduled(due=due, reason=reason):
+            return f"The next attempt may start at {due:%Y-%m-%d %H:%M:%S} UTC. {reason}"
+        case Waiting(until=until, reason=reason):
+            when = f"until {until:%Y-%m-%d %H:%M:%S} UTC" if until else "for a maintainer"
+            return f"The issue waits {when}. {reason}"
+        case Escalated(reason=reason):
+            return f"The issue needs human review. {reason}"
+        case StoodDown(reason=reason):
+            return f"Mulligan stopped work on the issue. {reason}"
+        case _:
+            assert_never(event)
+
+
+def _pull(
+    event: ReviewReceived
+    | Conflicted
+    | CiFailed
+    | CiPassed
+    | BroughtUpToDate
+    | Published
+    | Drafted,
+) -> str:
+    match event:
+        case Published(number=number):
+            return f"Pull request #{number} is open."
+        case Drafted(number=number):
+            return f"Pull request #{number} is a draft with unverified work."
+        case ReviewReceived(author=author, remarks=remarks):
+            asked = pluralize(len(remarks), "change")
+            return f"{author} requested {asked} on the pull request."
+        case Conflicted(files=files):
+            return f"The pull request has conflicts with its base branch: {', '.join(files)}."
+        case CiFailed(checks=checks):
+            names = ", ".join(each.name for each in checks)
+            return f"Checks failed on GitHub: {names}."
+        case CiPassed(count=count):
+            return f"On GitHub, {pluralize(count, 'check')} passed."
+        case BroughtUpToDate(base_sha=sha):
+            return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
+        case _:
+            assert_never(event)
+
+
+def _end(event: LearningsAccepted | LearningsDropped | Resolved | Forgotten | Restored) -> str:
+    match event:
+        case LearningsAccepted(facts=facts):
+            return f"Accepted {pluralize(len(facts), 'note')} about the repository."
+        case LearningsDropped(facts=facts):
+            return f"Dropped {pluralize(len(facts), 'note')} about the repository."
+        case Resolved(resolution=resolution):
+            return f"The work has ended. {resolution}"
+        case Forgotten(reason=reason):
+            return f"Older events were removed. {reason}"
+        case Restored(source=source):
+            return f"The ledger was lost; the status was restored from {source or 'GitHub'}."
+        case _:
+            assert_never(event)
