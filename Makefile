@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep mutants site release-check check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep soak mutants site release-check check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -27,6 +27,11 @@ test: install
 # repeat others on emulate, PostgreSQL and the command line, and many examples of every property.
 test-deep: install
 	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile=deep
+
+# Random kills, every fault of GitHub, acts in any order, and a simulated day; about 20 minutes.
+# It is a part of test-deep, and prints what was done.
+soak: install
+	$(BIN)/pytest -q -s -n 0 -m "deep or not deep" tests/soak
 
 # Faults planted one by one, each of which the suite has to notice: about half an hour.
 mutants: install

@@ -35,7 +35,7 @@ from github_simulator.reply import (
 from github_simulator.reply import Request as Answered
 from github_simulator.request import ApiCall, Handler
 from github_simulator.routes import ROUTES
-from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
+from github_simulator.world import CORE, GRAPHQL, STALE, Fault, Window, World
 
 HOST = "127.0.0.1"
 
@@ -200,7 +200,7 @@ def answer_request(
         if fault and fault.replaces and not fault.apply:
             answer = _finished(world, incoming, _user_if_known(world, incoming), Reply(200, {}))
         else:
-            answer = _carry_out(world, handler, incoming)
+            answer = _carry_out(world, handler, incoming, is_stale=bool(fault and fault.is_stale))
         if fault and fault.status is not None:
             answer = _with_fault(answer, fault, fault.status)
         done = Answered(incoming.method, incoming.path, answer.status, answer.counted)
@@ -225,7 +225,9 @@ def _with_fault(answer: Answer, fault: Fault, status: int) -> Answer:
     )
 
 
-def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Answer:
+def _carry_out(
+    world: World, handler: Handler, incoming: IncomingRequest, *, is_stale: bool
+) -> Answer:
     try:
         token = _token(incoming.headers.get("authorization", ""))
         user = _user(world, token, incoming.path)
@@ -237,7 +239,18 @@ def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Ans
         reply = handler(_call(world, incoming, user, token))
     except ErrorReply as refused:
         reply = Reply.of(refused)
+    if world.faults and incoming.method == "GET":
+        asked = f"{token} {incoming.path} {incoming.query}"
+        reply = _of_replica(world, asked, reply, is_stale=is_stale)
     return _finished(world, incoming, user, reply)
+
+
+def _of_replica(world: World, asked: str, reply: Reply, *, is_stale: bool) -> Reply:
+    """Return the earlier reply to the same request if a stale one is wanted and it is new."""
+    now = world.stamps.clock()
+    at, before = world.earlier.get(asked, (now, reply))
+    world.earlier[asked] = (now, reply)
+    return before if is_stale and now - at <= STALE else reply
 
 
 def _call(world: World, incoming: IncomingRequest, user: User | None, token: str) -> ApiCall:

@@ -24,7 +24,7 @@ from github_simulator.records import (
     Repository,
     User,
 )
-from github_simulator.reply import ErrorReply, Exchange, Request
+from github_simulator.reply import ErrorReply, Exchange, Reply, Request
 
 FIRST_ID = 1001
 
@@ -32,6 +32,9 @@ CORE, GRAPHQL = "core", "graphql"
 """The rate limits that are counted separately."""
 
 WINDOW = timedelta(hours=1)
+
+STALE = timedelta(seconds=10)
+"""The most that a stale answer is out of date."""
 
 ANONYMOUS_LIMIT = 60
 
@@ -53,6 +56,8 @@ class Fault:
     - `Fault(delay=3.0)`: the true answer after this many seconds; combines with all of the above.
     - `Fault(cut=True)`: the connection ends in the middle of the answer; with `apply=True` after
       the request was carried out.
+    - `Fault(is_stale=True)`: what the same GET was answered within the last STALE, as by a replica
+      that lags behind; anything else is answered truly.
     """
 
     status: int | None = None
@@ -62,6 +67,7 @@ class Fault:
     apply: bool = False
     delay: float = 0.0
     cut: bool = False
+    is_stale: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -130,10 +136,10 @@ class World:
     """The whole state, in memory; thread-safe.
 
     `requests` lists the answered HTTP requests, in order; if `exchanges` is a list, it receives
-    each request and answer in full. `faults` may be set (see Fault); `meter.limit` is the rate
-    limit of each user. Without `graphql`, the server has no GraphQL. `viewer` is the person who
-    reads and answers the pages in a browser; without one they are read-only. The read methods
-    return copies.
+    each request and answer in full. `earlier` has the last answers, for stale ones.
+    `faults` may be set (see Fault); `meter.limit` is the rate limit of each user. Without
+    `graphql`, the server has no GraphQL. `viewer` is the person who reads and answers the pages in
+    a browser; without one they are read-only. The read methods return copies.
     """
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
@@ -143,6 +149,7 @@ class World:
         self.requests: list[Request] = []
         self.exchanges: list[Exchange] | None = None
         self.faults: Faults | None = None
+        self.earlier: dict[str, tuple[datetime, Reply]] = {}
         self.graphql = True
         self.viewer: User | None = None
         self.users: dict[str, User] = {}

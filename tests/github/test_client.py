@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from mulligan.domain.errors import ConfigError, DeniedError, UnavailableError
 from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
-from mulligan.github.client import Client, RetrySettings
+from mulligan.github.client import NOT_FOUND_REPEATS, Client, RetrySettings
 from world.fake_sleep import FakeSleep
 from world.faulty_http_server import FaultyServer, Reply, faulty_server
 
@@ -140,7 +140,18 @@ def test_what_only_a_person_can_change_is_not_tried_again(
         client.write(NUMBER, "POST", "/thing", {})
     with pytest.raises(LASTING[status]):
         client.remove(NUMBER, "/thing")
-    assert len(server.seen) == 3
+    assert len(server.seen) == 3 * (1 + NOT_FOUND_REPEATS if status == 404 else 1)
+
+
+def test_what_is_not_found_once_is_asked_for_again(server: FaultyServer, client: Client) -> None:
+    """GITHUB-3: a replica that lags behind is no reason to give an issue up, or a write."""
+    for use in (
+        lambda: client.read(NUMBER, "/thing"),
+        lambda: client.write(NUMBER, "POST", "/thing", {}),
+        lambda: client.remove(NUMBER, "/thing"),
+    ):
+        server.replies[:] = [Reply(404, {"message": "Not Found"}), Reply(content={"n": 7})]
+        assert use() == {"n": 7}
 
 
 def test_one_that_exists_already_is_told_apart(server: FaultyServer, client: Client) -> None:

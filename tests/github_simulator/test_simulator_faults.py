@@ -1,12 +1,14 @@
 """Faults that can be asked for: what is answered instead, and what was done all the same."""
 
 import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
 
 from github_simulator.app import running
-from github_simulator.world import Fault, Faults
+from github_simulator.world import STALE, Fault, Faults
 from world.in_process import in_process
 from world.simulated import NAME, SimulatedGitHub
 
@@ -109,3 +111,20 @@ def test_faults_are_told_the_repositorys_own_path(github: SimulatedGitHub) -> No
         ("GET", f"/repos/{NAME}/issues/1"),
         ("DELETE", f"/repos/{NAME}/issues/1/labels/a:b"),
     ]
+
+
+def test_a_read_can_be_out_of_date(github: SimulatedGitHub) -> None:
+    ref, now = github.issue(), [datetime(2025, 3, 4, 12, 0, tzinfo=UTC)]
+    github.world.stamps = replace(github.world.stamps, clock=lambda: now[0])
+    github.world.faults = lambda _method, _path: None
+    github.get("issues/1")
+    github.world.close(ref, "wes")
+    github.world.faults = lambda _method, _path: Fault(is_stale=True)
+    assert github.get("issues/1").json()["state"] == "open"
+    assert github.get("issues/1/comments").json() == []
+    github.world.reopen(ref, "wes")
+    now[0] += STALE + timedelta(seconds=1)
+    assert github.get("issues/1").json()["state"] == "open"
+    github.world.close(ref, "wes")
+    now[0] += STALE + timedelta(seconds=1)
+    assert github.get("issues/1").json()["state"] == "closed"

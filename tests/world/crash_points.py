@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from github_simulator.world import Fault, World
 from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
@@ -77,6 +77,12 @@ class CrashPoint(NamedTuple):
 
     side: str
     effect: str
+
+
+class CrashPoints(Protocol):
+    """Hears of every point, and may kill who comes to it."""
+
+    def reach(self, side: str, effect: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +227,7 @@ class CountedLedger:
     """The port Ledger over another one; what is appended is a point."""
 
     inner: Ledger
-    desk: CrashPointPipe
+    desk: CrashPoints
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         self.desk.reach(BEFORE, f"ledger {event.kind}")

@@ -62,6 +62,9 @@ PAGE_SIZE = 100
 
 MAX_PAGES = 100
 
+NOT_FOUND_REPEATS = 2
+"""How often a request that was answered 404 is sent again: GitHub's replicas disagree at times."""
+
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
 LIBRARY_FAULTS = (
@@ -375,6 +378,19 @@ class Client:
         return dict(parse_qsl(there.query))
 
     def _ask(self, ask: ApiRequest) -> Answer:
+        """Send a request; believe 404 Not Found only if GitHub repeats it (GITHUB-3).
+
+        A request that was answered so did nothing, so that a write may be sent again.
+        """
+        answer = self._ask_once(ask)
+        for _ in range(NOT_FOUND_REPEATS if ask.path != self._graphql else 0):
+            if answer.status != HTTPStatus.NOT_FOUND:
+                break
+            self._retry.sleep(self._retry.first_wait)
+            answer = self._ask_once(ask)
+        return answer
+
+    def _ask_once(self, ask: ApiRequest) -> Answer:
         session = self._sessions.of(self._token(ask.repository_asked))
         sent = {"Accept": "application/vnd.github+json", **ask.headers}
         request = f"{ask.verb} {urlsplit(ask.path).path}"
