@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from mulligan.domain.events import IssueSeen
 from mulligan.domain.status import IssueStatus
 from mulligan.storage import VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, clock_of, open_database, state_directory
+from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.postgres import unsupported_reason
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
@@ -255,3 +257,41 @@ def test_the_driver_is_needed_for_postgresql_alone(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", WITHOUT_DRIVER, url_of(tmp_path / "ledger.db")]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert said == "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'.\n"
+
+
+def test_one_connection_is_enough_for_all_that_a_worker_writes(postgres_url: str) -> None:
+    """Each asks the server for the time, and must not wait for a second connection meanwhile."""
+    with open_database(postgres_url, connections=1) as database:
+        clock = clock_of(database, TickingClock())
+        leases = SqlLeases(database, clock)
+        lease = leases.claim(REF, "one")
+        assert lease
+        SqlLedger(database, clock, lease).append(REF, SEEN)
+        assert leases.renew(lease)
+        leases.release(lease)
+        assert not leases.renew(lease)
+        assert leases.heartbeat("one") == ["one"]
+
+
+def test_a_renewal_does_not_wait_for_the_writer_whose_turn_it_is(postgres_url: str) -> None:
+    with open_database(postgres_url) as database:
+        leases = SqlLeases(database, TickingClock())
+        lease = leases.claim(REF, "one")
+        assert lease
+        with ThreadPoolExecutor(1) as other, database.write():
+            assert other.submit(leases.renew, lease).result(5)
+
+
+def test_a_worker_without_a_free_connection_says_so(postgres_url: str) -> None:
+    with open_database(postgres_url, connections=1) as database:
+        impatient = create_engine(
+            database.engine.url, pool_size=1, max_overflow=0, pool_timeout=0.01
+        )
+        few = replace(database, engine=impatient)
+        with (
+            ThreadPoolExecutor(1) as other,
+            few.read(),
+            pytest.raises(UnavailableError, match="All connections of this process"),
+        ):
+            other.submit(SqlLedger(few, TickingClock()).last_seq).result(5)
+        few.close()

@@ -282,7 +282,7 @@ class SharedArtifacts:
             "size": len(content),
             "content": content,
         }
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             connection.execute(delete(FILES_TABLE).where(_is(ref, number, name)))
             connection.execute(insert(FILES_TABLE).values(values))
 
@@ -331,7 +331,7 @@ class SharedArtifacts:
     def remove(self, ref: IssueRef, number: int) -> None:
         """Remove the files of an attempt, here and in the database."""
         self.files.remove(ref, number)
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             connection.execute(delete(FILES_TABLE).where(_of(ref, number)))
 
     def _shared(self, ref: IssueRef, number: int, name: str) -> bytes | None:

@@ -27,9 +27,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
 from mulligan.implement.ports import Clock
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
@@ -125,6 +126,9 @@ class Database:
             if said is None:
                 raise
             raise said from error
+        except PoolTimeoutError as error:
+            message = f"All connections of this process to {self.name} are in use; try again."
+            raise UnavailableError(message) from error
 
     @contextmanager
     def _known(self, connection: Connection) -> Generator[None]:
@@ -184,13 +188,17 @@ def without_waiting() -> Generator[None]:
 POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
 
 
-def open_database(url: str) -> Database:
+CONNECTIONS = 3
+"""The most connections of a worker to PostgreSQL, whose default limit is 100 for all."""
+
+
+def open_database(url: str, connections: int = CONNECTIONS) -> Database:
     """Open the database of an SQLAlchemy URL; create and migrate it if needed.
 
     Raises ConfigError if it cannot be used as it is, UnavailableError if it cannot be reached. Only
     an open database waits for a server that is away.
     """
-    database, is_away = _connected(_parsed(url))
+    database, is_away = _connected(_parsed(url), connections)
     try:
         _bring_up_to_date(database)
     except BaseException:
@@ -219,7 +227,7 @@ def _parsed(url: str) -> URL:
     return parsed
 
 
-def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
+def _connected(url: URL, connections: int) -> tuple[Database, Callable[[DatabaseError], bool]]:
     if url.drivername not in POSTGRES:
         path = sqlite.path_of(url)
         return Database(sqlite.set_up(path), str(path), sqlite.translate_error), _never
@@ -230,7 +238,8 @@ def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
         message = "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'."
         raise ConfigError(message) from error
     where = postgres.name_of(url)
-    return Database(postgres.set_up(url), where, postgres.translate_error), postgres.is_away
+    engine = postgres.set_up(url, connections)
+    return Database(engine, where, postgres.translate_error), postgres.is_away
 
 
 MIGRATIONS = Path(__file__).with_name("migrations")

@@ -38,24 +38,23 @@ class SqlLeases:
                 return None
             lease = Lease(ref, worker, 1 + (found.fence if found else 0))
             values = {"fence": lease.fence, "worker": worker, "expires": self._after(now)}
-            connection.execute(
-                update(LEASES_TABLE).where(_of(ref)).values(**values)
-                if found
-                else insert(LEASES_TABLE).values(
-                    repository=ref.repository, number=ref.number, **values
-                )
-            )
-        return lease
+            if not found:
+                row = {"repository": ref.repository, "number": ref.number, **values}
+                connection.execute(insert(LEASES_TABLE).values(row))
+                return lease
+            # Its holder may have renewed it meanwhile, which waits for nobody.
+            free = or_(LEASE.expires.is_(None), LEASE.expires <= write_time(now))
+            mine = and_(_of(ref), LEASE.fence == found.fence, free)
+            claimed = connection.execute(update(LEASES_TABLE).where(mine).values(**values))
+        return lease if claimed.rowcount else None
 
     def renew(self, lease: Lease) -> bool:
         """Extend the lease; False if it was lost."""
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             now = self.clock.now()
-            if not still_held(connection, lease, now):
-                return False
             longer = {"expires": self._after(now)}
-            connection.execute(update(LEASES_TABLE).where(_of(lease.issue)).values(**longer))
-        return True
+            held = update(LEASES_TABLE).where(_held_by(lease, now))
+            return connection.execute(held.values(**longer)).rowcount == 1
 
     def holds(self, lease: Lease) -> bool:
         """Return whether the lease is in force."""
@@ -65,7 +64,7 @@ class SqlLeases:
     def release(self, lease: Lease) -> None:
         """End the lease; ignore a lost one."""
         mine = and_(_of(lease.issue), LEASE.fence == lease.fence)
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             connection.execute(update(LEASES_TABLE).where(mine).values(worker=None, expires=None))
 
     def holder(self, ref: IssueRef) -> str | None:
@@ -83,7 +82,7 @@ class SqlLeases:
         """Record that a worker is alive; return all live workers."""
         if not self.database.is_shared:
             return (worker,)
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             now = self.clock.now()
             gone = or_(WORKER.worker == worker, WORKER.expires <= write_time(now))
             connection.execute(delete(WORKERS_TABLE).where(gone))
@@ -104,8 +103,11 @@ class SqlLeases:
 
 def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
     """Return, within a transaction, whether a lease is in force."""
-    good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > write_time(now))
-    return connection.execute(select(LEASE.fence).where(good)).first() is not None
+    return connection.execute(select(LEASE.fence).where(_held_by(lease, now))).first() is not None
+
+
+def _held_by(lease: Lease, now: datetime) -> ColumnElement[bool]:
+    return and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > write_time(now))
 
 
 def _held(connection: Connection, now: datetime) -> int:

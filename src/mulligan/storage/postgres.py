@@ -50,8 +50,8 @@ def name_of(url: URL) -> str:
     return f"The PostgreSQL database {url.database or url.username!r} on {host}"
 
 
-def set_up(url: URL) -> Engine:
-    """Return an engine that tests each connection before its use.
+def set_up(url: URL, connections: int) -> Engine:
+    """Return an engine with at most this many connections, each tested before its use.
 
     ConfigError if Mulligan cannot use the server.
     """
@@ -61,7 +61,8 @@ def set_up(url: URL) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         connect_args=arguments,
         pool_pre_ping=True,
-        max_overflow=-1,
+        pool_size=connections,
+        max_overflow=0,
     )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)

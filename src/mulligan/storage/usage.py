@@ -45,7 +45,7 @@ class SqlUsageStore:
             "began": write_time(run.began),
             "denied": usage.denied,
         }
-        with self.database.write() as connection:
+        with self.database.write_rows() as connection:
             connection.execute(delete(RUNS_TABLE).where(known))
             connection.execute(insert(RUNS_TABLE).values(values))
 

@@ -48,6 +48,7 @@ from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
 from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
 from mulligan.interfaces.bootstrap.stores import (
     Stores,
+    connections_of,
     open_queue,
     open_stores,
     publishing_redactor_of,
@@ -207,7 +208,7 @@ def _built_on(
     make_private(operator.workspace.root)
     redactor = publishing_redactor_of(operator, environment)
     with (
-        open_database(operator.state.url) as database,
+        open_database(operator.state.url, connections_of(operator)) as database,
         with_listeners(operator, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)

@@ -36,6 +36,7 @@ from mulligan.storage.backup import (
     write_backup,
 )
 from mulligan.storage.database import (
+    CONNECTIONS,
     Database,
     clock_of,
     open_database,
@@ -92,6 +93,15 @@ def open_stores(
         retention=SqlRetentionStore(database, clock),
         paused=SqlPauses(database, clock).all,
     )
+
+
+JOB_CONNECTIONS = 2
+"""The connections of storage/jobs.py: one listens for jobs, and one fetches them."""
+
+
+def connections_of(operator: Operator) -> int:
+    """Return how many connections the ledger may use, so that a worker has three in all."""
+    return CONNECTIONS - (JOB_CONNECTIONS if operator.engine is Engine.FLEET else 0)
 
 
 def open_queue(
