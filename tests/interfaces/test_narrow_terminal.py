@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.stats import summarise
-from mulligan.domain.status import IssueStatus, PullStatus
+from mulligan.domain.status import IssueStatus, Phase, PullStatus
 from mulligan.interfaces.cli.inspect import print_attempt
 from mulligan.interfaces.cli.stats import print_figures
-from mulligan.interfaces.cli.status import print_statuses
+from mulligan.interfaces.cli.status import print_statuses, screenful
 from world.dashboards import tried
 from world.sample_history import END, sample_month
 
@@ -72,6 +73,27 @@ def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
     heads = shown[shown.index("Repositories") : shown.index("Agents")]
     assert sum(line.startswith("repository") for line in heads) == 2
     assert all(len(line) <= 80 for line in shown)
+
+
+def test_what_does_not_fit_on_the_screen_is_counted() -> None:
+    console = Console(width=80, height=6, file=io.StringIO())
+    running = replace(REVIEW, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=END)
+    console.print(screenful(([REVIEW, running], [Pause("", END)]), console, END))
+    shown = lines(console)
+    assert shown[0].startswith("Everything is paused since")
+    assert shown[1] == "resume`."
+    assert shown[3] == "acme/calculator#1  review   2"
+    assert shown[4:] == [
+        "",
+        f"4 more lines; press q to see all · {END:%H:%M:%S} UTC · press q to quit",
+    ]
+
+
+def test_a_running_attempt_says_when_it_began() -> None:
+    console = terminal(160)
+    running = replace(REVIEW, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=END)
+    print_statuses([running], console)
+    assert lines(console)[2].split() == f"Attempt 2 began at {END:%Y-%m-%d %H:%M:%S} UTC.".split()
 
 
 def test_nothing_to_show_is_one_sentence() -> None:

@@ -18,6 +18,7 @@ from mulligan.interfaces.cli.terminal import (
     Cleaning,
     clean_record,
     is_attended,
+    pager_of,
     print_json,
     say_error,
 )
@@ -83,6 +84,58 @@ def test_json_says_what_nobody_would_see(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(written) == content
     assert not {"\u202e", "\x9b", "\x7f"} & set(written)
     assert "é" in written
+
+
+DIFF = """\
+diff --git a/a b/a
+--- a/a
++++ b/a
+@@ -1,3 +1,3 @@ def
+ same
+--- gone
+++ new
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "pager"),
+    [
+        ({}, "less"),
+        ({"PAGER": "less -S"}, "less -S"),
+        ({"PAGER": "cat"}, ""),
+        ({"PAGER": ""}, ""),
+        ({"PAGER": "not-installed --flag"}, ""),
+        ({"PATH": "/nowhere"}, ""),
+    ],
+)
+def test_the_pager_is_the_users_own(
+    tmp_path: Path, environment: dict[str, str], pager: str
+) -> None:
+    less = tmp_path / "less"
+    less.touch(0o755)
+    assert pager_of({"PATH": str(tmp_path), **environment}) == pager
+
+
+PAGING = f"""
+from mulligan.interfaces.cli.setup import make_console
+from mulligan.interfaces.cli.terminal import page_diff
+page_diff(make_console(), {DIFF!r})
+"""
+
+
+@pytest.mark.parametrize("pager", ["sed s/^/paged:/", ""])
+def test_a_diff_has_colours_and_goes_through_the_pager(tmp_path: Path, pager: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "PAGER": pager}
+    command = [sys.executable, "-c", PAGING]
+    with on_a_terminal(command, tmp_path, environment) as shown:
+        assert shown.end() == 0
+    mark = "paged:" if pager else ""
+    assert shown.text == "".join(f"{mark}{line}\n" for line in DIFF.splitlines())
+    head, removed, added = "\x1b[1m--- a/a", "\x1b[31m--- gone", "\x1b[32m++ new"
+    assert all(each in shown.seen for each in (head, removed, added))
+    with on_a_terminal(command, tmp_path, {**environment, "NO_COLOR": "1"}) as plain:
+        assert plain.end() == 0
+    assert "\x1b[3" not in plain.seen
 
 
 WAITING = """

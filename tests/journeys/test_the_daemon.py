@@ -1,6 +1,7 @@
 """`mulligan run` can be left alone: it serves, stops, lets go and reads its settings again."""
 
 import ctypes
+import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ import pytest
 
 from mulligan.domain.outcome import Outcome
 from world.fork_server import ForkedProcess
-from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
+from world.place import BIN, MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.processes import said_until, wait_until
+from world.pseudo_terminal import on_a_terminal
 
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
@@ -47,6 +49,23 @@ def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(
     assert daemon.returncode == 0
     assert "action=published" in said
     assert "action=attempt_started" in said
+
+
+@pytest.mark.deep
+def test_on_a_terminal_it_shows_what_it_does_in_sentences(here: MulliganInstallation) -> None:
+    here.agent(f"import time\nprint('Reading the notes.', flush=True)\ntime.sleep(3)\n{WRITE}")
+    command = [BIN / "mulligan", "run", "--config", here.config]
+    home = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(here.directory)}
+    with on_a_terminal(command, here.directory, {**home, **here.environment}) as shown:
+        shown.wait_for(r"Waiting for work\. Press Ctrl-C to stop\.")
+        ref = here.issue()
+        shown.wait_for(rf"{ref}  attempt 1 of 3 · agent [12]s · Reading the notes")
+        shown.wait_for(r"→ pull request http")
+        wait_until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
+        shown.press("\x03")
+        assert shown.end() == 0, shown.text
+    assert "mulligan: started (repositories 1)" in shown.text
+    assert "timestamp=" not in shown.text
 
 
 def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: MulliganInstallation) -> None:

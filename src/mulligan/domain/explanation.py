@@ -189,6 +189,13 @@ def describe_review(status: IssueStatus) -> str:
     )
 
 
+def describe_attempt(status: IssueStatus) -> str:
+    """Return when the running attempt began; empty if none runs."""
+    if status.phase is not Phase.ATTEMPTING:
+        return ""
+    return f"Attempt {status.attempt} began at {_written(status.started_at)}."
+
+
 def describe_restoration(status: IssueStatus) -> str:
     """Return from what the status was restored; empty if the ledger was not lost."""
     if not status.restored:

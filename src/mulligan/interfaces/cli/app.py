@@ -256,11 +256,18 @@ def action() -> Exit:
 
 
 @in_one_sentence
-def status(*, config: Config = None, json: Json = False) -> Exit:
-    """List every issue with its stage."""
+def status(
+    *,
+    config: Config = None,
+    json: Json = False,
+    watch: Annotated[
+        bool, typer.Option(help="On a terminal, keep the list up to date until q is pressed.")
+    ] = True,
+) -> Exit:
+    """List every issue with its stage; on a terminal, keep the list up to date."""
     from mulligan.interfaces.cli import status as overview
 
-    return overview.status(config, json=json)
+    return overview.status(config, json=json, watch=watch)
 
 
 @in_one_sentence

@@ -19,7 +19,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
@@ -49,7 +48,13 @@ from mulligan.interfaces.bootstrap.clone import (
 )
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
-from mulligan.interfaces.cli.terminal import print_command, program, say_error, typed
+from mulligan.interfaces.cli.terminal import (
+    print_command,
+    print_diff,
+    program,
+    say_error,
+    typed,
+)
 from mulligan.interfaces.onboarding.ecosystems import propose
 from mulligan.interfaces.onboarding.proposal import (
     ActionSource,
@@ -273,13 +278,9 @@ def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | 
     return replace(plan, drafts=(*plan.drafts, proposed.draft))
 
 
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
-
-
 def _show(console: Console, draft: FileDraft) -> None:
     console.print()
-    for line in draft.diff(_shown(draft.path)):
-        console.print(Text(line, STYLES.get(line[:1], "")), soft_wrap=True)
+    print_diff(console, draft.diff(_shown(draft.path)))
 
 
 def _shown(path: Path) -> str:

@@ -30,7 +30,12 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import print_json, print_point, with_program_name
+from mulligan.interfaces.cli.terminal import (
+    page_diff,
+    print_json,
+    print_point,
+    with_program_name,
+)
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
@@ -79,7 +84,10 @@ def part(
         content = artifacts.read(stored)
     if sys.stdout.isatty() or not as_bytes:
         content = visible(content.decode(errors="replace")).encode()
-    sys.stdout.buffer.write(content)
+    if name.endswith(".diff") and sys.stdout.isatty():
+        page_diff(make_console(), content.decode())
+    else:
+        sys.stdout.buffer.write(content)
     return Exit.DONE
 
 

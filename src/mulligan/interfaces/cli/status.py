@@ -1,37 +1,100 @@
 """`mulligan status`: the stage of every issue, for people and programs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mulligan.domain.explanation import describe_restoration, describe_review
+from mulligan.domain.explanation import describe_attempt, describe_restoration, describe_review
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import Stage
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.setup import make_console, read_configuration
-from mulligan.interfaces.cli.terminal import fits, print_json, print_point, with_program_name
+from mulligan.interfaces.cli.setup import environment, make_console, read_configuration
+from mulligan.interfaces.cli.terminal import (
+    END_OF_INPUT,
+    fits,
+    is_attended,
+    print_json,
+    print_point,
+    single_keys,
+    with_program_name,
+)
 from mulligan.interfaces.json_output import status_rows
 from mulligan.text.escape import one_line
 
+Seen = tuple[Sequence[IssueStatus], Sequence[Pause | StandBack]]
 
-def status(config: Path | None, *, json: bool) -> Exit:
-    """List the issues of the ledger."""
-    statuses, held = read_all_statuses(read_configuration(config, needs_token=False))
+
+def status(config: Path | None, *, json: bool, watch: bool) -> Exit:
+    """List the issues of the ledger; with `watch`, on a terminal, until a key ends it."""
+    operator = read_configuration(config, needs_token=False)
+    seen = read_all_statuses(operator)
     if json:
-        pauses = [each for each in held if isinstance(each, Pause)]
-        print_json(status_rows(statuses, pauses))
+        pauses = [each for each in seen[1] if isinstance(each, Pause)]
+        print_json(status_rows(seen[0], pauses))
         return Exit.DONE
     console = make_console()
+    if watch and console.is_interactive and is_attended(environment()):
+        seen = _watch(console, seen, lambda: read_all_statuses(operator))
+    _print(seen, console)
+    return Exit.DONE
+
+
+def _print(seen: Seen, console: Console) -> None:
+    statuses, held = seen
     for each in held:
         console.print(f"[yellow]{escape(with_program_name(each.sentence))}[/]", soft_wrap=True)
     print_statuses(statuses, console)
-    return Exit.DONE
+
+
+# The live view
+
+REFRESH_SECONDS = 1.0
+
+QUIT_KEYS = frozenset({"q", "Q", "\x1b", END_OF_INPUT})
+
+
+def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
+    """Show the list on a screen of its own until a key ends it; return what was seen last."""
+    # Imported here: only a terminal needs it.
+    from rich.live import Live  # noqa: PLC0415
+
+    # A console that shows something live adds that to everything that it prints.
+    sheet = make_console()
+    with (
+        suppress(KeyboardInterrupt),
+        single_keys() as read_key,
+        Live(console=console, screen=True, auto_refresh=False) as live,
+    ):
+        while True:
+            live.update(screenful(seen, sheet, datetime.now(UTC)), refresh=True)
+            if QUIT_KEYS & {*read_key(REFRESH_SECONDS)}:
+                break
+            seen = read()
+    return seen
+
+
+def screenful(seen: Seen, console: Console, now: datetime) -> Group:
+    """Return the list as far as it fits on the screen, and a line about keys and the time."""
+    with console.capture() as captured:
+        _print(seen, console)
+    lines = Text.from_ansi(captured.get().removesuffix("\n")).wrap(console, console.width)
+    room = max(1, console.height - 2)
+    more = f"{len(lines) - room} more lines; press q to see all · " if len(lines) > room else ""
+    keys = Text(f"{more}{now:%H:%M:%S} UTC · press q to quit", "dim")
+    keys.truncate(console.width, overflow="ellipsis")
+    return Group(*lines[:room], Text(), keys)
+
+
+# The list
 
 
 def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
@@ -75,4 +138,9 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
 
 
 def _reasons(found: IssueStatus, why: str) -> tuple[str, ...]:
-    return one_line(why, 200), describe_review(found), describe_restoration(found)
+    return (
+        one_line(why, 200),
+        describe_attempt(found),
+        describe_review(found),
+        describe_restoration(found),
+    )

@@ -1,4 +1,4 @@
-"""The terminal: JSON, lists, errors, and the filter that hides secrets."""
+"""The terminal: JSON, lists, errors, keys, the pager, and the filter that hides secrets."""
 
 import json
 import os
@@ -7,7 +7,8 @@ import select
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,9 @@ UNLIMITED_WIDTH = 10_000
 WIDTH = 100
 
 KEY_POLL_SECONDS = 0.2
+
+END_OF_INPUT = "\x04"
+"""What Ctrl-D sends."""
 
 TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
 
@@ -132,10 +136,15 @@ def is_attended(environment: Mapping[str, str]) -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and not environment.get("CI")
 
 
-def wait_for_key(console: Console, request: str, stopping: Callable[[], bool]) -> None:
-    """Print a request, and wait until a key is pressed or `stopping` is true.
+ReadKey = Callable[[float], str]
+"""Waits up to some seconds for keys, and returns them; empty if none was pressed."""
 
-    Keys pressed before do not count. The terminal keeps Ctrl-C.
+
+@contextmanager
+def single_keys() -> Generator[ReadKey]:
+    """Read keys without Enter while the block lasts; earlier ones do not count.
+
+    The terminal keeps Ctrl-C.
     """
     # Imported here: only a terminal needs it.
     import termios  # noqa: PLC0415
@@ -143,15 +152,63 @@ def wait_for_key(console: Console, request: str, stopping: Callable[[], bool]) -
 
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
+
+    def read(seconds: float) -> str:
+        if not select.select([keyboard], [], [], seconds)[0]:
+            return ""
+        # A terminal that was closed reads as its end.
+        return os.read(keyboard, 64).decode(errors="replace") or END_OF_INPUT
+
     try:
         tty.setcbreak(keyboard)
-        console.print(request)
-        while not stopping():
-            if select.select([keyboard], [], [], KEY_POLL_SECONDS)[0]:
-                os.read(keyboard, 1)
-                return
+        yield read
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def wait_for_key(console: Console, request: str, stopping: Callable[[], bool]) -> None:
+    """Print a request, and wait until a key is pressed or `stopping` is true."""
+    with single_keys() as read_key:
+        console.print(request)
+        while not stopping():
+            if read_key(KEY_POLL_SECONDS):
+                return
+
+
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_diff(console: Console, lines: Iterable[str]) -> None:
+    """Print a unified diff with git's colours."""
+    in_head = True
+    for line in lines:
+        in_head = line.startswith("diff ") or (in_head and not line.startswith("@@"))
+        style = "bold" if in_head else DIFF_STYLES.get(line[:1], "")
+        console.print(Text(line, style), soft_wrap=True)
+
+
+def pager_of(environment: Mapping[str, str]) -> str:
+    """Return the command of the user's pager: PAGER, else `less`; empty for none, as with git."""
+    pager = environment.get("PAGER", "less").strip()
+    words = shlex.split(pager) if pager != "cat" else []
+    is_found = bool(words) and shutil.which(words[0], path=environment.get("PATH"))
+    return pager if is_found else ""
+
+
+def page_diff(console: Console, diff: str) -> None:
+    """Show a diff on a terminal, in colour, through the user's pager."""
+    with console.capture() as captured:
+        print_diff(console, diff.removesuffix("\n").split("\n"))
+    if not (pager := pager_of(os.environ)):
+        sys.stdout.write(captured.get())
+        return
+    # Imported here: only a terminal needs it.
+    import pydoc  # noqa: PLC0415
+
+    # As git does: a short diff is printed at once, and `less` passes colours on.
+    os.environ.setdefault("LESS", "FRX")
+    os.environ.setdefault("LV", "-c")
+    pydoc.pipepager(captured.get(), pager)
 
 
 def show_comment(console: Console, body: str) -> None:
