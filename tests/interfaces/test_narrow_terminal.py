@@ -77,16 +77,15 @@ def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
 
 def test_what_does_not_fit_on_the_screen_is_counted() -> None:
     console = Console(width=80, height=6, file=io.StringIO())
-    running = replace(REVIEW, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=END)
-    console.print(screenful(([REVIEW, running], [Pause("", END)]), console, END))
+    console.print(screenful(([REVIEW] * 4, []), console, END))
     shown = lines(console)
-    assert shown[0].startswith("Everything is paused since")
-    assert shown[1] == "resume`."
-    assert shown[3] == "acme/calculator#1  review   2"
-    assert shown[4:] == [
-        "",
-        f"4 more lines; press q to see all · {END:%H:%M:%S} UTC · press q to quit",
-    ]
+    assert shown[3] == "acme/calculator#1  review  2"
+    keys = f"{END:%H:%M:%S} UTC · press q to quit"
+    assert shown[4:] == ["", f"5 more lines; press q to see all · {keys}"]
+    console = Console(width=200, height=6, file=io.StringIO())
+    console.print(screenful(([REVIEW], [Pause("", END)]), console, END))
+    assert lines(console)[0].startswith("Everything is paused since")
+    assert lines(console)[-1] == keys
 
 
 def test_a_running_attempt_says_when_it_began() -> None:
