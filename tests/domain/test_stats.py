@@ -218,7 +218,7 @@ def test_agents_are_told_apart_and_attempts_without_one_left_out() -> None:
         ]
     )
     assert [
-        (each.agent, each.attempts, each.counted, each.succeeded, each.cost.usd)
+        (each.name, each.attempts, each.counted, each.succeeded, each.cost.usd)
         for each in found.agents
     ] == [("claude", 2, 1, 0, 2.0), ("codex", 1, 1, 1, None)]
 
@@ -271,3 +271,54 @@ def test_retry_contexts_have_a_mean_size_and_shares_and_succeed_by_kind_of_feedb
     ]
     assert counted(tries, since=NOON + 4 * HOUR).retries.mean_bytes == 2000
     assert counted(tries[:1]).retries.mean_bytes is None
+
+
+def test_weeks_begin_on_monday_and_have_no_gap() -> None:
+    sunday = datetime(2026, 11, 1, 23, 59, tzinfo=UTC)
+    found = counted(
+        [
+            replace(tried(ONE, 1), at=sunday),
+            replace(tried(ONE, 2, GREEN), at=sunday + 24 * HOUR * 15),
+            replace(tried(TWO, 1, Outcome.INFRASTRUCTURE), at=sunday),
+        ],
+        [Milestone(ONE, MilestoneKind.MERGED, sunday + 24 * HOUR * 15)],
+    )
+    assert [
+        (f"{each.monday:%m-%d}", each.succeeded, each.failed, each.free, each.merged)
+        for each in found.weeks
+    ] == [
+        ("10-26", 0, 1, 1, 0),
+        ("11-02", 0, 0, 0, 0),
+        ("11-09", 0, 0, 0, 0),
+        ("11-16", 1, 0, 0, 1),
+    ]
+    assert counted([]).weeks == ()
+    long = counted([tried(ONE, 1), replace(tried(ONE, 2), at=NOON + 24 * HOUR * 1000)])
+    assert len(long.weeks) == 26
+
+
+def test_labels_are_counted_by_the_issues_that_have_them() -> None:
+    history = LedgerHistory(
+        NOON,
+        [
+            replace(tried(ONE, 1), took=HOUR),
+            replace(tried(ONE, 2, GREEN), took=3 * HOUR),
+            tried(TWO, 1),
+            tried(OTHER, 1),
+        ],
+        [Milestone(ONE, MilestoneKind.MERGED, NOON)],
+        [],
+        {ONE: ("bug", "ui"), TWO: ("bug",)},
+    )
+    found = summarise(history, NOON + HOUR).labels
+    assert [(each.name, each.attempts, each.merged, each.took) for each in found] == [
+        ("bug", 3, 1, 2 * HOUR),
+        ("ui", 2, 1, 2 * HOUR),
+    ]
+
+
+def test_durations_are_in_the_first_bucket_that_fits() -> None:
+    times = (timedelta(seconds=59), timedelta(minutes=1), HOUR, 2 * HOUR)
+    found = counted([replace(tried(ONE, n), took=took) for n, took in enumerate(times)]).durations
+    assert [each.attempts for each in found] == [1, 1, 0, 0, 0, 0, 0, 1, 1]
+    assert counted([tried(ONE, 1)]).durations == ()

@@ -1,8 +1,11 @@
 """The pages show what happens, and nothing that is hostile, secret or of no known attempt."""
 
 import os
+import re
+import threading
 from collections.abc import Generator
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,12 +13,14 @@ import pytest
 from hypothesis import example, given
 
 from mulligan.domain.command import Verb
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import CommandReceived, Event, RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
+from mulligan.domain.stats import LedgerHistory
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import NoOwners
 from mulligan.interfaces.dashboard import app
@@ -23,12 +28,13 @@ from mulligan.interfaces.dashboard.diff_view import diff_view
 from mulligan.interfaces.dashboard.event_text import sentence_of
 from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
 from mulligan.interfaces.dashboard.prompt_parts import parts_of
-from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader
+from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader, StatsReader
 from mulligan.interfaces.dashboard.views import offers
 from mulligan.interfaces.json_output import event_row, status_row
 from mulligan.text.redact import Redactor
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
 from world.ledgers import START, events
+from world.sample_history import sample_month
 from world.stories import green_check, red_check
 
 ONE, TWO, THREE = (IssueRef("octo/one", number) for number in (1, 2, 3))
@@ -407,3 +413,47 @@ def test_a_diff_is_shown_by_file_with_its_lines_marked() -> None:
     assert "Binary files" in shown.files[1].html
     assert diff_view("x\n" * 500).hidden == 101
     assert diff_view("").files == ()
+
+
+def test_statistics_have_a_plot_beside_the_same_figures(dashboard: Dashboard) -> None:
+    page = dashboard.ask("/stats?since=30d").text
+    assert 'aria-current="true">the last 30 days' in page
+    plots = re.findall(r'src="(/stats/[a-z-]+\.svg\?since=30d)"', page)
+    assert len(plots) == 5
+    drawn = dashboard.ask(plots[0])
+    assert drawn.headers["content-type"].startswith("image/svg+xml")
+    assert "script" not in drawn.headers["content-security-policy"]
+    assert "<script" not in drawn.text
+    assert "unsafe" not in dashboard.ask("/stats").headers["content-security-policy"]
+    assert dashboard.ask("/stats/agents.svg").status == 404
+    assert dashboard.ask("/stats?since=x").status == 200
+
+
+def test_statistics_that_take_long_are_computed_once_and_shown_later() -> None:
+    gate, reads = threading.Event(), list[int]()
+
+    def read() -> LedgerHistory:
+        reads.append(1)
+        gate.wait(60)
+        return sample_month()
+
+    figures, now = StatsReader(read), START
+    assert figures.refresh(None, now, 0) is None
+    assert figures.refresh(None, now, 0) is None
+    gate.set()
+    first = figures.refresh(None, now, None)
+    assert first
+    assert figures.refresh(None, now + timedelta(seconds=59)) is first
+    gate.clear()
+    assert figures.refresh(None, now + timedelta(minutes=2)) is first
+    gate.set()
+    assert len(reads) == 2
+
+
+def test_statistics_without_a_ledger_say_so() -> None:
+    def read() -> LedgerHistory:
+        message = "The ledger cannot be reached."
+        raise UnavailableError(message)
+
+    with pytest.raises(UnavailableError):
+        StatsReader(read).refresh(None, START, None)

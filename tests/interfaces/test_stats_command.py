@@ -10,6 +10,7 @@ from mulligan.domain.events import (
     Authorised,
     Escalated,
     Event,
+    IssueSeen,
     Published,
     PullEnd,
     Resolved,
@@ -78,7 +79,11 @@ def fill(path: Path) -> None:
     rounds = (FixRound(number=1, usage=TOLD), FixRound(number=2))
     meta = completed(ONE, 2, Outcome.SUCCEEDED).meta
     fixed = completed(ONE, 2).model_copy(
-        update={"meta": meta.model_copy(update={"agent": TOLD, "fix_rounds": rounds})}
+        update={
+            "meta": meta.model_copy(
+                update={"agent": TOLD, "fix_rounds": rounds, "duration_ms": 95_000}
+            )
+        }
     )
     with open_ledger_at(path / "ledger.db") as ledger:
         live(ledger, ONE, attempt(ONE, 1, Outcome.CHECKS_FAILED, TOLD, RED, OLD, OPTIONAL))
@@ -93,6 +98,7 @@ def fill(path: Path) -> None:
         # The last record of an attempt counts.
         for event in (fixed, pull, ended(PullEnd.MERGED)):
             ledger.append(ONE, event)
+        ledger.append(ONE, IssueSeen(title="Mend it", labels=("bug",)))
         live(ledger, TWO, attempt(TWO, 1, Outcome.CHECKS_FAILED, UNTOLD, RED))
         ledger.append(TWO, Escalated(reason="All failed.", comment="https://x.example/c"))
         live(ledger, THREE, pull, ended(PullEnd.CLOSED))
@@ -140,6 +146,12 @@ def test_programs_get_every_figure(here: Path) -> None:
     assert found["median_seconds"]["to_merge"] == 7.0
     assert found["agents"]["cheap"]["spent"]["usd"] is None
     assert found["agents"]["claude"]["attempts"] == {"made": 2, "counted": 2, "succeeded": 1}
+    assert found["labels"]["bug"]["attempts"] == {"made": 2, "counted": 2, "succeeded": 1}
+    assert found["labels"]["bug"]["merged"] == 1
+    (week,) = found["weeks"]
+    assert (week["from"], week["merged"]) == ("2025-02-24", 1)
+    assert week["attempts"] == {"succeeded": 1, "failed": 2, "free": 0}
+    assert found["durations"][1] == {"below_seconds": 120.0, "attempts": 1}
     assert found["repositories"]["acme/tools"]["issues"] == found["issues"]
     assert found["retries"] == {
         "made": 1,
@@ -174,7 +186,7 @@ def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
     assert "1 of 1 issue; 1 of 1 retries succeeded" in shown
     assert "mean of 1 retry context; 75 % actionable feedback" in shown
     (row,) = (line for line in shown.splitlines() if line.startswith("cheap"))
-    assert row.split() == ["cheap", "1", "0", "%", "unknown", "unknown", "unknown"]
+    assert row.split() == ["cheap", "1", "0", "%", "0", "–", *["unknown"] * 3]
 
 
 def test_only_the_last_days_can_be_counted(here: Path) -> None:

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from mulligan.domain.stats import Cost, FrequentFailure, summarise
-from mulligan.interfaces.cli.stats import (
+from mulligan.domain.stats import Cost, FeedbackStats, FrequentFailure, summarise
+from mulligan.interfaces.cli.stats import write_page
+from mulligan.interfaces.stats_report import (
     StatsTable,
     duration_text,
     money,
@@ -16,7 +17,6 @@ from mulligan.interfaces.cli.stats import (
     split_table,
     stats_tables,
     tokens,
-    write_page,
 )
 from world.sample_history import END, sample_month
 
@@ -97,7 +97,8 @@ def test_tables_have_a_cell_for_each_column_and_bars_of_at_most_their_width() ->
 
 
 def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() -> None:
-    page = write_page(MONTH)
+    page = write_page(MONTH).replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert page.count("<svg") == 5
     assert re.findall(r"<script|<link|<img|src=|https?:|url\(", page) == []
     assert page.count("<h1>") == 1
     assert page.count("<h2") == page.count("<table") == len(stats_tables(MONTH))
@@ -107,7 +108,8 @@ def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() ->
 
 def test_what_others_wrote_is_only_text_on_the_page() -> None:
     bad = (FrequentFailure("a/b", HOSTILE, 1, 1, HOSTILE, "f"),)
-    page = write_page(replace(MONTH, failures=bad, checks=bad))
+    told = replace(MONTH.retries, feedback=(FeedbackStats(HOSTILE, 2, 1),))
+    page = write_page(replace(MONTH, failures=bad, checks=bad, retries=told))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "\u202e" not in page

@@ -379,7 +379,7 @@ def main(directory: Path) -> None:
             page = signed_in(browser, dashboard, dark=dark, phone=phone)
             for name, path in pages.items():
                 page.goto(home + path)
-                page.wait_for_timeout(400)
+                page.wait_for_timeout(1200)
                 look = "-dark" if dark else "-phone" if phone else ""
                 page.screenshot(path=directory / f"{name}{look}.png", full_page=name != "dashboard")
             page.close()

@@ -34,6 +34,7 @@ from mulligan.storage.memory import MemoryLedger
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 from world.ledgers import START, TickingClock
+from world.sample_history import sample_month
 from world.stories import attempt
 
 JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
@@ -156,6 +157,7 @@ def serve_dashboard(
         gauges=RateLimitMetrics(),
         patience=lambda: 60.0,
         check_writable=check_writable,
+        read_history=sample_month,
     )
     measures, key = MetricsRegistry(desk), key_in(directory)
     app = build(desk, key, frozenset({"mulligan.example"}), measures)

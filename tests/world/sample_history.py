@@ -46,7 +46,7 @@ OUTCOMES_BY_ISSUE = (
 def sample_month() -> LedgerHistory:
     """Give the month; of every ninth attempt the cost is not known."""
     tries, moments = list[AttemptEntry](), list[Milestone]()
-    stages = list[tuple[IssueRef, Stage]]()
+    stages, labels = list[tuple[IssueRef, Stage]](), dict[IssueRef, tuple[str, ...]]()
     for place, outcomes in enumerate(OUTCOMES_BY_ISSUE):
         ref = IssueRef("acme/billing" if place % 3 else "acme/website", 100 + place)
         at = BEGIN + timedelta(hours=28 * place)
@@ -54,8 +54,9 @@ def sample_month() -> LedgerHistory:
         for number, outcome in enumerate(outcomes, start=1):
             at += timedelta(minutes=11 + 7 * place % 23)
             tries.append(attempt(ref, number, at, outcome, place))
+        labels[ref] = ("bug", "billing") if place % 3 else ("enhancement",)
         stages.append((ref, _end(ref, at, place, outcomes[-1], moments)))
-    return LedgerHistory(BEGIN, tries, moments, stages)
+    return LedgerHistory(BEGIN, tries, moments, stages, labels)
 
 
 def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: int) -> AttemptEntry:
@@ -74,6 +75,7 @@ def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: i
         tokens=(180_000 + 9_000 * place,) if ran else (),
         failures=failures,
         context=_context(number, place) if number > 1 else None,
+        took=timedelta(seconds=95 + 137 * (place + number) % 2400) if ran else None,
     )
 
 

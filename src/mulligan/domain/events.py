@@ -20,7 +20,8 @@ EVENT_SCHEMA_VERSION = 1
 class IssueSeen(Record):
     """Mulligan read an issue with a request for the first time, or its text changed.
 
-    `text_sha256` is the hash of title and body. `act` is the authorising act at that time.
+    `text_sha256` is the hash of title and body. `act` is the authorising act at that time, and
+    `labels` are those of the issue.
     """
 
     kind: Literal["issue_seen"] = "issue_seen"
@@ -29,6 +30,7 @@ class IssueSeen(Record):
     url: str = ""
     text_sha256: str = ""
     act: str = ""
+    labels: tuple[str, ...] = ()
 
 
 class Authorised(Record):

@@ -1,9 +1,9 @@
 """Compute the statistics of `mulligan stats` from the ledger. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 from statistics import mean, median
@@ -74,16 +74,23 @@ class AttemptEntry:
     tokens: tuple[int, ...] = ()
     failures: tuple[Failure, ...] = ()
     context: RetryContextEntry | None = None
+    took: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerHistory:
-    """The ledger's attempts, milestones and stages, in its order; `since` is its first event."""
+    """The ledger's attempts, milestones and stages, in its order; `since` is its first event.
+
+    `labels` has the labels of an issue when Mulligan last read it.
+    """
 
     since: datetime | None
     attempts: Sequence[AttemptEntry]
     milestones: Sequence[Milestone]
     stages: Sequence[tuple[IssueRef, Stage]]
+    labels: Mapping[IssueRef, tuple[str, ...]] = field(
+        default_factory=dict[IssueRef, tuple[str, ...]]
+    )
 
 
 # The results.
@@ -189,14 +196,39 @@ class IssueStats:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentStats:
-    """The numbers of one agent."""
+class GroupStats:
+    """The numbers of one agent, or of one label; `took` is the median of its attempts.
 
-    agent: str
+    `merged` counts the group's issues whose pull request was merged.
+    """
+
+    name: str
     attempts: int
     counted: int
     succeeded: int
+    merged: int
     cost: Cost
+    took: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeekStats:
+    """The numbers of the week that begins on `monday` (UTC); `free` attempts cost none."""
+
+    monday: date
+    succeeded: int
+    failed: int
+    free: int
+    merged: int
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class DurationStats:
+    """The attempts that took less than `below`, and not less than the bucket before; None: more."""
+
+    below: timedelta | None
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +243,10 @@ class Stats:
     checks: tuple[FrequentFailure, ...]
     failures: tuple[FrequentFailure, ...]
     repositories: dict[str, RepositoryStats]
-    agents: tuple[AgentStats, ...]
+    agents: tuple[GroupStats, ...]
+    labels: tuple[GroupStats, ...]
+    weeks: tuple[WeekStats, ...]
+    durations: tuple[DurationStats, ...]
     retries: RetryStats
     issues: tuple[IssueStats, ...]
 
@@ -229,6 +264,11 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, attempts=recent)
     begin, failed = all_of_it.since, _failed(recent)
+    merged = {
+        each.issue
+        for each in all_of_it.milestones
+        if each.kind is MilestoneKind.MERGED and _is_in(each.at, since)
+    }
     return Stats(
         since=max(begin, since) if begin and since else begin,
         until=now,
@@ -238,7 +278,10 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
         checks=_frequent_checks(failed),
         failures=_frequent_failures(failed),
         repositories={name: _figures(_of(name, found), since) for name in _repositories(found)},
-        agents=tuple(_agents(recent)),
+        agents=_by_agent(recent, merged),
+        labels=_by_label(found, merged),
+        weeks=_weeks(found, since),
+        durations=_durations(recent),
         retries=_retries(all_of_it.attempts, since),
         issues=_issues(all_of_it, since),
     )
@@ -413,16 +456,81 @@ def _issues(found: LedgerHistory, since: datetime | None) -> tuple[IssueStats, .
     )
 
 
-def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
+def _by_agent(
+    tries: Iterable[AttemptEntry], merged: Collection[IssueRef]
+) -> tuple[GroupStats, ...]:
     ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
-    for name, made in sorted(ran.items()):
-        yield AgentStats(
-            agent=name,
-            attempts=len(made),
-            counted=sum(map(_counts, made)),
-            succeeded=sum(map(_succeeded, made)),
-            cost=cost_of(made),
-        )
+    return tuple(_group(name, made, merged) for name, made in sorted(ran.items()))
+
+
+MAX_LABELS = 30
+
+
+def _by_label(found: LedgerHistory, merged: Collection[IssueRef]) -> tuple[GroupStats, ...]:
+    """Count the attempts at the issues with each label; the labels with the most attempts first."""
+    made = defaultdict[str, list[AttemptEntry]](list)
+    for each in found.attempts:
+        for label in found.labels.get(each.issue, ()):
+            made[label].append(each)
+    names = sorted(made, key=lambda name: (-len(made[name]), name))
+    return tuple(_group(name, made[name], merged) for name in names[:MAX_LABELS])
+
+
+def _group(name: str, made: Sequence[AttemptEntry], merged: Collection[IssueRef]) -> GroupStats:
+    return GroupStats(
+        name=name,
+        attempts=len(made),
+        counted=sum(map(_counts, made)),
+        succeeded=sum(map(_succeeded, made)),
+        merged=len({each.issue for each in made if each.issue in merged}),
+        cost=cost_of(made),
+        took=_median([each.took for each in made if each.took is not None]),
+    )
+
+
+MAX_WEEKS = 26
+WEEK = timedelta(weeks=1)
+
+
+def _weeks(found: LedgerHistory, since: datetime | None) -> tuple[WeekStats, ...]:
+    """Count by week, without gaps; the last half year at most."""
+    made = _by(lambda each: _monday(each.at), found.attempts)
+    merges = Counter(
+        _monday(each.at)
+        for each in found.milestones
+        if each.kind is MilestoneKind.MERGED and _is_in(each.at, since)
+    )
+    known = made.keys() | merges.keys()
+    if not known:
+        return ()
+    last = max(known)
+    first = max(min(known), last - (MAX_WEEKS - 1) * WEEK)
+    count = (last - first) // WEEK + 1
+    mondays = (first + place * WEEK for place in range(count))
+    return tuple(_week(monday, made.get(monday, []), merges[monday]) for monday in mondays)
+
+
+def _week(monday: date, made: Sequence[AttemptEntry], merged: int) -> WeekStats:
+    succeeded, counted = sum(map(_succeeded, made)), sum(map(_counts, made))
+    return WeekStats(
+        monday, succeeded, counted - succeeded, len(made) - counted, merged, cost_of(made)
+    )
+
+
+def _monday(at: datetime) -> date:
+    day = at.astimezone(UTC).date()
+    return day - timedelta(days=day.weekday())
+
+
+LIMITS = (*(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 20, 30, 60, 120)), None)
+
+
+def _durations(tries: Iterable[AttemptEntry]) -> tuple[DurationStats, ...]:
+    taken = [each.took for each in tries if each.took is not None]
+    counts = Counter(
+        next(limit for limit in LIMITS if limit is None or took < limit) for took in taken
+    )
+    return tuple(DurationStats(limit, counts[limit]) for limit in LIMITS) if taken else ()
 
 
 MAX_LISTED = 10

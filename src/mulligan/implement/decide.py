@@ -99,6 +99,7 @@ def _text_to_record(facts: Facts, *, is_admitted: bool) -> IssueSeen | None:
         url=issue.url,
         text_sha256=issue.text_sha256,
         act=str(act.act),
+        labels=tuple(sorted(issue.labels - {facts.ready_label})),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import Field, ValidationError
 from sqlalchemy import Connection, select
@@ -22,7 +22,7 @@ from mulligan.domain.stats import (
 from mulligan.storage.database import Database
 from mulligan.storage.schema import COMPLETED, EVENT, ISSUE
 
-RESOLVED, CONTEXT = "resolved", "retry_context_assembled"
+RESOLVED, CONTEXT, SEEN = "resolved", "retry_context_assembled", "issue_seen"
 MILESTONES = {
     "authorised": MilestoneKind.ASKED,
     "published": MilestoneKind.PUBLISHED,
@@ -81,6 +81,7 @@ class _Meta(Record):
     checks: tuple[_Check, ...] = ()
     fix_rounds: tuple[_Round, ...] = ()
     agent: _Usage | None = None
+    duration_ms: int = 0
 
     def tried(self, issue: IssueRef, at: datetime) -> AttemptEntry:
         """Return the attempt as counted in statistics."""
@@ -97,6 +98,7 @@ class _Meta(Record):
             costs=tuple(each.cost_usd for each in runs if each.cost_usd is not None),
             tokens=tuple(each.tokens for each in runs if each.tokens is not None),
             failures=tuple(each.failure for each in self.checks if each.failure),
+            took=timedelta(milliseconds=self.duration_ms) if self.duration_ms else None,
         )
 
 
@@ -110,6 +112,10 @@ class _Context(Record):
     feedback_sources: tuple[str, ...] = ()
 
 
+class _Labels(Record):
+    labels: tuple[str, ...] = ()
+
+
 class _MilestoneBody(Record):
     act_at: datetime | None = None
     resolution: str = ""
@@ -119,11 +125,11 @@ def read_ledger_history(database: Database) -> LedgerHistory:
     """Read the whole history; ConfigError if a newer version wrote it."""
     wanted = (
         select(EVENT.repository, EVENT.number, EVENT.at, EVENT.kind, EVENT.body)
-        .where(EVENT.kind.in_([COMPLETED, RESOLVED, CONTEXT, *MILESTONES]))
+        .where(EVENT.kind.in_([COMPLETED, RESOLVED, CONTEXT, SEEN, *MILESTONES]))
         .order_by(EVENT.seq)
     )
     tries, moments = dict[tuple[IssueRef, int], AttemptEntry](), list[Milestone]()
-    contexts = dict[IssueRef, RetryContextEntry]()
+    contexts, labels = dict[IssueRef, RetryContextEntry](), dict[IssueRef, tuple[str, ...]]()
     with database.read() as connection:
         for row in connection.execute(wanted.execution_options(yield_per=1000)):
             issue, at = IssueRef(row.repository, row.number), datetime.fromisoformat(row.at)
@@ -133,17 +139,20 @@ def read_ledger_history(database: Database) -> LedgerHistory:
                     moments.append(found)
                 case RetryContextEntry():
                     contexts[issue] = found
+                case _Labels():
+                    labels[issue] = found.labels
                 case AttemptEntry():
                     # An attempt may be recorded again; the last record counts.
                     before = tries.get((issue, found.number))
                     context = before.context if before else contexts.pop(issue, None)
                     tries[issue, found.number] = replace(found, context=context)
-        return LedgerHistory(_first(connection), [*tries.values()], moments, [*_stages(connection)])
+        stages = [*_stages(connection)]
+        return LedgerHistory(_first(connection), [*tries.values()], moments, stages, labels)
 
 
 def _read(
     issue: IssueRef, at: datetime, kind: str, body: str
-) -> AttemptEntry | RetryContextEntry | Milestone:
+) -> AttemptEntry | RetryContextEntry | Milestone | _Labels:
     try:
         if kind == COMPLETED:
             return _Completed.model_validate_json(body).meta.tried(issue, at)
@@ -152,6 +161,8 @@ def _read(
             return RetryContextEntry(
                 context.context_size_bytes, context.section_bytes, context.feedback_sources
             )
+        if kind == SEEN:
+            return _Labels.model_validate_json(body)
         told = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
         message = f"This version cannot read an event of {issue}; install a newer version."

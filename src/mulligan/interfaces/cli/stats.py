@@ -1,39 +1,33 @@
 """`mulligan stats`: statistics on a terminal, as JSON or as an HTML page."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, select_autoescape
+from markupsafe import Markup
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from mulligan.config.settings import parse_duration
 from mulligan.domain.errors import UnavailableError, UsageError
-from mulligan.domain.issue import Stage
-from mulligan.domain.spending import dollars
-from mulligan.domain.stats import (
-    AgentStats,
-    Cost,
-    FrequentFailure,
-    IssueStats,
-    RepositoryStats,
-    RetryStats,
-    Stats,
-    summarise,
-)
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.domain.stats import Stats, summarise
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import read_ledger
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import make_console, read_configuration
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, fits, print_json
+from mulligan.interfaces.stats_report import (
+    EMPTY,
+    StatsTable,
+    as_json,
+    period,
+    points,
+    split_table,
+    stats_tables,
+)
 
 # `mulligan stats`
-
-EMPTY = "No statistics yet: the ledger has no issues."
 
 
 def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
@@ -80,6 +74,13 @@ TEMPLATE = Path(__file__).with_name("stats.html")
 
 def write_page(found: Stats) -> str:
     """Return the page, without secrets; untrusted text is escaped."""
+    # Imported here, since only the page needs it.
+    from mulligan.interfaces.charts import draw  # noqa: PLC0415
+
+    def plot(sheet: StatsTable, place: int) -> Markup:
+        # What draws the plot escapes its labels.
+        return Markup(draw(sheet, f"plot-{place}")) if sheet.plot else Markup()  # noqa: S704
+
     environment = Environment(
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
@@ -91,347 +92,9 @@ def write_page(found: Stats) -> str:
         period=period(found),
         points=points(found) if found.since else [],
         sheets=stats_tables(found) if found.since else [],
+        plot=plot,
     )
     return OUTPUT_FILTER.clean(page)
-
-
-# Figures and tables, for the terminal and the page
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """One figure, with its label and a note."""
-
-    name: str
-    value: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StatsTable:
-    """A table. The first column names the row; all others but `words` of them are figures.
-
-    `shares` has the length of each row's bar, from 0 to 1; it is empty if there are no bars.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    shares: tuple[float, ...] = ()
-    note: str = ""
-    words: int = 0
-
-
-def points(stats: Stats) -> list[Headline]:
-    """Return the main figures."""
-    of, cost, tried = stats.overall, stats.overall.cost, stats.retries
-    return [
-        Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
-        Headline(
-            "pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"
-        ),
-        Headline("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
-        Headline("waiting for human review", f"{of.stages.get(Stage.HITL, 0):,}", "now"),
-        Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
-        Headline(
-            "retried, then succeeded",
-            rate(tried.issues_succeeded, tried.issues),
-            _retried(tried),
-        ),
-        Headline(
-            "size of a retry context",
-            NOTHING if tried.mean_bytes is None else f"{tried.mean_bytes:,} bytes",
-            _context_note(tried),
-        ),
-        Headline("escalated", f"{of.escalated:,}", "issues handed to a maintainer in this period"),
-        Headline(
-            "stopped",
-            f"{of.left:,}",
-            f"withdrawn, closed or skipped; {of.skipped:,} skipped by a maintainer",
-        ),
-        Headline(
-            "until the pull request", duration_text(of.to_pull_request), "median, from the request"
-        ),
-        Headline("until the merge", duration_text(of.to_merge), "median, from the request"),
-        Headline("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
-        Headline(
-            "per attempt",
-            money(cost.per(of.attempts), cost),
-            f"divided by {pluralize(of.attempts, 'attempt')}",
-        ),
-        Headline("per issue", money(cost.per(of.tried), cost), "divided by those with an attempt"),
-        Headline(
-            "per merged pull request",
-            money(cost.per(of.merged), cost),
-            f"total spent, including failed issues, divided by {of.merged:,} merged",
-        ),
-    ]
-
-
-def stats_tables(stats: Stats) -> list[StatsTable]:
-    """Return the tables that have rows."""
-    found = [
-        _places(stats),
-        _feedback(stats.retries),
-        _context(stats.retries),
-        _outcomes(stats),
-        _repositories(stats),
-        _agents(stats.agents),
-        _checks(stats.checks),
-        _failures(stats.failures),
-        _issues(stats.issues),
-    ]
-    return [sheet for sheet in found if sheet.rows]
-
-
-def split_table(sheet: StatsTable) -> tuple[StatsTable, StatsTable]:
-    """Split the figures of a sheet into two tables; both name the rows."""
-    middle = (len(sheet.columns) + 2) // 2
-
-    def front(row: tuple[str, ...]) -> tuple[str, ...]:
-        return row[:middle]
-
-    def back(row: tuple[str, ...]) -> tuple[str, ...]:
-        return (row[0], *row[middle:])
-
-    first, second = (
-        replace(sheet, columns=part(sheet.columns), rows=tuple(map(part, sheet.rows)))
-        for part in (front, back)
-    )
-    return first, second
-
-
-def _places(stats: Stats) -> StatsTable:
-    return StatsTable(
-        "Success by attempt",
-        ("attempt", "made", "succeeded", "rate"),
-        tuple(
-            (
-                f"{each.place}",
-                f"{each.made:,}",
-                f"{each.succeeded:,}",
-                rate(each.succeeded, each.made),
-            )
-            for each in stats.places
-        ),
-        tuple(each.succeeded / each.made for each in stats.places),
-        "Numbered within each round of attempts. Attempts that cost none are excluded.",
-    )
-
-
-def _feedback(retries: RetryStats) -> StatsTable:
-    found = retries.feedback
-    return StatsTable(
-        "Success by kind of feedback",
-        ("feedback", "attempts", "succeeded", "rate"),
-        tuple(
-            (
-                each.feedback,
-                f"{each.attempts:,}",
-                f"{each.succeeded:,}",
-                rate(each.succeeded, each.attempts),
-            )
-            for each in found
-        ),
-        tuple(each.succeeded / each.attempts for each in found),
-        "Attempts with a retry context, by its sources. Most have several sources.",
-    )
-
-
-def _context(retries: RetryStats) -> StatsTable:
-    total = sum(retries.sections.values())
-    return StatsTable(
-        "Content of the retry contexts",
-        ("section", "bytes", "share"),
-        tuple(
-            (name.replace("_", " "), f"{n:,}", rate(n, total))
-            for name, n in retries.sections.items()
-        ),
-        tuple(n / total for n in retries.sections.values()),
-    )
-
-
-MAX_ISSUES = 20
-
-
-def _issues(found: Sequence[IssueStats]) -> StatsTable:
-    more = len(found) - MAX_ISSUES
-    return StatsTable(
-        "Issues by attempts",
-        ("issue", "last outcome", "stage", "attempts", "retries", "spent"),
-        tuple(
-            (
-                str(each.issue),
-                TITLES[each.outcome],
-                each.stage or NOTHING,
-                f"{each.attempts:,}",
-                f"{each.retries:,}",
-                money(each.cost.usd, each.cost),
-            )
-            for each in found[:MAX_ISSUES]
-        ),
-        note=f"{pluralize(more, 'issue')} with fewer attempts: see --json." if more > 0 else "",
-        words=2,
-    )
-
-
-def _retried(tried: RetryStats) -> str:
-    return (
-        f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
-        f"{tried.succeeded:,} of {tried.made:,} retries succeeded"
-    )
-
-
-def _context_note(tried: RetryStats) -> str:
-    total = sum(tried.sections.values())
-    largest = [
-        f"; {rate(size, total)} {name.replace('_', ' ')}" for name, size in tried.sections.items()
-    ]
-    return f"mean of {pluralize(tried.contexts, 'retry context')}{''.join(largest[:1])}"
-
-
-def _outcomes(stats: Stats) -> StatsTable:
-    total = sum(stats.outcomes.values())
-    return StatsTable(
-        "Outcomes of attempts",
-        ("outcome", "attempts", "share"),
-        tuple((TITLES[each], f"{n:,}", rate(n, total)) for each, n in stats.outcomes.items()),
-        tuple(n / total for n in stats.outcomes.values()),
-    )
-
-
-def _repositories(stats: Stats) -> StatsTable:
-    columns = (
-        *("repository", "issues", "attempts", "succeeded", "pull requests", "merged"),
-        *("human review", "spent", "per merged", "until the merge"),
-    )
-    return StatsTable(
-        "Repositories",
-        columns,
-        tuple(_repository(name, of) for name, of in stats.repositories.items()),
-    )
-
-
-def _repository(name: str, of: RepositoryStats) -> tuple[str, ...]:
-    return (
-        name,
-        f"{of.taken:,}",
-        f"{of.attempts:,}",
-        rate(of.succeeded, of.counted),
-        f"{of.published:,}",
-        f"{of.merged:,}",
-        f"{of.stages.get(Stage.HITL, 0):,}",
-        money(of.cost.usd, of.cost),
-        money(of.cost.per(of.merged), of.cost),
-        duration_text(of.to_merge),
-    )
-
-
-def _agents(agents: Sequence[AgentStats]) -> StatsTable:
-    return StatsTable(
-        "Agents",
-        ("agent", "attempts", "succeeded", "spent", "per attempt", "tokens"),
-        tuple(
-            (
-                each.agent,
-                f"{each.attempts:,}",
-                rate(each.succeeded, each.counted),
-                money(each.cost.usd, each.cost),
-                money(each.cost.per(each.attempts), each.cost),
-                tokens(each.cost),
-            )
-            for each in agents
-        ),
-    )
-
-
-def _checks(found: Sequence[FrequentFailure]) -> StatsTable:
-    return StatsTable(
-        "Checks that fail most often",
-        ("check", "repository", "attempts", "issues"),
-        tuple((each.check, each.repository, *_often(each)) for each in found),
-        words=1,
-    )
-
-
-def _failures(found: Sequence[FrequentFailure]) -> StatsTable:
-    return StatsTable(
-        "Failures that come back most often",
-        ("failure", "check", "repository", "attempts", "issues"),
-        tuple(
-            (each.summary or each.fingerprint, each.check, each.repository, *_often(each))
-            for each in found
-        ),
-        note="The same failure is one with the same fingerprint; its first finding names it.",
-        words=2,
-    )
-
-
-def _often(each: FrequentFailure) -> tuple[str, str]:
-    return f"{each.attempts:,}", f"{each.issues:,}"
-
-
-def _out_of(of: RepositoryStats) -> str:
-    free = of.attempts - of.counted
-    left_out = f"; {free:,} more cost none" if free else ""
-    return f"{of.succeeded:,} of {pluralize(of.counted, 'attempt')} that counted{left_out}"
-
-
-def _tokens_and_silence(cost: Cost) -> str:
-    return ", ".join([f"{tokens(cost)} tokens", *_unknown_costs(cost)])
-
-
-def _unknown_costs(cost: Cost) -> Iterator[str]:
-    if cost.without_cost:
-        yield f"{pluralize(cost.without_cost, 'attempt')} did not report the cost"
-
-
-# Amounts, shares and times in words
-
-UNKNOWN, NOTHING = "unknown", "–"
-MINUTE, HOUR, DAY = 60, 3600, 86400
-
-
-def money(usd: float | None, cost: Cost) -> str:
-    """Format an amount; if a part is unknown, it is a minimum."""
-    if usd is None:
-        return UNKNOWN if cost.usd is None else NOTHING
-    written = dollars(usd).removeprefix("$")
-    return f"≥ {written} USD" if cost.without_cost else f"{written} USD"
-
-
-def tokens(cost: Cost) -> str:
-    """Format the number of tokens."""
-    if cost.tokens is None:
-        return UNKNOWN
-    return f"≥ {cost.tokens:,}" if cost.without_tokens else f"{cost.tokens:,}"
-
-
-def rate(part: int, whole: int) -> str:
-    """Format a share in percent."""
-    return f"{100 * part / whole:.0f} %" if whole else NOTHING
-
-
-def duration_text(time: timedelta | None) -> str:
-    """Format a duration in its two largest units."""
-    if time is None:
-        return NOTHING
-    seconds = round(time.total_seconds())
-    for unit, name, below, smaller in ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min")):
-        if seconds >= unit:
-            return f"{seconds // unit} {name} {seconds % unit // below} {smaller}"
-    return f"{seconds // MINUTE} min" if seconds >= MINUTE else f"{seconds} s"
-
-
-def period(found: Stats) -> str:
-    """Format the period of the statistics."""
-    if found.since is None:
-        return EMPTY
-    return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
-
-
-def _minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"
 
 
 # On the terminal
@@ -466,115 +129,3 @@ def _table(sheet: StatsTable) -> Table:
     for row in sheet.rows:
         table.add_row(*map(escape, row))
     return table
-
-
-# As JSON
-
-
-def as_json(found: Stats) -> dict[str, object]:
-    """Return the JSON; durations are in seconds, and null is unknown or none."""
-    return {
-        "since": found.since.isoformat() if found.since else None,
-        "until": found.until.isoformat(),
-        **_figures(found.overall),
-        "outcomes": dict(found.outcomes),
-        "by_attempt": [
-            {"attempt": each.place, "made": each.made, "succeeded": each.succeeded}
-            for each in found.places
-        ],
-        "failing_checks": [_frequent(each) for each in found.checks],
-        "failures": [
-            {**_frequent(each), "summary": each.summary, "fingerprint": each.fingerprint}
-            for each in found.failures
-        ],
-        "repositories": {name: _figures(of) for name, of in found.repositories.items()},
-        "agents": {each.agent: _agent(each) for each in found.agents},
-        "retries": _retry_figures(found.retries),
-        "by_issue": [_issue(each) for each in found.issues],
-    }
-
-
-def _retry_figures(of: RetryStats) -> dict[str, object]:
-    total = sum(of.sections.values())
-    return {
-        "made": of.made,
-        "succeeded": of.succeeded,
-        "issues": of.issues,
-        "issues_succeeded": of.issues_succeeded,
-        "contexts": of.contexts,
-        "mean_context_bytes": of.mean_bytes,
-        "context_sections": {
-            name: {"bytes": n, "share": n / total} for name, n in of.sections.items()
-        },
-        "by_feedback": {
-            each.feedback: {"attempts": each.attempts, "succeeded": each.succeeded}
-            for each in of.feedback
-        },
-    }
-
-
-def _issue(of: IssueStats) -> dict[str, object]:
-    return {
-        "issue": str(of.issue),
-        "attempts": of.attempts,
-        "retries": of.retries,
-        "outcome": of.outcome,
-        "stage": of.stage,
-        "spent": _cost(of.cost),
-    }
-
-
-def _figures(of: RepositoryStats) -> dict[str, object]:
-    return {
-        "issues": {
-            "taken": of.taken,
-            "tried": of.tried,
-            "published": of.published,
-            "merged": of.merged,
-            "closed": of.closed,
-            "left": of.left,
-            "skipped": of.skipped,
-            "escalated": of.escalated,
-        },
-        "stages": dict(of.stages),
-        "attempts": {"made": of.attempts, "counted": of.counted, "succeeded": of.succeeded},
-        "spent": {
-            **_cost(of.cost),
-            "usd_per_attempt": of.cost.per(of.attempts),
-            "usd_per_issue": of.cost.per(of.tried),
-            "usd_per_merged_pull_request": of.cost.per(of.merged),
-        },
-        "median_seconds": {
-            "to_pull_request": _seconds(of.to_pull_request),
-            "to_merge": _seconds(of.to_merge),
-        },
-    }
-
-
-def _cost(cost: Cost) -> dict[str, object]:
-    return {
-        "usd": cost.usd,
-        "tokens": cost.tokens,
-        "attempts_without_cost": cost.without_cost,
-        "attempts_without_tokens": cost.without_tokens,
-    }
-
-
-def _agent(each: AgentStats) -> dict[str, object]:
-    return {
-        "attempts": {"made": each.attempts, "counted": each.counted, "succeeded": each.succeeded},
-        "spent": {**_cost(each.cost), "usd_per_attempt": each.cost.per(each.attempts)},
-    }
-
-
-def _frequent(each: FrequentFailure) -> dict[str, object]:
-    return {
-        "repository": each.repository,
-        "check": each.check,
-        "attempts": each.attempts,
-        "issues": each.issues,
-    }
-
-
-def _seconds(time: timedelta | None) -> float | None:
-    return time.total_seconds() if time else None

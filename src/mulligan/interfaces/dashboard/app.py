@@ -28,7 +28,12 @@ from mulligan.daemon.poll import poll_interval
 from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.container import GAUGES
-from mulligan.interfaces.bootstrap.stores import check_writable, state_directory_of, without_waiting
+from mulligan.interfaces.bootstrap.stores import (
+    check_writable,
+    read_ledger,
+    state_directory_of,
+    without_waiting,
+)
 from mulligan.interfaces.dashboard import api, commands, files
 from mulligan.interfaces.dashboard.access import (
     LOGIN,
@@ -45,7 +50,7 @@ from mulligan.interfaces.dashboard.metrics import (
     unready,
 )
 from mulligan.interfaces.dashboard.pages import Pages, renderer
-from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
+from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores, StatsReader
 
 # Serving the dashboard beside the daemon
 
@@ -80,6 +85,7 @@ def open_dashboard(
         gauges=GAUGES,
         patience=patience,
         check_writable=partial(check_writable, operator),
+        read_history=partial(read_ledger, operator),
     )
     measures = MetricsRegistry(state)
     listen(measures.on_event)
@@ -195,12 +201,15 @@ def build(
     state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
 ) -> ASGIApp:
     """Return the application; all its routes only read, except login, logout and commands."""
-    pages = Pages(state, renderer(lambda: state.redactor), key.form_token)
+    figures = StatsReader(state.read_history)
+    pages = Pages(state, renderer(lambda: state.redactor), key.form_token, figures)
     issue = "/issues/{owner}/{name}/{number}"
     routes = [
         Route("/", pages.home),
         Route("/running", pages.running),
         Route("/issues", pages.issues),
+        Route("/stats", pages.stats),
+        Route("/stats/{name}.svg", pages.plot),
         Route(issue, pages.issue),
         Route(issue + "/commands", partial(commands.give, state, key), methods=["POST"]),
         Route(issue + "/attempts/{attempt}", pages.issue),

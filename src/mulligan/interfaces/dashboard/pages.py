@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
@@ -36,6 +37,7 @@ from mulligan.interfaces.dashboard.state import (
     DashboardState,
     RecentEvents,
     RecentEventsReader,
+    StatsReader,
 )
 from mulligan.interfaces.dashboard.views import (
     LIST_TITLES,
@@ -55,6 +57,7 @@ from mulligan.interfaces.dashboard.views import (
     why_waiting,
 )
 from mulligan.interfaces.json_output import decisions_of
+from mulligan.interfaces.stats_report import period, points, stats_tables
 from mulligan.text.escape import one_line, visible
 from mulligan.text.redact import Redactor
 
@@ -85,6 +88,17 @@ GLIMPSE_LINES = 5
 
 SHOWN_CHARS = 16_000
 """Characters from the end of an agent's output to show on the page of its attempt."""
+
+PERIODS: Mapping[str, timedelta | None] = {
+    "": None,
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+    "90d": timedelta(days=90),
+}
+"""The periods of statistics that a page offers."""
+
+PLOT_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+"""A plot has its colours in itself; nothing in it can run."""
 
 MAX_EVENTS = 200
 """Number of events on an issue's page; the API has all of them."""
@@ -182,6 +196,7 @@ class Pages:
     state: DashboardState
     render: Render
     form_token: str
+    figures: StatsReader
     recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
     def home(self, request: Request) -> Response:
@@ -276,6 +291,43 @@ class Pages:
                 "events": events[-MAX_EVENTS:],
             },
         )
+
+    def stats(self, request: Request) -> Response:
+        """Show the statistics of a period, with plots."""
+        stores = self.state.stores
+        chosen = request.query_params.get("since", "")
+        span = PERIODS.get(chosen)
+        found = self.figures.refresh(span, stores.clock.now())
+        has_any = found is not None and found.since is not None
+        return self._page(
+            "stats.html",
+            request,
+            {
+                "layout": "full",
+                "seq": stores.ledger.last_seq(),
+                "periods": PERIODS,
+                "chosen": chosen if chosen in PERIODS else "",
+                "period": period(found) if found else "Mulligan is computing the statistics.",
+                "is_ready": found is not None,
+                "points": points(found) if found and has_any else [],
+                "sheets": stats_tables(found) if found and has_any else [],
+            },
+        )
+
+    def plot(self, request: Request) -> Response:
+        """Draw the plot of one table."""
+        # Imported here, since a daemon whose statistics nobody opens does not need it.
+        from mulligan.interfaces.charts import draw  # noqa: PLC0415
+
+        span = PERIODS.get(request.query_params.get("since", ""))
+        found = self.figures.refresh(span, self.state.stores.clock.now(), None)
+        name = request.path_params["name"]
+        sheets = {each.slug: each for each in stats_tables(found) if each.plot} if found else {}
+        if name not in sheets:
+            message = f"There is no plot {name}."
+            raise UsageError(message)
+        drawn = visible(self.state.redactor.text(draw(sheets[name], name)))
+        return Response(drawn, media_type="image/svg+xml", headers=PLOT_HEADERS)
 
     def plain(self, name: str, status: int, **values: object) -> Response:
         """Show a page with one message: the login form, or an error."""

@@ -3,12 +3,15 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Self
 
 from mulligan.config.settings import Budget
 from mulligan.daemon.health import DaemonHealth
-from mulligan.domain.errors import UnavailableError
+from mulligan.domain.errors import MulliganError, UnavailableError
 from mulligan.domain.events import (
     AgentStarted,
     AttemptCompleted,
@@ -20,6 +23,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.stats import LedgerHistory, Stats, summarise
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import (
     Artifacts,
@@ -76,7 +80,7 @@ class DashboardState:
 
     `find_books` returns None until the configuration was read. `patience` is how many seconds the
     poll may go without progress. `check_writable` raises a MulliganError if the ledger cannot be
-    written. `ending` is set when the server ends.
+    written. `read_history` reads what statistics need. `ending` is set when the server ends.
     """
 
     find_books: Callable[[], DashboardStores | None]
@@ -84,6 +88,7 @@ class DashboardState:
     gauges: Gauges
     patience: Callable[[], float]
     check_writable: Callable[[], None]
+    read_history: Callable[[], LedgerHistory]
     ending: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -99,6 +104,62 @@ class DashboardState:
         """Return the current redactor; without a configuration, it knows only token shapes."""
         found = self.find_books()
         return found.redactor if found else Redactor()
+
+
+# Statistics
+
+STATS_LAST = timedelta(minutes=1)
+"""How long statistics are shown before they are computed again; a large ledger takes seconds."""
+
+PATIENCE_SECONDS = 0.2
+
+
+class StatsReader:
+    """Computes statistics in a thread, for all pages; thread-safe."""
+
+    def __init__(self, read: Callable[[], LedgerHistory]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._known = dict[timedelta | None, Stats]()
+        self._running = dict[timedelta | None, Future[Stats]]()
+
+    def refresh(
+        self, span: timedelta | None, now: datetime, patience: float | None = PATIENCE_SECONDS
+    ) -> Stats | None:
+        """Return the statistics of the last `span`, or of everything; None if they take longer.
+
+        Wait at most `patience` seconds for the first ones, None for as long as it takes.
+        """
+        with self._lock:
+            known = self._known.get(span)
+            if known and known.until > now - STATS_LAST:
+                return known
+            task = self._running.get(span) or self._start(span, now)
+        with suppress(TimeoutError):
+            return task.result(patience if known is None else 0)
+        return known
+
+    def _start(self, span: timedelta | None, now: datetime) -> Future[Stats]:
+        task = Future[Stats]()
+        self._running[span] = task
+        begin = now - span if span else None
+        threading.Thread(
+            target=self._compute, args=(task, span, now, begin), name="statistics", daemon=True
+        ).start()
+        return task
+
+    def _compute(
+        self, task: Future[Stats], span: timedelta | None, now: datetime, begin: datetime | None
+    ) -> None:
+        try:
+            found = summarise(self._read(), now, begin)
+        except MulliganError as error:
+            task.set_exception(error)
+        else:
+            self._known[span] = found
+            task.set_result(found)
+        with self._lock:
+            del self._running[span]
 
 
 # Recent events
