@@ -2,6 +2,7 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -63,22 +64,42 @@ def outcome(ended: AgentRun) -> Outcome:
     return classify(AttemptState(run=ended, change=Change("5ta27", None, 0)))
 
 
-@pytest.mark.parametrize(
-    ("program", "step", "expected"),
-    [
-        ("ask()", HANG, Outcome.INFRASTRUCTURE),
-        ("hold(); time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
-        ("ask().read(); time.sleep(60)", Turn("Hi."), Outcome.AGENT_TIMED_OUT),
-        ("answer = ask(); time.sleep(60)", Turn("Hi."), Outcome.AGENT_TIMED_OUT),
-        ("time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
-    ],
-    ids=["silent", "asked by halves", "answered", "not read", "not asked"],
-)
-def test_a_time_out_is_the_services_only_if_that_was_silent(
-    program: str, step: Step, expected: Outcome, tmp_path: Path
+WAIT = "try: ask()\nexcept OSError: time.sleep(60)"
+TIME_OUTS = {
+    "silent": ("ask()", HANG, Outcome.INFRASTRUCTURE),
+    "asked by halves": ("hold(); time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
+    "answered": ("ask().read(); time.sleep(60)", Turn("Hi."), Outcome.AGENT_TIMED_OUT),
+    "not read": ("answer = ask(); time.sleep(60)", Turn("Hi."), Outcome.AGENT_TIMED_OUT),
+    "not asked": ("time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
+    "asked to wait": (WAIT, Fault(429, retry_after=600), Outcome.INFRASTRUCTURE),
+    "used": (
+        "ask().read(); ask().read(); time.sleep(60)",
+        Turn("Hi.", input_tokens=1000, output_tokens=70),
+        Outcome.AGENT_TIMED_OUT,
+    ),
+    "asked not to wait": (WAIT, Fault(429, retry_after=0), Outcome.AGENT_TIMED_OUT),
+}
+
+
+def test_a_time_out_is_the_services_only_if_that_was_silent_or_asked_to_wait(
+    tmp_path: Path,
 ) -> None:
-    ended = run(tmp_path, program, step)
-    assert (ended.stopped_by, outcome(ended)) == (TimeLimit.STALL_TIMEOUT, expected)
+    def try_one(name: str) -> AgentRun:
+        place = tmp_path / name.replace(" ", "-")
+        place.mkdir()
+        program, step, _ = TIME_OUTS[name]
+        return run(place, program, step)
+
+    # Each waits for its limit, so they wait together.
+    with ThreadPoolExecutor(len(TIME_OUTS)) as threads:
+        ended = dict(zip(TIME_OUTS, threads.map(try_one, TIME_OUTS), strict=True))
+    assert {each.stopped_by for each in ended.values()} == {TimeLimit.STALL_TIMEOUT}
+    assert {name: outcome(each) for name, each in ended.items()} == {
+        name: expected for name, (_, _, expected) in TIME_OUTS.items()
+    }
+    assert [name for name, each in ended.items() if each.retry_after] == ["asked to wait"]
+    used = ended["used"].facts  # The agent itself said nothing of it.
+    assert (used.input_tokens, used.output_tokens) == (2000, 140)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +118,3 @@ def test_an_agent_that_fails_at_its_service_did_not_crash(
     left = ended.retry_after
     assert (left is None) == (wait is None)
     assert left is None or 0 < left.total_seconds() <= (wait or 0)
-
-
-@pytest.mark.parametrize(
-    ("wait", "expected"), [(600, Outcome.INFRASTRUCTURE), (0, Outcome.AGENT_TIMED_OUT)]
-)
-def test_an_agent_that_waits_as_its_service_asked_did_not_time_out(
-    wait: int, expected: Outcome, tmp_path: Path
-) -> None:
-    program = "try: ask()\nexcept OSError: time.sleep(60)"
-    ended = run(tmp_path, program, Fault(429, retry_after=wait))
-    assert (ended.stopped_by, outcome(ended)) == (TimeLimit.STALL_TIMEOUT, expected)
-    assert (ended.retry_after is None) == (wait == 0)
-
-
-def test_what_the_service_counted_is_known_of_a_run_that_told_nothing(tmp_path: Path) -> None:
-    program = "ask().read(); ask().read(); time.sleep(60)"
-    ended = run(tmp_path, program, Turn("Hi.", input_tokens=1000, output_tokens=70))
-    assert (ended.facts.input_tokens, ended.facts.output_tokens) == (2000, 140)

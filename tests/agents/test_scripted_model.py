@@ -1,5 +1,6 @@
 """The scripted model speaks the protocols as the agents expect, and fails as it is told."""
 
+import asyncio
 import http.client
 import json
 from collections.abc import Generator
@@ -7,8 +8,9 @@ from contextlib import closing, contextmanager
 from urllib.parse import urlsplit
 
 import pytest
+from httpx import ASGITransport, AsyncClient, Response
 
-from world.model import serve_model
+from world.model import ScriptedModel, build_app, serve_model
 from world.model_script import (
     BAD_KEY,
     BROKEN,
@@ -58,24 +60,38 @@ faults = pytest.mark.parametrize(
 )
 
 
+def full_path(path: str, body: Json) -> str:
+    if path != GEMINI:
+        return path
+    return path + (":streamGenerateContent?alt=sse" if body.get("stream") else ":generateContent")
+
+
 @contextmanager
 def ask(
     address: str, path: str, body: Json, timeout: float = 5
 ) -> Generator[http.client.HTTPResponse]:
-    streaming = body.get("stream") is True
-    if path == GEMINI:
-        path += ":streamGenerateContent?alt=sse" if streaming else ":generateContent"
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=timeout)
     with closing(connection):
-        connection.request("POST", path, json.dumps({"model": "m", **body}))
+        connection.request("POST", full_path(path, body), json.dumps({"model": "m", **body}))
         with connection.getresponse() as response:
             yield response
 
 
+def ask_directly(scripted: ScriptedModel, path: str, body: Json) -> Response:
+    """Ask without a connection."""
+
+    async def asked() -> Response:
+        transport = ASGITransport(build_app(scripted))
+        async with AsyncClient(transport=transport, base_url="http://model") as client:
+            return await client.post(full_path(path, body), json={"model": "m", **body})
+
+    return asyncio.run(asked())
+
+
 def answer(model: Model, path: str, body: Json) -> str:
-    with serve_model(model) as scripted, ask(scripted.address, path, body) as response:
-        assert response.status == 200
-        return response.read().decode()
+    response = ask_directly(ScriptedModel(model), path, body)
+    assert response.status_code == 200
+    return response.text
 
 
 @protocols
@@ -111,14 +127,13 @@ def test_what_is_asked_beside_the_work_takes_nothing_from_the_script() -> None:
 @protocols
 @faults
 def test_a_fault_has_its_status_and_its_words(path: str, fault: Fault) -> None:
-    model = conversation(fault)
-    with serve_model(model) as scripted, ask(scripted.address, path, ASKED[path]) as response:
-        told = OBJECT.validate_json(response.read())
-        assert response.status == fault.status
-        assert fault.message in str(told["error"])
-        wait = None if fault.retry_after is None else str(fault.retry_after)
-        assert response.getheader("retry-after") == wait
-        assert [where.removesuffix(":generateContent") for where, _ in scripted.requests] == [path]
+    scripted = ScriptedModel(conversation(fault))
+    response = ask_directly(scripted, path, ASKED[path])
+    assert response.status_code == fault.status
+    assert fault.message in str(OBJECT.validate_json(response.content)["error"])
+    wait = None if fault.retry_after is None else str(fault.retry_after)
+    assert response.headers.get("retry-after") == wait
+    assert [where.removesuffix(":generateContent") for where, _ in scripted.requests] == [path]
 
 
 @protocols

@@ -84,7 +84,7 @@ def try_plainly(tricks: Sequence[str], target: Target) -> list[str]:
     """Try as a naive program would: with everything that the parent has. Give what worked."""
     os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
     done = subprocess.run(
-        [sys.executable, TRICK_FILE, ",".join(tricks), json.dumps(asdict(target))],
+        [sys.executable, TRICK_FILE, ",".join(tricks), json.dumps(asdict(replace(target, hold=0)))],
         cwd=target.root / "work" / "issue-1",
         env={**os.environ, "GITHUB_TOKEN": SECRET.decode()},
         capture_output=True,

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -31,7 +31,12 @@ def listed() -> list[str]:
 def test_without_walls_what_is_listed_works_and_nothing_else(target: Target) -> None:
     """Try as an agent is run where nothing confines it: with an environment of its own."""
     command = Command(
-        argv=(sys.executable, TRICK_FILE, ",".join(TRICKS_IN_ORDER), json.dumps(asdict(target))),
+        argv=(
+            sys.executable,
+            TRICK_FILE,
+            ",".join(TRICKS_IN_ORDER),
+            json.dumps(asdict(replace(target, hold=0))),
+        ),
         directory=target.root / "work" / "issue-1",
         environment={"PATH": os.environ["PATH"]},
         timeout=timedelta(seconds=25),

@@ -30,13 +30,17 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Target:
-    """Mulligan's stand-in, and what is its own; `descriptor` is a file that it has open."""
+    """Mulligan's stand-in, and what is its own; `descriptor` is a file that it has open.
+
+    `hold` is for how many seconds a trick keeps what it took, so that a limit can notice.
+    """
 
     pid: int
     port: int
     abstract: str
     place: str
     descriptor: int
+    hold: float = 0.7
 
     @property
     def root(self) -> Path:
@@ -198,35 +202,35 @@ def use_the_kernels_keys(_: Target) -> bool:
     )
 
 
-def fill_the_memory(_: Target) -> bool:
+def fill_the_memory(target: Target) -> bool:
     taken = bytearray(MEMORY)
     for place in range(0, MEMORY, 4096):
         taken[place] = 1
-    time.sleep(0.7)
+    time.sleep(target.hold)
     return True
 
 
-def fill_files_in_memory(_: Target) -> bool:
+def fill_files_in_memory(target: Target) -> bool:
     """Write what no process maps, and so none has among its pages; each file is small."""
     part = bytes(4 * 1024**2)
     files = [os.memfd_create("filled") for _part in range(MEMORY // len(part))]
     for file in files:
         os.write(file, part)
-    time.sleep(0.7)
+    time.sleep(target.hold)
     for file in files:
         os.close(file)
     return True
 
 
-def share_much_memory(_: Target) -> bool:
+def share_much_memory(target: Target) -> bool:
     with mmap.mmap(-1, MEMORY) as shared:
         for place in range(0, MEMORY, 4096):
             shared[place] = 1
-        time.sleep(0.7)
+        time.sleep(target.hold)
     return True
 
 
-def fill_detached_memory(_: Target) -> bool:
+def fill_detached_memory(target: Target) -> bool:
     """Fill shared memory of System V, which no process has attached afterwards."""
     LIBC.shmat.restype = ctypes.c_void_p
     part = MEMORY // 8
@@ -235,13 +239,13 @@ def fill_detached_memory(_: Target) -> bool:
         place = LIBC.shmat(segment, None, 0)
         ctypes.memset(place, 1, part)
         LIBC.shmdt(ctypes.c_void_p(place))
-    time.sleep(0.7)
+    time.sleep(target.hold)
     for segment in made:
         LIBC.shmctl(segment, 0, None)
     return True
 
 
-def send_files_in_memory(_: Target) -> bool:
+def send_files_in_memory(target: Target) -> bool:
     """Fill files in memory, and leave them in sockets that nobody reads."""
     part, held = bytes(4 * 1024**2), list[socket.socket]()
     for _part in range(MEMORY // len(part)):
@@ -250,32 +254,32 @@ def send_files_in_memory(_: Target) -> bool:
         socket.send_fds(pair[0], [b"."], [file])
         os.close(file)
         held += pair
-    time.sleep(0.7)
+    time.sleep(target.hold)
     return True
 
 
-def fill_the_temporary_directory(_: Target) -> bool:
+def fill_the_temporary_directory(target: Target) -> bool:
     """Write small files to a directory in memory, and close them."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         for name in range(MEMORY // 4 // 1024**2):
             Path(directory, str(name)).write_bytes(bytes(4 * 1024**2))
-        time.sleep(0.7)
+        time.sleep(target.hold)
     return True
 
 
-def start_many_threads(_: Target) -> bool:
+def start_many_threads(target: Target) -> bool:
     done = threading.Event()
     many = [threading.Thread(target=done.wait) for _ in range(PROCESSES)]
     for each in many:
         each.start()
-    time.sleep(0.7)
+    time.sleep(target.hold)
     done.set()
     return True
 
 
-def start_many_processes(_: Target) -> bool:
+def start_many_processes(target: Target) -> bool:
     many = [subprocess.Popen(["sleep", "5"]) for _ in range(PROCESSES)]
-    time.sleep(0.7)
+    time.sleep(target.hold)
     for each in many:
         each.kill()
         each.wait()

@@ -167,13 +167,15 @@ def test_setup_and_checks_have_a_line_on_a_terminal_only(tmp_path: Path) -> None
     (tmp_path / ".github" / "mulligan.yml").write_text(POLICY)
     command = [BIN / "mulligan", "check", "--setup"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    # Both take seconds, so they run side by side.
+    piped = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    )
     with on_a_terminal(command, tmp_path, environment) as shown:
         assert shown.end() == 0, shown.text
+    plain, _ = piped.communicate()
     assert "setup commands 1s · installing" in shown.text
     assert "slow 1s · compiling" in shown.text
-    piped = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert "…" not in piped.stdout
-    assert [line.split()[0] for line in piped.stdout.splitlines()][:2] == ["✓", "✓"]
-    assert "compiling" not in piped.stdout
+    assert "…" not in plain
+    assert [line.split()[0] for line in plain.splitlines()][:2] == ["✓", "✓"]
+    assert "compiling" not in plain
