@@ -110,6 +110,8 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
     found = list[str]()
     with suppress(WorldError, OSError), tempfile.TemporaryDirectory(prefix="mulligan-") as place:
         for right, paths in asked:
+            if not paths:
+                continue
             command = Command(
                 argv=("/bin/sh", "-c", ACCESS_TEST.format(right=right), "sh", *map(str, paths)),
                 directory=Path(place),

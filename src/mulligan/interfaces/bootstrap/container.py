@@ -54,7 +54,7 @@ from mulligan.interfaces.bootstrap.stores import (
     publishing_redactor_of,
 )
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
-from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
 from mulligan.storage.database import Database, clock_of, open_database
 from mulligan.storage.leases import SqlLeases
@@ -297,6 +297,7 @@ def assemble(
 ) -> Container:
     """Build the agents and the verifier, and combine all objects in one context."""
     agents = _agents(operator, environment, sandbox, stores.redactor)
+    machine = MachineProbes(operator, environment, sandbox_works=isinstance(sandbox, Bubblewrap))
     context = BotContext(
         tracker=github.tracker,
         writer=github.writer,
@@ -315,7 +316,7 @@ def assemble(
         redactor=stores.redactor,
         agents=_agent_registry(operator, agents),
         disk_shortage=lambda: disk_shortage_of(operator),
-        holds=MachineHolds(MachineProbes(operator, environment), stores.paused, SystemClock()),
+        holds=MachineHolds(machine, stores.paused, SystemClock()),
     )
     retention = RetentionPlan(operator.retention, stores.retention)
     return Container(tuple(each.name for each in operator.repositories), context, retention)

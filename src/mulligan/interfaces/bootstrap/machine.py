@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mulligan.agents.runner import find_program
@@ -22,10 +22,14 @@ FRESH = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class MachineProbes:
-    """Reads the facts about this machine; nothing here asks GitHub."""
+    """Reads the facts about this machine; nothing here asks GitHub.
+
+    `sandbox_works` says that the sandbox was tried a moment ago, with success.
+    """
 
     operator: Operator
     environment: Mapping[str, str]
+    sandbox_works: bool = False
 
     def git_version(self) -> tuple[int, int]:
         """Ask git for its version."""
@@ -48,7 +52,9 @@ class MachineProbes:
         }
 
     def sandbox_status(self) -> SandboxStatus:
-        """Try the sandbox."""
+        """Try the sandbox, unless that was done a moment ago."""
+        if self.sandbox_works:
+            return SandboxStatus(available=True)
         return sandbox_status(self.operator, self.environment)
 
     def network(self, name: str) -> str:
@@ -88,5 +94,6 @@ class MachineHolds:
             if self._sound_at and self._sound_at <= now < self._sound_at + FRESH:
                 return ()
             found = machine_faults(self._probes.operator, self._probes)
+            self._probes = replace(self._probes, sandbox_works=False)
             self._sound_at = None if found else now
             return found

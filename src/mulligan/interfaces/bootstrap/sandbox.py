@@ -23,8 +23,7 @@ log = structlog.get_logger()
 
 TO_GO_WITHOUT = (
     "Or write `sandbox: off` in mulligan.yml: agents, setup commands and checks then"
-    " have all rights of"
-    " Mulligan's user may."
+    " have all rights of Mulligan's user."
 )
 
 
