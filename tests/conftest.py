@@ -70,7 +70,6 @@ def postgres() -> Generator[Server]:
 
 
 @pytest.fixture
-def postgres_url(postgres: Server) -> Generator[str]:
-    """Give the way to a database of the test's own, with an empty ledger."""
-    with postgres.fresh() as url:
-        yield url
+def postgres_url(postgres: Server) -> str:
+    """Give the way to a database with an empty ledger."""
+    return postgres.emptied()

@@ -181,10 +181,11 @@ def test_a_server_that_is_not_there_is_a_sentence(
     assert said in str(refusal(url.render_as_string(hide_password=False)))
 
 
-def test_a_database_of_a_newer_version_is_refused(ledger: SqlLedger, postgres_url: str) -> None:
-    with ledger.database.write() as connection:
-        connection.execute(update(table(VERSION_TABLE, column("version_num"))).values(["9999"]))
-    assert "was written by a newer Mulligan" in str(refusal(postgres_url))
+def test_a_database_of_a_newer_version_is_refused(postgres: Server) -> None:
+    with postgres.fresh() as url:
+        with open_database(url) as database, database.write() as connection:
+            connection.execute(update(table(VERSION_TABLE, column("version_num"))).values(["9999"]))
+        assert "was written by a newer Mulligan" in str(refusal(url))
 
 
 def test_the_database_of_another_program_is_left_alone(postgres: Server, empty: str) -> None:

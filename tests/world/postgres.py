@@ -33,6 +33,19 @@ CHEAP = {
 }
 """Nothing of it is wanted after the tests."""
 
+EMPTY = """
+DO $$ DECLARE name text; BEGIN
+  PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+  SET session_replication_role = replica;
+  FOR name IN SELECT tablename FROM pg_tables
+    WHERE schemaname = 'public' AND tablename <> 'mulligan_version'
+  LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+  PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';
+END $$
+"""
+"""Without triggers and foreign keys, so that no order matters."""
+
 
 @dataclass
 class Server:
@@ -43,6 +56,7 @@ class Server:
     port: int
     process: subprocess.Popen[bytes] | None = None
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
+    _is_shared: bool = False
 
     def url(self, database: str = "postgres") -> str:
         """Give the way in over the socket, for which no password is needed."""
@@ -79,9 +93,20 @@ class Server:
             self.process.wait(timeout=120)
             self.process = None
 
-    def execute(self, statement: str) -> None:
-        with psycopg.connect(self.url(), autocommit=True) as connection:
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    def emptied(self) -> str:
+        """Give the URL of the one database of tests that share it, with an empty ledger.
+
+        That takes a third of what a fresh database costs.
+        """
+        if not self._is_shared:
+            self.execute("CREATE DATABASE shared TEMPLATE ledger")
+            self._is_shared = True
+        self.execute(EMPTY, "shared")
+        return self.url("shared")
 
     @contextmanager
     def fresh(self, template: str = "ledger") -> Generator[str]:
