@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep soak mutants site release-check check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep soak mutants site release-check check check-agents bench bench-digest bench-fleet bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -76,6 +76,11 @@ bench: install
 # What digests name of real outputs, beside four simpler ways to shorten one.
 bench-digest: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py
+
+# A fleet on several hosts, which are network namespaces: speed, requests, failures. It needs root, and
+# about 25 minutes; with fewer issues: make bench-fleet ISSUES=40
+bench-fleet: install
+	ISSUES=$(or $(ISSUES),300) $(BIN)/pytest -q -s -n 0 -p no:randomly -m deep tests/bench/test_fleet_bench.py
 
 # How often the next attempt mends what failed, by what it is told.
 bench-retry: install

@@ -328,13 +328,13 @@ def _finished(world: World, incoming: IncomingRequest, user: User | None, reply:
 
 
 @contextmanager
-def running(world: World, port: int = 0) -> Generator[str]:
+def running(world: World, port: int = 0, host: str = HOST) -> Generator[str]:
     """Serve a world in a thread; yield its address, without a trailing slash.
 
     Port 0 selects a free port. Stop the thread and close the socket afterwards. SimulatorError if
     the port is in use.
     """
-    listening = _listen(port)
+    listening = _listen(host, port)
     config = uvicorn.Config(
         build_app(world),
         log_config=None,
@@ -346,7 +346,7 @@ def running(world: World, port: int = 0) -> Generator[str]:
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="simulator")
-    address = f"http://{HOST}:{listening.getsockname()[1]}"
+    address = f"http://{host}:{listening.getsockname()[1]}"
     thread.start()
     try:
         yield address
@@ -356,12 +356,12 @@ def running(world: World, port: int = 0) -> Generator[str]:
         listening.close()
 
 
-def _listen(port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     # IPPROTO_TCP is named because asyncio disables delays only on sockets that say they are TCP.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((HOST, port))
+        listening.bind((host, port))
         # From here on, clients wait instead of being refused.
         listening.listen()
     except OSError as error:

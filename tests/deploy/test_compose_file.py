@@ -39,6 +39,28 @@ class Compose(BaseModel):
     volumes: dict[str, dict[str, str]]
 
 
+class Service(BaseModel):
+    command: list[str] = Field(default_factory=list[str])
+    extends: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Services(BaseModel):
+    services: dict[str, Service]
+
+
+class Targets(BaseModel):
+    names: list[str]
+    port: int
+
+
+class Job(BaseModel):
+    dns_sd_configs: list[Targets]
+
+
+class Prometheus(BaseModel):
+    scrape_configs: list[Job]
+
+
 @pytest.fixture
 def compose() -> Compose:
     return Compose.model_validate(read_yaml(FILE))
@@ -112,6 +134,17 @@ def test_a_worker_of_a_fleet_may_as_little_as_one_alone(worker: Worker) -> None:
         assert getattr(several, name) == getattr(worker, name), name
     # A volume with a name would be one for all, and the second worker would be refused.
     assert "/var/lib/mulligan" in several.volumes
+
+
+def test_a_fleet_has_roles_that_mulligan_knows_and_prometheus_asks_each() -> None:
+    services = Services.model_validate(read_yaml(FLEET)).services
+    roles = {name: each.command for name, each in services.items() if each.command}
+    assert roles == {role: ["run", "--role", role] for role in ("worker", "poller")}
+    assert services["poller"].extends == {"service": "worker"}
+    (job,) = Prometheus.model_validate(read_yaml(HERE / "prometheus.yml")).scrape_configs
+    address = example("compose/config/mulligan.yml").dashboard.address
+    assert address
+    assert [(each.names, each.port) for each in job.dns_sd_configs] == [([*roles], address[1])]
 
 
 def test_the_password_of_a_fleets_database_stays_out_of_git() -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -54,6 +54,8 @@ class Server:
     programs: Path
     home: Path
     port: int
+    address: str = "127.0.0.1"
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
     process: subprocess.Popen[bytes] | None = None
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
     _is_shared: bool = False
@@ -63,13 +65,13 @@ class Server:
         return f"postgresql://mulligan@/{database}?host={self.home}&port={self.port}"
 
     def loopback(self, database: str = "postgres", password: str = PASSWORD) -> str:
-        return f"postgresql://mulligan:{password}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://mulligan:{password}@{self.address}:{self.port}/{database}"
 
     def start(self) -> None:
-        settings = [f"--{name}={value}" for name, value in CHEAP.items()]
+        settings = [f"--{name}={value}" for name, value in {**CHEAP, **self.settings}.items()]
         argv = [
             *(str(self.programs / "postgres"), "-D", str(self.home / "data")),
-            *("-k", str(self.home), "-h", "127.0.0.1", "-p", str(self.port)),
+            *("-k", str(self.home), "-h", self.address, "-p", str(self.port)),
         ]
         with (self.home / "log").open("ab") as log:
             command = [*_as_owner("--pdeathsig=QUIT"), *argv, *settings]
@@ -120,11 +122,11 @@ class Server:
 
 
 @contextmanager
-def server() -> Generator[Server]:
-    """Run a server that has an empty ledger as a template."""
+def server(address: str = "127.0.0.1", **settings: str) -> Generator[Server]:
+    """Run a server that has an empty ledger as a template; others in its network may log in."""
     home = Path(tempfile.mkdtemp(prefix="mulligan-postgres-"))
     try:
-        made = Server(_programs(home), home, free_port())
+        made = Server(_programs(home), home, free_port(), address, settings)
         _lay_out(made)
         made.start()
         try:
@@ -150,6 +152,8 @@ def _lay_out(made: Server) -> None:
     ]
     done = subprocess.run([*_as_owner(), *argv], capture_output=True, check=False, cwd=made.home)
     assert done.returncode == 0, done.stderr.decode()
+    with (made.home / "data" / "pg_hba.conf").open("a") as allowed:
+        allowed.write("host all all samenet scram-sha-256\n")
 
 
 def _as_owner(*more: str) -> list[str]:

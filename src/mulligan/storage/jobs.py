@@ -47,8 +47,9 @@ STALLED_SECONDS = 30
 FORGOTTEN_SECONDS = 24 * 60 * 60.0
 """The time after which Procrastinate forgets a worker. One that was frozen for less goes on."""
 
-FETCH_SECONDS = 5.0
-"""How often a worker looks for jobs whose notification was lost."""
+FETCH_SECONDS = 1.0
+"""How often a worker looks for jobs whose notification it missed, as one that comes while it
+fetches."""
 
 RETRY_SECONDS = 0.5
 POOL_SECONDS = 5.0

@@ -1,0 +1,530 @@
+"""A fleet on several hosts: its speed, its requests, and what is lost or doubled when hosts fail.
+
+Each worker is a process in a network namespace of its own, with PostgreSQL, GitHub and git at
+addresses that a cut link or route takes away from it. It needs root. The agent sleeps, so that
+two processors can show what many machines do: the figures measure Mulligan, and no agent.
+`make bench-fleet` runs it.
+"""
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+import yaml
+
+from github_simulator.app import running
+from github_simulator.world import World
+from mulligan.config.operator import Limits
+from mulligan.domain.events import AttemptCompleted, AttemptStarted, RecordedEvent
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage.database import clock_of, open_database
+from mulligan.storage.jobs import JobQueue, open_jobs, working
+from world.issue_names import ref_of
+from world.ledgers import open_ledger_url
+from world.postgres import Server, server
+from world.processes import free_port
+from world.repositories import make_remote
+
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
+]
+
+BIN = Path(sys.executable).parent
+GITHUB, DATABASE, BRIDGE = "10.77.0.1", "10.77.0.2", "mulligan-br"
+ISSUES = int(os.environ.get("ISSUES", "300"))
+TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
+AGENT = """
+import os, pathlib, sys, time
+sys.stdin.read()
+time.sleep({seconds})
+pathlib.Path("notes.txt").write_text(os.environ["MULLIGAN_ISSUE"])
+"""
+
+
+def say(**figures: object) -> None:
+    print(json.dumps(figures, default=str), flush=True)  # noqa: T201 - what a benchmark is for
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def network() -> Generator[None]:
+    """Make a bridge with the addresses of GitHub and of the database."""
+    ip("link", "add", BRIDGE, "type", "bridge")
+    try:
+        for address in (GITHUB, DATABASE):
+            ip("addr", "add", f"{address}/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
+        yield
+    finally:
+        ip("link", "del", BRIDGE)
+
+
+@pytest.fixture(scope="module")
+def postgres(network: None) -> Generator[Server]:
+    """Run a server with PostgreSQL's default limit of connections."""
+    with server(DATABASE, max_connections="100") as made:
+        yield made
+
+
+@dataclass
+class Host:
+    """A machine with one worker."""
+
+    name: str
+    number: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def worker(self) -> str:
+        return f":{self.process.pid}"
+
+    def link(self, state: str) -> None:
+        """Take the whole network away, or give it back."""
+        ip("link", "set", f"mul{self.number}", state)
+
+    def database(self, *, reachable: bool) -> None:
+        """Take the way to the database away, or give it back."""
+        what = "del" if reachable else "add"
+        inside = ["netns", "exec", self.name, "ip"]
+        ip(*inside, "route", what, "blackhole", f"{DATABASE}/32")
+
+    def freeze(self, number: signal.Signals) -> None:
+        """Stop or continue the worker and all that it started, as a host that is suspended."""
+        worker = psutil.Process(self.process.pid)
+        for each in (worker, *worker.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(number)
+
+
+@dataclass
+class Site:
+    """A GitHub with repositories, a database, and the hosts that work there."""
+
+    directory: Path
+    url: str
+    world: World
+    repositories: list[str]
+    settings: dict[str, object]
+    secret: str
+    stack: ExitStack
+    labelled: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
+    connections: list[int] = field(default_factory=list[int])
+    held: list[Counter[str]] = field(default_factory=list[Counter[str]])
+    _hosts: int = 0
+
+    def issues(self, count: int) -> list[IssueRef]:
+        """Open issues with the label, spread over the repositories."""
+        refs = list[IssueRef]()
+        for number in range(count):
+            name = self.repositories[number % len(self.repositories)]
+            ref = ref_of(self.world.open_issue(name, f"Mend {number}", "Please.", "zoe"))
+            self.world.label(ref, "mulligan", MAINTAINER)
+            self.labelled[ref] = datetime.now(UTC)
+            refs.append(ref)
+        return refs
+
+    def start(self, role: str = "all", **settings: object) -> Host:
+        self._hosts += 1
+        number, name = self._hosts, f"mulligan-{self._hosts}"
+        home = self.directory / name
+        home.mkdir()
+        own = self.settings | {"workspace": {"root": str(home / "work")}} | settings
+        (home / "mulligan.yml").write_text(yaml.safe_dump(own))
+        ip("netns", "add", name)
+        self.stack.callback(ip, "netns", "del", name)
+        ip("link", "add", f"mul{number}", "type", "veth", "peer", "name", "eth0", "netns", name)
+        ip("link", "set", f"mul{number}", "master", BRIDGE, "up")
+        inside = ["netns", "exec", name, "ip"]
+        ip(*inside, "addr", "add", f"10.77.0.{10 + number}/24", "dev", "eth0")
+        ip(*inside, "link", "set", "eth0", "up")
+        ip(*inside, "link", "set", "lo", "up")
+        command = ["ip", "netns", "exec", name, str(BIN / "mulligan"), "run"]
+        command += ["--config", str(home / "mulligan.yml")]
+        command += ["--role", role] if own["engine"] == "fleet" else []
+        environment = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "GITHUB_TOKEN": TOKEN,
+            "MULLIGAN_STATE": self.secret,
+        }
+        log = self.stack.enter_context((home / "log").open("wb"))
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
+        self.stack.callback(end, process)
+        return Host(name, number, process)
+
+    def events(self) -> list[RecordedEvent]:
+        with open_ledger_url(self.url) as ledger:
+            return [*ledger.events()]
+
+    def done(self, refs: list[IssueRef]) -> int:
+        return sum(self.world.labels_of(ref) == ["mulligan:review"] for ref in refs)
+
+    def wait_for(self, refs: list[IssueRef], seconds: float) -> float:
+        """Wait until all are in review; give the seconds that it took."""
+        began = time.monotonic()
+        while self.done(refs) < len(refs):
+            if time.monotonic() - began > seconds:
+                say(unfinished=[str(ref) for ref in refs if self.done([ref]) == 0])
+                pytest.fail(f"{self.done(refs)} of {len(refs)} issues after {seconds} s")
+            time.sleep(0.2)
+        return time.monotonic() - began
+
+    def label_to_start(self, refs: list[IssueRef]) -> float:
+        """Give the median seconds from the label to the start of the first attempt."""
+        first = dict[IssueRef, datetime]()
+        for each in self.events():
+            if isinstance(each.event, AttemptStarted):
+                first.setdefault(each.issue, each.at)
+        return statistics.median((first[ref] - self.labelled[ref]).total_seconds() for ref in refs)
+
+    @contextmanager
+    def watched(self) -> Generator[None]:
+        """Count the connections and the leases in force, ten times a second."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            with psycopg.connect(self.url, autocommit=True) as line:
+                while not ended.wait(0.1):
+                    clients = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+                    row = line.execute(clients, ["mulligan"]).fetchone()
+                    assert row
+                    self.connections.append(row[0])
+                    now = datetime.now(UTC).isoformat(timespec="microseconds")
+                    held = "SELECT repository FROM leases WHERE expires > %s"
+                    names = [name for (name,) in line.execute(held, [now])]
+                    self.held.append(Counter(names))
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def site(
+    directory: Path,
+    postgres: Server,
+    repositories: int,
+    engine: str = "fleet",
+    seconds: float = 1.0,
+    **limits: int,
+) -> Generator[Site]:
+    """Set up everything but the hosts."""
+    directory.mkdir()
+    world = World()
+    world.add_user(BOT, "Bot", TOKEN)
+    world.add_user("zoe")
+    names = [f"acme/tool-{number}" for number in range(repositories)]
+    remotes = directory / "remotes"
+    remotes.mkdir()
+    for name in names:
+        bare = make_remote(remotes / f"{name.partition('/')[2]}.git", {"notes.txt": "one\n"})
+        world.add_repository(name, bare, "main", {MAINTAINER: "admin", BOT: "write"})
+    agent = directory / "agent.py"
+    agent.write_text(AGENT.format(seconds=seconds))
+    with postgres.fresh() as local, ExitStack() as stack:
+        database = local.partition("?")[0].rpartition("/")[2]
+        address = stack.enter_context(running(world, host=GITHUB))
+        git = ["git", "daemon", "--export-all", "--enable=receive-pack", f"--listen={GITHUB}"]
+        port = free_port()
+        git += [f"--port={port}", f"--base-path={remotes}", str(remotes)]
+        daemon = subprocess.Popen(git, stderr=subprocess.DEVNULL, start_new_session=True)
+        stack.callback(lambda: (os.killpg(daemon.pid, signal.SIGTERM), daemon.wait()))
+        settings: dict[str, object] = {
+            "github": {"api_url": address, "token": "$GITHUB_TOKEN"},
+            "repositories": [
+                {"name": name, "clone_url": f"git://{GITHUB}:{port}/{name.partition('/')[2]}.git"}
+                for name in names
+            ],
+            "agent": {"kind": "command", "command": [sys.executable, str(agent)]},
+            "state": {"url": "$MULLIGAN_STATE"},
+            "engine": engine,
+            "poll": {"interval": "5s"},
+            "limits": {"lease": "30s", "shutdown_grace": "5s", **limits},
+            "sandbox": "off",
+            "dashboard": "off",
+        }
+        secret = postgres.loopback(database)
+        yield Site(directory, local, world, names, settings, secret, stack)
+
+
+def peak_per_issue(events: list[RecordedEvent]) -> int:
+    """Count the attempts at one issue that were under way at the same time."""
+    under_way, most = Counter[IssueRef](), 0
+    for each in events:
+        match each.event:
+            case AttemptStarted():
+                under_way[each.issue] += 1
+            case AttemptCompleted():
+                under_way[each.issue] -= 1
+            case _:
+                continue
+        most = max(most, under_way[each.issue])
+    return most
+
+
+def until(happened: Callable[[], bool], seconds: float = 120) -> None:
+    patience = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.2)
+
+
+def requests_a_minute(at: Site, seconds: float) -> float:
+    before = len(at.world.requests)
+    time.sleep(seconds)
+    return (len(at.world.requests) - before) * 60 / seconds
+
+
+@pytest.mark.parametrize("engine", ["fleet", "polling"])
+def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str) -> None:
+    """With a job engine, requests do not grow with the workers."""
+    rates = dict[int, float]()
+    with site(tmp_path / "site", postgres, 3, engine) as at, at.watched():
+        hosts = list[Host]()
+        for count in (1, 3, 20):
+            while len(hosts) < count:
+                hosts.append(at.start(poll={"interval": "1s"}))
+            time.sleep(15 + count)
+            rates[count] = requests_a_minute(at, 20)
+        say(bench="idle", engine=engine, requests_a_minute=rates, connections=max(at.connections))
+    if engine == "fleet":
+        assert max(rates.values()) <= 1.1 * min(rates.values())
+        assert max(at.connections) <= 60
+
+
+def test_throughput_of_three_workers(tmp_path: Path, postgres: Server) -> None:
+    """The agent sleeps 12 s; each worker works on four issues at a time."""
+    rates = dict[str, float]()
+    for engine, count in (("fleet", 1), ("fleet", 3), ("polling", 3)):
+        name = f"{engine}-{count}"
+        with (
+            site(
+                tmp_path / name, postgres, 12, engine, seconds=12, concurrency=4, per_repository=4
+            ) as at,
+            at.watched(),
+        ):
+            hosts = [at.start() for _ in range(count)]
+            until(lambda at=at: len(at.world.requests) > 60)
+            time.sleep(5)
+            before, refs = len(at.world.requests), at.issues(16 * count)
+            took = at.wait_for(refs, 900)
+            rates[name] = len(refs) / took
+            say(
+                bench="throughput",
+                engine=engine,
+                workers=len(hosts),
+                issues=len(refs),
+                seconds=round(took, 1),
+                issues_a_minute=round(60 * rates[name], 1),
+                requests_an_issue=round((len(at.world.requests) - before) / len(refs), 1),
+                label_to_start=round(at.label_to_start(refs), 2),
+                connections=max(at.connections),
+                load=os.getloadavg()[0],
+            )
+    say(bench="throughput", ratio=round(rates["fleet-3"] / rates["fleet-1"], 2))
+
+
+def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Server) -> None:
+    """300 issues over 30 repositories; one worker killed, one frozen, two cut off."""
+    with (
+        site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+        poller = at.start("poller")
+        hosts = {what: at.start("worker") for what in ("killed", "frozen", "network", "database")}
+        at.start("all")
+        refs = at.issues(ISSUES)
+        until(lambda: at.done(refs) >= ISSUES // 20, 600)
+        failed = dict[str, tuple[datetime, set[IssueRef]]]()
+
+        def note(what: str) -> None:
+            failed[what] = (datetime.now(UTC), begun_by(at.events(), hosts[what]))
+
+        note("killed")
+        hosts["killed"].process.kill()
+        note("frozen")
+        hosts["frozen"].freeze(signal.SIGSTOP)
+        note("network")
+        hosts["network"].link("down")
+        note("database")
+        hosts["database"].database(reachable=False)
+        time.sleep(75)
+        hosts["frozen"].freeze(signal.SIGCONT)
+        hosts["network"].link("up")
+        hosts["database"].database(reachable=True)
+        poller.freeze(signal.SIGSTOP)
+        took = at.wait_for(refs, 1800)
+        poller.freeze(signal.SIGCONT)
+        time.sleep(10)
+        for what, (when, begun) in failed.items():
+            seconds = taken_over(at.events(), when, begun)
+            say(bench="takeover", worker=what, issues=len(begun), seconds=seconds)
+        report(at, refs, took)
+
+
+def report(at: Site, refs: list[IssueRef], took: float) -> None:
+    """Say what came of the issues, and check that nothing is lost or doubled."""
+    events = at.events()
+    pulls = Counter(
+        (name, pull.title) for name in at.repositories for pull in at.world.pulls_of(name)
+    )
+    outcomes = Counter(
+        each.event.meta.outcome for each in events if isinstance(each.event, AttemptCompleted)
+    )
+    of_fleet = max(each.total() for each in at.held)
+    say(
+        bench="failures",
+        issues=len(refs),
+        finished=at.done(refs),
+        pull_requests=pulls.total(),
+        seconds_after_the_last_failure=round(took),
+        peak_per_issue=peak_per_issue(events),
+        peak_of_fleet=of_fleet,
+        peak_per_repository=max(max(each.values(), default=0) for each in at.held),
+        connections=max(at.connections),
+        outcomes={str(outcome): count for outcome, count in outcomes.items()},
+    )
+    assert at.done(refs) == len(refs)
+    assert set(pulls.values()) == {1}
+    assert pulls.total() == len(refs)
+    assert peak_per_issue(events) == 1
+    assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.INTERRUPTED, Outcome.INFRASTRUCTURE}
+    assert of_fleet <= 12
+
+
+def begun_by(events: list[RecordedEvent], host: Host) -> set[IssueRef]:
+    """Give the issues whose attempt on this host is under way."""
+    found = set[IssueRef]()
+    for each in events:
+        match each.event:
+            case AttemptStarted(worker=worker) if worker.endswith(host.worker):
+                found.add(each.issue)
+            case AttemptStarted() | AttemptCompleted():
+                found.discard(each.issue)
+            case _:
+                continue
+    return found
+
+
+def taken_over(
+    events: list[RecordedEvent], when: datetime, begun: set[IssueRef]
+) -> dict[str, float]:
+    """Give the seconds until each issue was recorded as interrupted, and began again."""
+    found = dict[str, list[float]]()
+    for ref in begun:
+        for kind in (AttemptCompleted, AttemptStarted):
+            later = (e.at for e in events if e.issue == ref and isinstance(e.event, kind))
+            after = next((at for at in later if at > when), None)
+            if after:
+                found.setdefault(kind.__name__, []).append((after - when).total_seconds())
+    return {kind: round(max(seconds), 1) for kind, seconds in found.items()}
+
+
+def queue_at(url: str, stack: ExitStack, **limits: int) -> JobQueue:
+    database = stack.enter_context(open_database(url, 1))
+    clock = clock_of(database, SystemClock())
+    return open_jobs(database, clock, Limits.model_validate(limits), lambda: BOT)
+
+
+def test_deferred_to_started(postgres: Server) -> None:
+    with postgres.fresh() as url, ExitStack() as stack:
+        queue = queue_at(url, stack, per_repository=64)
+        lease = queue.lead("poller")
+        assert lease
+        arrived, times = threading.Event(), list[float]()
+
+        def visit(_ref: IssueRef) -> None:
+            times.append(time.perf_counter())
+            arrived.set()
+
+        stack.enter_context(working(url, visit, 2))
+        waited = list[float]()
+        time.sleep(1)
+        for number in range(1, 101):
+            arrived.clear()
+            began = time.perf_counter()
+            queue.defer(lease, [IssueRef("acme/tool", number)])
+            assert arrived.wait(30)
+            waited.append((times[-1] - began) * 1000)
+            time.sleep(0.02)
+        median, worst = statistics.median(waited), max(waited)
+        say(bench="deferred_to_started", median_ms=round(median, 1), worst_ms=round(worst, 1))
+        assert median <= 50
+
+
+def test_fetching_with_many_waiting(postgres: Server) -> None:
+    """What waits for a slot is not in Procrastinate's queue, so fetching costs the same."""
+    costs = dict[int, dict[str, float]]()
+    for waiting in (100, 10_000):
+        with postgres.fresh() as url, ExitStack() as stack:
+            queue = queue_at(url, stack, per_repository=64, fleet=20)
+            lease = queue.lead("poller")
+            assert lease
+            refs = [IssueRef(f"acme/tool-{n % 300}", n) for n in range(1, waiting + 1)]
+            queue.defer(lease, refs)
+            line = stack.enter_context(psycopg.connect(url, autocommit=True))
+            line.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
+            fetch, fill = list[float](), list[float]()
+            for _ in range(40):
+                began = time.perf_counter()
+                row = line.execute(
+                    "SELECT id, lock FROM procrastinate_fetch_job_v2('{mulligan.visits.1}', 1)"
+                ).fetchone()
+                fetch.append((time.perf_counter() - began) * 1000)
+                assert row
+                assert row[0]
+                line.execute("SELECT procrastinate_finish_job_v1(%s, 'succeeded', true)", [row[0]])
+                began = time.perf_counter()
+                queue.fill(IssueRef.parse(row[1]))
+                fill.append((time.perf_counter() - began) * 1000)
+            costs[waiting] = {
+                "fetch_ms": round(statistics.median(fetch), 2),
+                "next_ms": round(statistics.median(fill), 2),
+            }
+    say(bench="waiting", costs=costs)
+    assert costs[10_000]["fetch_ms"] <= 1.5 * costs[100]["fetch_ms"]
+
+
+def test_thirty_workers_on_the_default_of_connections(tmp_path: Path, postgres: Server) -> None:
+    with site(tmp_path / "site", postgres, 8, seconds=1, concurrency=1) as at, at.watched():
+        for _ in range(30):
+            at.start()
+        refs = at.issues(8)
+        took = at.wait_for(refs, 300)
+        say(bench="thirty", seconds=round(took, 1), connections=max(at.connections))
+        assert max(at.connections) <= 90
