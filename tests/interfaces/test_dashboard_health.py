@@ -1,33 +1,48 @@
 """`/healthz`, `/readyz` and `/metrics` say how Mulligan is, to anybody, and name nobody."""
 
+import re
+import shutil
 import socket
+import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import prometheus_client as prometheus
 import pytest
 
 from mulligan.daemon.health import DaemonHealth
+from mulligan.domain.command import Verb
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import (
     AgentFinished,
+    AgentStarted,
     AttemptCompleted,
+    AttemptStarted,
+    Authorised,
+    CheckFinished,
     Decided,
     Escalated,
+    HumanResponded,
     PullEnd,
     Resolved,
+    Restored,
     RetryContextAssembled,
+    RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.result import AgentFacts, FixRound
 from mulligan.github.answers import Answer
-from mulligan.interfaces.dashboard.metrics import liveness_problem
+from mulligan.interfaces.dashboard.metrics import STEPS, StepClock, liveness_problem
 from mulligan.sandbox import cancellation
 from world.dashboards import Dashboard, serve_dashboard, tried
+from world.ledgers import START
+from world.stories import red_check
 
 REF = IssueRef("octo/private", 1)
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -130,6 +145,8 @@ def test_retry_contexts_are_counted_by_section_and_their_attempts_by_feedback(
         dashboard.measures.on_event(status, event)
     found = measured(dashboard)
     assert found["mulligan_retry_contexts_total"] == 2
+    assert found['mulligan_retry_context_size_bytes_bucket{le="1000.0"}'] == 0
+    assert found['mulligan_retry_context_size_bytes_bucket{le="2000.0"}'] == 2
     assert found['mulligan_retry_context_bytes_total{section="previous_changes"}'] == 500
     assert found['mulligan_retry_feedback_total{feedback="check",result="succeeded"}'] == 1
     assert sum(n for name, n in found.items() if "retry_feedback" in name) == 2
@@ -153,11 +170,94 @@ def test_what_is_so_now_is_looked_up(dashboard: Dashboard) -> None:
     assert found["mulligan_effect_failures_total"] == 1
 
 
+def test_steps_last_from_one_event_to_the_next(dashboard: Dashboard) -> None:
+    now = [0.0]
+    registry = prometheus.CollectorRegistry()
+    steps = prometheus.Histogram("steps", "Steps.", ["step"], registry=registry)
+    clock = StepClock(steps, lambda: now[0])
+    other = IssueRef("octo/private", 2)
+    for at, ref, event in (
+        (0, REF, AttemptStarted(attempt=1, number=1, worker="here")),
+        (1, other, AgentStarted(agent="claude")),
+        (2, REF, AgentStarted(agent="claude")),
+        (5, REF, CheckFinished(check=red_check())),
+        (9, REF, AttemptCompleted(meta=tried(1))),
+        (9, REF, RetryScheduled(due=START, reason="")),
+        (99, REF, RetryScheduled(due=START, reason="")),
+    ):
+        now[0] = at
+        clock.on_event(ref, event)
+    sums = {step: registry.get_sample_value("steps_sum", {"step": step}) for step in STEPS.values()}
+    known = {step: took for step, took in sums.items() if took is not None}
+    assert known == {"worktree": 2.0, "agent": 7.0, "decision": 0.0}
+
+
+def test_a_request_that_waits_a_recovery_and_a_command_are_counted(dashboard: Dashboard) -> None:
+    ledger = dashboard.books.ledger
+    assert measured(dashboard)["mulligan_queue_age_seconds"] == 0
+    ledger.append(REF, Authorised(act="labeled:7", actor="ada", act_at=START))
+    age = measured(dashboard)["mulligan_queue_age_seconds"]
+    assert 0 < age < 60
+    status = ledger.status(REF)
+    for event in (
+        Restored(source="its comments"),
+        AttemptCompleted(meta=tried(1, Outcome.INTERRUPTED)),
+        HumanResponded(key="command:x", command=Verb.RETRY, answer="New attempts start."),
+    ):
+        dashboard.measures.on_event(status, event)
+    found = measured(dashboard)
+    assert found['mulligan_recoveries_total{what="issue"}'] == 1
+    assert found['mulligan_recoveries_total{what="attempt"}'] == 1
+    assert found['mulligan_commands_total{command="retry"}'] == 1
+
+
+NAME = re.compile(r"\bmulligan_\w+|\bprocess_\w+")
+
+
+@pytest.mark.parametrize("file", ["grafana/mulligan.json", "prometheus/alerts.yml"])
+def test_what_is_deployed_asks_only_for_series_that_there_are(
+    dashboard: Dashboard, file: str
+) -> None:
+    dashboard.begin(REF, "Mend it")
+    limits = {"x-ratelimit-resource": "core", "x-ratelimit-remaining": "4990"}
+    dashboard.desk.gauges.read(Answer(200, limits, ""))
+    typed = re.findall(r"^# TYPE (\S+)", dashboard.ask_without_key("/metrics").text, re.MULTILINE)
+    known = {*typed, *(name.partition("{")[0] for name in measured(dashboard))}
+    asked = set(NAME.findall((ROOT / "deploy" / file).read_text()))
+    assert asked
+    assert asked <= known
+
+
+@pytest.mark.deep
+def test_prometheus_accepts_the_rules() -> None:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("needs promtool: apt-get install prometheus")
+    argv = [program, "check", "rules", str(ROOT / "deploy/prometheus/alerts.yml")]
+    checked = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    tests = [program, "test", "rules", str(ROOT / "deploy/prometheus/alerts.test.yml")]
+    tested = subprocess.run(tests, check=False, capture_output=True, text=True)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+@pytest.mark.deep
+def test_prometheus_accepts_the_metrics(dashboard: Dashboard) -> None:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("needs promtool: apt-get install prometheus")
+    said = dashboard.ask_without_key("/metrics").body
+    checked = subprocess.run(
+        [program, "check", "metrics"], check=False, input=said, capture_output=True
+    )
+    assert (checked.returncode, checked.stderr) == (0, b"")
+
+
 def test_no_series_names_an_issue_or_a_repository(dashboard: Dashboard) -> None:
     dashboard.begin(REF, "Mend it")
     dashboard.end(REF, tried(1, Outcome.SUCCEEDED))
     assert "octo" not in dashboard.ask_without_key("/metrics").text
-    assert len(measured(dashboard)) < 80
+    assert len(measured(dashboard)) < 180
 
 
 def test_before_the_configuration_is_read_there_is_little_to_say(tmp_path: Path) -> None:

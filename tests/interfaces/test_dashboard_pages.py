@@ -27,6 +27,7 @@ from mulligan.interfaces.dashboard import app
 from mulligan.interfaces.dashboard.diff_view import diff_view
 from mulligan.interfaces.dashboard.event_text import sentence_of
 from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
+from mulligan.interfaces.dashboard.openapi import OPERATIONS, description
 from mulligan.interfaces.dashboard.prompt_parts import parts_of
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader, StatsReader
 from mulligan.interfaces.dashboard.views import offers
@@ -175,8 +176,27 @@ def test_events_are_given_by_their_number(dashboard: Dashboard) -> None:
     known = [event_row(each) for each in dashboard.books.ledger.events(after=1, most=2)]
     assert rows == known
     assert [each["name"] for each in known] == ["authorised", "attempt_started"]
-    assert dashboard.ask("/api/events?after=x").status == 404
-    assert dashboard.ask("/api/events?after=-1").status == 404
+    for query in ("events?after=x", "events?after=-1", "stats?since=x", "stats?since="):
+        assert dashboard.ask(f"/api/v1/{query}").status == 400
+
+
+def test_every_answer_of_the_api_is_as_described(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, tried(1))
+    described = dashboard.ask("/api/v1/openapi.json").json
+    assert described == description()
+    paths = {
+        "/issues": "/issues",
+        "/issues/{owner}/{name}/{number}": "/issues/octo/one/1",
+        "/events": "/events?limit=3",
+        "/stats": "/stats?since=40d",
+    }
+    assert [each.path for each in OPERATIONS] == [*paths]
+    for each in OPERATIONS:
+        for root in ("/api/v1", "/api"):
+            found = dashboard.ask(root + paths[each.path])
+            assert found.status == 200
+            each.answer.validate_json(found.body)
 
 
 def test_events_come_as_they_are_recorded(dashboard: Dashboard) -> None:

@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from datetime import timedelta
 
 from pydantic import JsonValue, TypeAdapter
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -15,8 +17,10 @@ from mulligan.domain.events import RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.interfaces.dashboard.state import DashboardState
+from mulligan.interfaces.dashboard.openapi import description
+from mulligan.interfaces.dashboard.state import DashboardState, StatsReader
 from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_rows
+from mulligan.interfaces.stats_report import as_json
 
 # The JSON API
 
@@ -33,6 +37,27 @@ def issue(state: DashboardState, request: Request) -> Response:
     """Return the history of one issue."""
     status, history, events = find_issue(state, request)
     return answer(inspection(status, history, decisions_of(events)), state)
+
+
+SPAN = re.compile(r"([0-9]{1,4})([dh])")
+
+
+def stats(state: DashboardState, figures: StatsReader, request: Request) -> Response:
+    """Return the statistics of a period."""
+    given = request.query_params.get("since")
+    named = SPAN.fullmatch(given) if given is not None else None
+    if given is not None and named is None:
+        message = "since is not a span. Write it like 12h or 30d."
+        raise HTTPException(400, message)
+    hours = int(named[1]) * (24 if named[2] == "d" else 1) if named else 0
+    span = timedelta(hours=hours) if named else None
+    found = figures.refresh(span, state.stores.clock.now(), None)
+    return answer(as_json(found) if found else None, state)
+
+
+def openapi(_: Request) -> Response:
+    """Return the description of this API."""
+    return Response(json.dumps(description()), media_type="application/json")
 
 
 MAX_EVENTS = 500
@@ -80,7 +105,7 @@ def _number(given: str | None, name: str) -> int | None:
         return None
     if not NUMBER.fullmatch(given):
         message = f"{name} is not a number. Write it in digits."
-        raise UsageError(message)
+        raise HTTPException(400, message)
     return int(given)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
+from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
 from typing import cast
@@ -49,6 +50,7 @@ from mulligan.interfaces.dashboard.metrics import (
     liveness_problem,
     unready,
 )
+from mulligan.interfaces.dashboard.openapi import ROOT
 from mulligan.interfaces.dashboard.pages import Pages, renderer
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores, StatsReader
 
@@ -215,9 +217,17 @@ def build(
         Route(issue + "/attempts/{attempt}", pages.issue),
         Route(issue + "/attempts/{attempt}/follow", partial(files.log, state)),
         Route(issue + "/attempts/{attempt}/{part}", partial(files.text, state)),
-        Route("/api/issues", partial(api.issues, state)),
-        Route("/api" + issue, partial(api.issue, state)),
-        Route("/api/events", partial(api.events, state)),
+        *(
+            Route(root + path, endpoint)
+            for root in (ROOT, "/api")
+            for path, endpoint in (
+                ("/issues", partial(api.issues, state)),
+                (issue, partial(api.issue, state)),
+                ("/events", partial(api.events, state)),
+                ("/stats", partial(api.stats, state, figures)),
+                ("/openapi.json", api.openapi),
+            )
+        ),
         Route("/healthz", partial(_healthz, state)),
         Route("/readyz", partial(_readyz, state)),
         Route("/metrics", partial(_metrics, measures)),
@@ -237,9 +247,10 @@ def build(
         return say(request, refused if isinstance(error, UsageError) else 503, str(error))
 
     def missing(request: Request, error: Exception) -> Response:
-        return say(
-            request, error.status_code if isinstance(error, HTTPException) else 404, NOT_FOUND_TEXT
-        )
+        if not isinstance(error, HTTPException):
+            return say(request, 404, NOT_FOUND_TEXT)
+        is_told = error.status_code == HTTPStatus.BAD_REQUEST
+        return say(request, error.status_code, error.detail if is_told else NOT_FOUND_TEXT)
 
     def failed(request: Request, error: Exception) -> Response:
         log.error("dashboard_failed", path=request.url.path, exc_info=error)

@@ -1,7 +1,8 @@
 """The content of `/healthz`, `/readyz` and `/metrics`: health problems and metrics."""
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 import prometheus_client as prometheus
@@ -17,12 +18,23 @@ from mulligan import __version__
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.events import (
     AgentFinished,
+    AgentStarted,
     AttemptCompleted,
+    AttemptStarted,
     Decided,
+    Drafted,
     Escalated,
     Event,
+    FixRoundStarted,
+    HumanResponded,
+    Published,
     Resolved,
+    Restored,
     RetryContextAssembled,
+    RetryScheduled,
+    StoodDown,
+    Waiting,
+    WorktreeReset,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
@@ -77,6 +89,9 @@ def unready(state: DashboardState) -> list[str]:
 # Metrics, for `/metrics`
 
 CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+RECOVERIES = ("attempt", "issue")
+"""An attempt that was interrupted and is repeated; an issue restored from GitHub."""
+
 DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
 
 
@@ -158,6 +173,46 @@ class LiveMetrics(Collector):
         for hold in WaitsFor:
             waiting.add_metric([hold], holds[hold])
         yield waiting
+        queued = [each for each in statuses if waits_for(each, now) is WaitsFor.QUEUED]
+        since = [each.request.at for each in queued if each.request.at]
+        oldest = (now - min(since)).total_seconds() if since else 0
+        yield GaugeMetricFamily(
+            "mulligan_queue_age_seconds", "Since the oldest queued request.", oldest
+        )
+
+
+STEPS: Mapping[type[Event], str] = {
+    AttemptStarted: "worktree",
+    WorktreeReset: "prompt",
+    AgentStarted: "agent",
+    AgentFinished: "checks",
+    FixRoundStarted: "prompt",
+    AttemptCompleted: "decision",
+    Decided: "github",
+}
+"""The step of an issue that an event begins; it lasts until the next of these, or an end."""
+
+STEP_ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resolved)
+STEP_BUCKETS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
+CONTEXT_BUCKETS = (500, 1000, 2000, 4000, 8000, 16000, 32000, 64000)
+
+
+class StepClock:
+    """Measures the steps of issues in this process, from one event to another."""
+
+    def __init__(self, steps: prometheus.Histogram, now: Callable[[], float]) -> None:
+        self._steps, self._now = steps, now
+        self._began = dict[IssueRef, tuple[str, float]]()
+
+    def on_event(self, issue: IssueRef, event: Event) -> None:
+        """Note the end of a step, and the begin of the next."""
+        step = STEPS.get(type(event))
+        if step is None and not isinstance(event, STEP_ENDS):
+            return
+        if before := self._began.pop(issue, None):
+            self._steps.labels(before[0]).observe(self._now() - before[1])
+        if step:
+            self._began[issue] = (step, self._now())
 
 
 class MetricsRegistry:
@@ -187,7 +242,27 @@ class MetricsRegistry:
             "Attempts that counted and had a retry context, by kind of feedback and result.",
             *("feedback", "result"),
         )
+        self._context_size = prometheus.Histogram(
+            "mulligan_retry_context_size_bytes",
+            "Bytes of each retry context.",
+            buckets=CONTEXT_BUCKETS,
+            registry=registry,
+        )
+        self._steps = prometheus.Histogram(
+            "mulligan_step_duration_seconds",
+            "Time that each step of an attempt took.",
+            ["step"],
+            buckets=STEP_BUCKETS,
+            registry=registry,
+        )
+        self._clock = StepClock(self._steps, time.monotonic)
+        self._recoveries = counter("recoveries", "What continued after a crash or a loss.", "what")
+        self._commands = counter("commands", "Commands that were carried out.", "command")
         self._sources = dict[IssueRef, tuple[str, ...]]()
+        for step in sorted({*STEPS.values()}):
+            self._steps.labels(step)
+        for what in RECOVERIES:
+            self._recoveries.labels(what)
         for outcome in Outcome:
             self._attempts.labels(outcome)
         for decision in DECISIONS:
@@ -199,20 +274,31 @@ class MetricsRegistry:
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
         """Count an event; a listener of the ledger."""
+        self._clock.on_event(status.issue, event)
         match event:
             case AttemptCompleted(meta=meta):
                 self._count(meta, self._sources.pop(status.issue, ()))
             case RetryContextAssembled():
                 self._sources[status.issue] = event.feedback_sources
                 self._contexts.inc()
+                self._context_size.observe(event.context_size_bytes)
                 for section, size in event.section_bytes.items():
                     self._context_bytes.labels(section).inc(size)
+            case AgentFinished(duration_ms=took):
+                self._agent_seconds.inc(took / 1000)
+            case _:
+                self._count_result(event)
+
+    def _count_result(self, event: Event) -> None:
+        match event:
             case Escalated():
                 self._escalations.inc()
             case Resolved() if not event.ends_pull:
                 self._skipped.inc()
-            case AgentFinished(duration_ms=took):
-                self._agent_seconds.inc(took / 1000)
+            case Restored():
+                self._recoveries.labels("issue").inc()
+            case HumanResponded(command=command):
+                self._commands.labels(command).inc()
             case Decided(decision=decision):
                 self._decisions.labels(decision.decision).inc()
             case _:
@@ -227,6 +313,8 @@ class MetricsRegistry:
             result = "succeeded" if meta.outcome is Outcome.SUCCEEDED else "failed"
             for kind in set(map(kind_of_feedback, sources)):
                 self._feedback.labels(kind, result).inc()
+        if meta.outcome is Outcome.INTERRUPTED:
+            self._recoveries.labels("attempt").inc()
         self._attempts.labels(meta.outcome).inc()
         self._attempt_seconds.inc(meta.duration_ms / 1000)
         for run in _runs(meta):

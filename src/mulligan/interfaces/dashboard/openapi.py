@@ -1,0 +1,272 @@
+"""The description of the JSON API in OpenAPI 3.1, made from the types of its answers. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+
+from mulligan import __version__
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import WorkerResultMeta
+
+# The answers. A later version may add fields.
+
+
+class Answer(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Failure(Answer):
+    """Why a request failed."""
+
+    error: str
+
+
+class Paused(Answer):
+    """The pause that holds an issue."""
+
+    scope: Literal["everything", "repository", "issue"]
+    by: str
+    since: datetime | None
+
+
+class IssueStatusAnswer(Answer):
+    """The status of an issue."""
+
+    issue: str
+    stage: Stage
+    epoch: int
+    attempt: int
+    outcome: Outcome | None
+    reason: str
+    pull_request: str | None
+    review_until: datetime | None
+
+
+class ListedIssue(IssueStatusAnswer):
+    """An issue in the list of all, as in `mulligan status --json`."""
+
+    paused: Paused | None
+
+
+class DecisionAnswer(Answer):
+    """The decision after an attempt; `number` counts over all epochs."""
+
+    attempt: int | None
+    number: int
+    epoch: int
+    decision: Literal["open_pull_request", "retry", "escalate", "wait", "stand_down"]
+    reason: str
+
+
+class Inspection(IssueStatusAnswer):
+    """The history of an issue, as in `mulligan inspect --json`."""
+
+    title: str
+    attempts: list[WorkerResultMeta]
+    decisions: list[DecisionAnswer]
+
+
+class EventAnswer(Answer):
+    """An event of the ledger, as a line of `mulligan events --json`."""
+
+    seq: int
+    time: datetime
+    schema_version: int
+    name: str
+    issue: str
+    epoch: int
+    attempt: int | None
+    payload: dict[str, JsonValue]
+
+
+class AttemptCounts(Answer):
+    """Attempts that were made, that counted, and that succeeded."""
+
+    made: int
+    counted: int
+    succeeded: int
+
+
+class WeekAttempts(Answer):
+    """Attempts of a week; `free` ones cost none."""
+
+    succeeded: int
+    failed: int
+    free: int
+
+
+class Spent(Answer):
+    """What attempts cost, as far as agents reported it; null is unknown."""
+
+    usd: float | None
+    tokens: int | None
+    attempts_without_cost: int
+    attempts_without_tokens: int
+
+
+class Group(Answer):
+    """The numbers of an agent, or of a label."""
+
+    attempts: AttemptCounts
+    merged: int
+    median_seconds: float | None
+    spent: Spent
+
+
+class Figures(Answer):
+    """The numbers of one repository, or of all."""
+
+    issues: dict[str, int]
+    stages: dict[Stage, int]
+    attempts: AttemptCounts
+    spent: Spent
+    median_seconds: dict[str, float | None]
+
+
+class Week(Answer):
+    """The numbers of a week."""
+
+    attempts: WeekAttempts
+    merged: int
+    spent: Spent
+
+
+class StatsAnswer(Figures):
+    """The statistics, as in `mulligan stats --json`."""
+
+    since: datetime | None
+    until: datetime
+    outcomes: dict[Outcome, int]
+    repositories: dict[str, Figures]
+    agents: dict[str, Group]
+    labels: dict[str, Group]
+    weeks: list[Week]
+    retries: dict[str, JsonValue]
+    by_attempt: list[dict[str, int]]
+    by_issue: list[dict[str, JsonValue]]
+
+
+# The description.
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the query or, if it is in the path, of the address."""
+
+    name: str
+    meaning: str
+    schema: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An address that answers GET with JSON of a type."""
+
+    path: str
+    summary: str
+    answer: TypeAdapter[object]
+    query: Sequence[Parameter] = ()
+
+
+NUMBER: Mapping[str, JsonValue] = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
+TEXT: Mapping[str, JsonValue] = {"type": "string"}
+FAILURES = {
+    "400": "A parameter is invalid.",
+    "401": "The access key is missing or wrong.",
+    "404": "The ledger has no such issue.",
+    "503": "Mulligan is starting, or the ledger is unavailable.",
+}
+IN_PATH = {"owner": TEXT, "name": TEXT, "number": {"type": "integer", "minimum": 1}}
+AFTER = Parameter("after", "Only events with a higher `seq`.", NUMBER)
+LIMIT = Parameter("limit", "At most so many events.", {**NUMBER, "maximum": 500})
+SINCE = Parameter(
+    "since",
+    "Only the last days or hours, such as 30d or 12h.",
+    {**TEXT, "pattern": "^[0-9]{1,4}[dh]$"},
+)
+ISSUE = "/issues/{owner}/{name}/{number}"
+OPERATIONS = (
+    Operation("/issues", "List every issue with its status", TypeAdapter(list[ListedIssue])),
+    Operation(ISSUE, "Show the history of an issue", TypeAdapter(Inspection)),
+    Operation(
+        "/events", "List events of the ledger", TypeAdapter(list[EventAnswer]), (AFTER, LIMIT)
+    ),
+    Operation("/stats", "Show the statistics", TypeAdapter(StatsAnswer), (SINCE,)),
+)
+ROOT = "/api/v1"
+REFERENCES = "#/components/schemas/{model}"
+"""How a schema names another one."""
+
+
+def description() -> dict[str, JsonValue]:
+    """Return the whole description."""
+    failure: TypeAdapter[object] = TypeAdapter(Failure)
+    adapters = {**{each.path: each.answer for each in OPERATIONS}, "failure": failure}
+    schemas, shared = TypeAdapter.json_schemas(
+        [(name, "serialization", adapter) for name, adapter in adapters.items()],
+        ref_template=REFERENCES,
+    )
+    return PLAIN.validate_python(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Mulligan",
+                "version": __version__,
+                "description": "What Mulligan does, read from its ledger.",
+            },
+            "servers": [{"url": ROOT}],
+            "security": [{"key": []}],
+            "paths": {
+                each.path: {
+                    "get": _operation(
+                        each,
+                        schemas[each.path, "serialization"],
+                        schemas["failure", "serialization"],
+                    )
+                }
+                for each in OPERATIONS
+            },
+            "components": {
+                "schemas": shared["$defs"],
+                "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+    )
+
+
+PLAIN: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+
+
+def _operation(of: Operation, schema: object, failure: object) -> dict[str, object]:
+    in_path = [name for name in IN_PATH if f"{{{name}}}" in of.path]
+    return {
+        "summary": of.summary,
+        "operationId": of.path.strip("/").split("/")[0] + ("_of_one" if in_path else ""),
+        "parameters": [
+            *({"name": n, "in": "path", "required": True, "schema": IN_PATH[n]} for n in in_path),
+            *(
+                {"name": p.name, "in": "query", "description": p.meaning, "schema": p.schema}
+                for p in of.query
+            ),
+        ],
+        "responses": {
+            "200": {"description": "The answer.", "content": _json(schema)},
+            **{
+                status: {
+                    "description": meaning,
+                    "content": _json(failure),
+                }
+                for status, meaning in FAILURES.items()
+            },
+        },
+    }
+
+
+def _json(schema: object) -> dict[str, object]:
+    return {"application/json": {"schema": schema}}
