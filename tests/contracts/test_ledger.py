@@ -29,7 +29,6 @@ from mulligan.domain.recorded_effects import UnknownEffect
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Ledger
 from mulligan.storage.git_ref import RefLedger
-from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLedger
 from world.ledgers import (
     ISSUES,
@@ -48,17 +47,10 @@ AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
 STARTED = AttemptStarted(attempt=1, number=1, worker="here")
 
 
-@pytest.fixture(params=["sqlite", "postgres", "memory", "watched", "ref"])
+@pytest.fixture(params=["sqlite", "postgres", "memory", "ref"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
     if request.param == "memory":
         yield MemoryLedger(TickingClock())
-        return
-    if request.param == "watched":
-        heard = list[tuple[IssueStatus, Event]]()
-        ledger = MemoryLedger(TickingClock())
-        yield WatchedLedger(ledger, lambda status, event: heard.append((status, event)))
-        kept = [each.event.kind for each in ledger.events()]
-        assert sorted(event.kind for _, event in heard) == sorted(kept)
         return
     if request.param == "ref":
         with ref_session(tmp_path, TickingClock()) as book:
@@ -96,6 +88,24 @@ def test_a_decision_and_its_time_are_kept_exactly(ledger: Ledger) -> None:
     status = ledger.status(REF)
     assert status.decision == Retry(reason="Again.", backoff_step=2)
     assert status.due == due
+
+
+def test_a_listener_hears_every_event_once_it_is_recorded(ledger: Ledger) -> None:
+    heard = list[tuple[IssueStatus, Event]]()
+
+    def listen(status: IssueStatus, event: Event) -> None:
+        assert ledger.status(status.issue) == status
+        heard.append((status, event))
+
+    heeded = ledger.with_listener(listen)
+    heeded.append(REF, AUTHORISED)
+    assert heeded.restore(OTHER, [AUTHORISED, STARTED])
+    assert not heeded.restore(OTHER, [STARTED])
+    assert not heeded.restore(THIRD, [])
+    assert [(status.issue, event) for status, event in heard] == [
+        (REF, AUTHORISED),
+        (OTHER, STARTED),
+    ]
 
 
 def test_issues_are_listed_by_repository_and_number(ledger: Ledger) -> None:

@@ -17,7 +17,6 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.implement.ports import BotContext
-from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import AgentInput, Behaviour
 from world.checkouts import FixedToken, never_asked
 from world.plain_worktrees import Clones, PlainWorktrees
@@ -111,7 +110,7 @@ def at(kind: type[Event], act: Callable[[], None], context: BotContext) -> BotCo
         if isinstance(event, kind) and left:
             left.pop()()
 
-    return replace(context, ledger=WatchedLedger(context.ledger, listen))
+    return replace(context, ledger=context.ledger.with_listener(listen))
 
 
 def test_somebody_who_may_not_any_more_gets_no_pull_request(here: WorkerEnvironment) -> None:

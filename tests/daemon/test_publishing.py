@@ -18,7 +18,6 @@ from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.github.client import NOT_FOUND_REPEATS
-from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import Behaviour, crash
 from world.checkouts import FixedToken, never_asked
 from world.repositories import git
@@ -319,7 +318,7 @@ def test_work_is_kept_before_anything_is_decided_about_it(here: WorkerEnvironmen
         kept[event.kind] = bundle(here, status.issue).exists()
 
     context = here.context(fix_the_bug)
-    run_once([NAME], replace(context, ledger=WatchedLedger(context.ledger, listen)))
+    run_once([NAME], replace(context, ledger=context.ledger.with_listener(listen)))
     assert here.ledger.status(ref).stage is Stage.REVIEW
     assert (kept["attempt_completed"], kept["decided"]) == (False, True)
 

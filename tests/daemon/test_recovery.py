@@ -29,7 +29,6 @@ from mulligan.implement.decide import decide_admission
 from mulligan.implement.effects import record_admission
 from mulligan.implement.issue_snapshot import collect_facts
 from mulligan.implement.ports import BotContext
-from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import AgentInput, crash
 from world.ledgers import completed
 from world.simulated import NAME
@@ -195,7 +194,7 @@ def test_an_issue_that_meets_a_bug_does_not_stop_the_others(here: WorkerEnvironm
             raise ZeroDivisionError
 
     context = here.context(never)
-    context = replace(context, ledger=WatchedLedger(here.ledger, break_down))
+    context = replace(context, ledger=here.ledger.with_listener(break_down))
     assert recover(context, Worker(context)).failed == {odd: BUG_MESSAGE}
     assert here.ledger.status(second).stage is Stage.REVIEW
     assert here.leases.holder(odd) is None

@@ -484,6 +484,10 @@ class Verifier(Protocol):
 Listener = Callable[[IssueStatus, Event], None]
 
 
+def ignore_event(_status: IssueStatus, _event: Event) -> None:
+    """Do nothing: the listener of a ledger that has no other."""
+
+
 class LedgerReader(Protocol):
     """Reads the append-only record of events."""
 
@@ -535,6 +539,10 @@ class Ledger(LedgerReader, Protocol):
 
     def with_lease(self, lease: Lease) -> "Ledger":
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        ...
+
+    def with_listener(self, listener: Listener) -> "Ledger":
+        """Return the same ledger; `listener` alone is called with each event it has recorded."""
         ...
 
 

@@ -36,7 +36,7 @@ from mulligan.domain.retention import needs_commit
 from mulligan.domain.status import IssueStatus
 from mulligan.git.remote_ref import RefMovedError, RemoteRef, open_remote_ref
 from mulligan.git.repository import Remote
-from mulligan.implement.ports import Clock
+from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.implement.prompt.context_sections import detailed_attempt
 from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.storage.ledger import SqlLedger
@@ -424,6 +424,7 @@ class RefLedger:
 
     session: RefSession
     lease: Lease | None = None
+    listener: Listener = ignore_event
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event; save it to the ref unless its kind is in DEFERRED_EVENTS."""
@@ -437,6 +438,7 @@ class RefLedger:
                 session.save()
                 if self.lease and not session.is_good(self.lease):
                     raise lease_lost(self.lease)
+        self.listener(status, event)
         return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
@@ -448,11 +450,17 @@ class RefLedger:
                 session.note(ref, recorded)
             if done:
                 session.save()
+        if done:
+            self.listener(self.status(ref), events[-1])
         return done
 
     def with_lease(self, lease: Lease) -> "RefLedger":
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
+
+    def with_listener(self, listener: Listener) -> "RefLedger":
+        """Return the same ledger; `listener` alone is called with each event it has recorded."""
+        return replace(self, listener=listener)
 
     def status(self, ref: IssueRef) -> IssueStatus:
         """Return an issue's status; an unknown issue has epoch 0."""

@@ -11,7 +11,7 @@ from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Clock, Ledger, Listener
+from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.storage.database import Database, raise_cursor, stored_cursor
 from mulligan.storage.leases import still_held
 from mulligan.storage.schema import (
@@ -38,54 +38,6 @@ from mulligan.text.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedLedger:
-    """The port Ledger over `inner`; `listener` is called with each event after it is recorded."""
-
-    inner: Ledger
-    listener: Listener
-
-    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        status = self.inner.append(ref, event)
-        self.listener(status, event)
-        return status
-
-    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
-        done = self.inner.restore(ref, events)
-        if done:
-            self.listener(self.inner.status(ref), events[-1])
-        return done
-
-    def with_lease(self, lease: Lease) -> "WatchedLedger":
-        return replace(self, inner=self.inner.with_lease(lease))
-
-    def status(self, ref: IssueRef) -> IssueStatus:
-        return self.inner.status(ref)
-
-    def statuses(self) -> Sequence[IssueStatus]:
-        return self.inner.statuses()
-
-    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        return self.inner.history(ref)
-
-    def events(
-        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[RecordedEvent]:
-        return self.inner.events(ref, after, most)
-
-    def last_seq(self) -> int:
-        return self.inner.last_seq()
-
-    def comments_read_to(self, repository: str) -> int:
-        return self.inner.comments_read_to(repository)
-
-    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        return self.inner.baseline(repository, key)
-
-    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        return self.inner.learnings(repository)
-
-
-@dataclass(frozen=True, slots=True)
 class SqlLedger:
     """The port Ledger on SQLAlchemy; `clock` gives the time of each event.
 
@@ -96,24 +48,33 @@ class SqlLedger:
     clock: Clock
     lease: Lease | None = None
     redactor: Redactor = field(default_factory=Redactor)
+    listener: Listener = ignore_event
 
     def with_lease(self, lease: Lease) -> "SqlLedger":
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
+    def with_listener(self, listener: Listener) -> "SqlLedger":
+        """Return the same ledger; `listener` alone is called with each event it has recorded."""
+        return replace(self, listener=listener)
+
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event and update the status; both are on the disk when this returns."""
         with self.database.write() as connection:
-            return self._append(connection, ref, event)
+            status = self._append(connection, ref, event)
+        self.listener(status, event)
+        return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
         """Record all the events in one transaction; False if the ledger knows the issue."""
+        if not events:
+            return False
         with self.database.write() as connection:
             if _stored(connection, ref) is not None:
                 return False
-            for event in events:
-                self._append(connection, ref, event)
-        return bool(events)
+            status = [self._append(connection, ref, event) for event in events][-1]
+        self.listener(status, events[-1])
+        return True
 
     def _append(self, connection: Connection, ref: IssueRef, event: Event) -> IssueStatus:
         event = redacted(storable(event), self.redactor)

@@ -1,7 +1,7 @@
 """Keep the ledger and the leases in memory, for dry runs and tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 
@@ -19,7 +19,7 @@ from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Clock
+from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.storage.serialization import record_event, redacted, storable
 from mulligan.text.redact import Redactor
 
@@ -86,115 +86,71 @@ class MemoryLeases:
         return held is not None and held[0] == lease and held[1] > now
 
 
+@dataclass(slots=True)
+class _Contents:
+    """What a ledger in memory holds."""
+
+    lock: Lock = field(default_factory=Lock)
+    events: list[RecordedEvent] = field(default_factory=list[RecordedEvent])
+    statuses: dict[IssueRef, IssueStatus] = field(default_factory=dict[IssueRef, IssueStatus])
+
+
 @dataclass(frozen=True, slots=True)
-class LeasedLedger:
-    """A ledger in memory whose `append` requires a lease."""
-
-    inner: "MemoryLedger"
-    leases: MemoryLeases
-    lease: Lease
-
-    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event; LeaseLostError if the lease was lost."""
-        if not self.leases.holds(self.lease):
-            raise lease_lost(self.lease)
-        return self.inner.append(ref, event)
-
-    def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
-        """Record all the events at once; LeaseLostError if the lease was lost."""
-        if not self.leases.holds(self.lease):
-            raise lease_lost(self.lease)
-        return self.inner.restore(ref, events)
-
-    def with_lease(self, lease: Lease) -> "LeasedLedger":
-        """Return the ledger under another lease."""
-        return replace(self, lease=lease)
-
-    def status(self, ref: IssueRef) -> IssueStatus:
-        """Return an issue's status."""
-        return self.inner.status(ref)
-
-    def statuses(self) -> Sequence[IssueStatus]:
-        """Return the status of every known issue."""
-        return self.inner.statuses()
-
-    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Return the completed attempts of all epochs, oldest first."""
-        return self.inner.history(ref)
-
-    def events(
-        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[RecordedEvent]:
-        """Return the events of one issue, or of all, in order."""
-        return self.inner.events(ref, after, most)
-
-    def last_seq(self) -> int:
-        """Return the highest `seq`; 0 if there are no events."""
-        return self.inner.last_seq()
-
-    def comments_read_to(self, repository: str) -> int:
-        """Return the id up to which a repository's comments were read; 0 for none."""
-        return self.inner.comments_read_to(repository)
-
-    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Return the last baseline recorded under a key."""
-        return self.inner.baseline(repository, key)
-
-    def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        """Return the events that accept and drop facts about a repository, in order."""
-        return self.inner.learnings(repository)
-
-
 class MemoryLedger:
     """The port Ledger on a list; thread-safe."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        leases: MemoryLeases | None = None,
-        redactor: Redactor | None = None,
-    ) -> None:
-        self._clock = clock
-        self._redactor = redactor or Redactor()
-        self._leases = leases or MemoryLeases(clock)
-        self._lock = Lock()
-        self._events: list[RecordedEvent] = []
-        self._statuses: dict[IssueRef, IssueStatus] = {}
+    clock: Clock
+    leases: MemoryLeases | None = None
+    redactor: Redactor = field(default_factory=Redactor)
+    lease: Lease | None = None
+    listener: Listener = ignore_event
+    _kept: _Contents = field(default_factory=_Contents)
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event; return the issue's new status."""
-        with self._lock:
-            return self._append(ref, event)
+        with self._kept.lock:
+            status = self._append(ref, event)
+        self.listener(status, event)
+        return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
         """Record all the events at once; False if the ledger knows the issue."""
-        with self._lock:
-            if ref in self._statuses:
+        if not events:
+            return False
+        with self._kept.lock:
+            if ref in self._kept.statuses:
                 return False
-            for event in events:
-                self._append(ref, event)
-        return bool(events)
+            status = [self._append(ref, event) for event in events][-1]
+        self.listener(status, events[-1])
+        return True
 
     def _append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        event, at = redacted(storable(event), self._redactor), self._clock.now()
+        if self.lease and not (self.leases and self.leases.holds(self.lease)):
+            raise lease_lost(self.lease)
+        event, at = redacted(storable(event), self.redactor), self.clock.now()
         status = advance(self._status(ref), event, at)
-        self._events.append(record_event(status, event, at, seq=len(self._events) + 1))
-        self._statuses[ref] = status
+        kept = self._kept
+        kept.events.append(record_event(status, event, at, seq=len(kept.events) + 1))
+        kept.statuses[ref] = status
         return status
 
-    def with_lease(self, lease: Lease) -> LeasedLedger:
+    def with_lease(self, lease: Lease) -> "MemoryLedger":
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
-        return LeasedLedger(self, self._leases, lease)
+        return replace(self, lease=lease)
+
+    def with_listener(self, listener: Listener) -> "MemoryLedger":
+        """Return the same ledger; `listener` alone is called with each event it has recorded."""
+        return replace(self, listener=listener)
 
     def status(self, ref: IssueRef) -> IssueStatus:
         """Return an issue's status; an unknown issue has epoch 0."""
-        with self._lock:
+        with self._kept.lock:
             return self._status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
         """Return the status of every known issue, by repository and number."""
-        with self._lock:
-            return [self._statuses[ref] for ref in sorted(self._statuses)]
+        with self._kept.lock:
+            return [self._kept.statuses[ref] for ref in sorted(self._kept.statuses)]
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Return the completed attempts of all epochs, oldest first."""
@@ -208,14 +164,14 @@ class MemoryLedger:
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
         """Return the first `most` events with `seq` above `after`, of one issue or of all."""
-        with self._lock:
-            newer = self._events[max(0, after) :]
+        with self._kept.lock:
+            newer = self._kept.events[max(0, after) :]
         return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
 
     def last_seq(self) -> int:
         """Return the highest `seq`; 0 if there are no events."""
-        with self._lock:
-            return len(self._events)
+        with self._kept.lock:
+            return len(self._kept.events)
 
     def comments_read_to(self, repository: str) -> int:
         """Return the id up to which a repository's comments were read; 0 for none."""
@@ -242,4 +198,4 @@ class MemoryLedger:
         ]
 
     def _status(self, ref: IssueRef) -> IssueStatus:
-        return self._statuses.get(ref) or IssueStatus(ref)
+        return self._kept.statuses.get(ref) or IssueStatus(ref)

@@ -35,7 +35,7 @@ from mulligan.storage.git_ref import (
     StateRef,
     open_state_ref,
 )
-from mulligan.storage.ledger import SqlLedger, WatchedLedger
+from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.owner_ref import Installation, RecordedTimes
 from mulligan.storage.transfer import count_spending, export_to_ref, import_from_ref
 from mulligan.storage.usage import SqlUsageStore
@@ -69,7 +69,7 @@ def build_shared(
         known = [status.issue for status in session.ledger.statuses()]
         count_spending(session.ledger, usage, known)
         event_listener = opened.enter_context(with_listeners(operator, listener, redactor))
-        ledger = WatchedLedger(RefLedger(session), event_listener)
+        ledger = RefLedger(session, listener=event_listener)
         artifacts = open_artifacts(operator, redactor)
         stores = Stores(ledger, RefLeases(session), usage, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)

@@ -42,6 +42,7 @@ from mulligan.implement.ports import (
     TrackerWriter,
     VisitQueue,
     Worktrees,
+    ignore_event,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
@@ -58,7 +59,6 @@ from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
 from mulligan.storage.database import Database, clock_of, open_database
 from mulligan.storage.leases import SqlLeases
-from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.owner_ref import OWNER_REF, OWNER_TITLE, Installation, RefOwners
 from mulligan.storage.serialization import redacted
@@ -224,7 +224,7 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
         open_github(operator, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
-        stores = open_stores(operator, database, redactor, _ignore_event)
+        stores = open_stores(operator, database, redactor, ignore_event)
         git = Git.of(*open_git(operator, github, environment))
         built = assemble(operator, environment, Unconfined(), github, git, stores)
         owners = NoOwners(SqlSightings(database, SystemClock()).all())
@@ -248,7 +248,7 @@ def build_dry(
         git = Git.of(*open_git(operator, github, environment))
         git = replace(git, writer=DryRunGit(git.writer, say_redacted))
         leases = MemoryLeases(clock)
-        ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
+        ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
         yield assemble(operator, environment, sandbox, source, git, stores)
 
@@ -260,10 +260,6 @@ def with_listeners(
     """Combine a listener with the configured notifier; both receive redacted events."""
     with open_notifier(operator.notify) as notifier:
         yield redacting(_both(listener, notifier), redactor)
-
-
-def _ignore_event(_status: IssueStatus, _event: Event) -> None:
-    """Drop the event."""
 
 
 def _both(listener: Listener, notifier: WebhookNotifier | None) -> Listener:

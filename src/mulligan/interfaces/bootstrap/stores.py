@@ -44,7 +44,7 @@ from mulligan.storage.database import (
     without_waiting,
 )
 from mulligan.storage.leases import SqlLeases
-from mulligan.storage.ledger import SqlLedger, WatchedLedger
+from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.pauses import SqlPauses
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.sightings import SqlSightings
@@ -85,7 +85,7 @@ def open_stores(
     """Open the stores of a database; `listener` receives every event recorded through them."""
     clock = clock_of(database, SystemClock())
     return Stores(
-        ledger=WatchedLedger(SqlLedger(database, clock, redactor=redactor), listener),
+        ledger=SqlLedger(database, clock, redactor=redactor, listener=listener),
         leases=SqlLeases(database, clock, operator.limits.lease),
         usage=SqlUsageStore(database, redactor),
         artifacts=open_artifacts(operator, redactor, database),
