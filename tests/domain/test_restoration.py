@@ -192,7 +192,10 @@ CONTRADICTIONS: dict[str, tuple[FoundWork, str]] = {
     ),
     "other pull request": (recorded(replace(FOUND, pull=PULL), pull=14), "#14"),
     "no pull request": (recorded(pull=13), "#13"),
-    "unknown pull request": (replace(FOUND, pull=PULL), "does not name"),
+    "unknown pull request": (
+        recorded(replace(FOUND, pull=PULL), stage=Stage.HITL),
+        "does not name",
+    ),
     "other label": (replace(FOUND, act=replace(LABELLED, act=LabelAct(78))), "does not exist"),
     "no label": (replace(FOUND, act=None), "does not exist"),
     "no comment": (recorded(act="comment:39"), "does not exist"),

@@ -43,7 +43,7 @@ def told(here: BusyRepository) -> Counter[str]:
     """Count what was done."""
     return Counter(
         {
-            "issues": len(here.refs),
+            "issues": len(here.people.refs),
             "pull requests": len(here.world.pulls_of(NAME)),
             "agent runs": here.runs.total(),
             "kills": here.kills,
@@ -65,69 +65,69 @@ class AnyOrder(RuleBasedStateMachine):
         self.here = self.stack.enter_context(fresh(0))
 
     def ref(self, which: int) -> IssueRef:
-        return self.here.refs[which % len(self.here.refs)]
+        return self.here.people.refs[which % len(self.here.people.refs)]
 
     def on_pull(self, which: int, what: Callable[[IssueRef], object]) -> None:
         self.done["steps"] += 1
-        if pulls := self.here.pulls():
+        if pulls := self.here.people.pulls():
             what(pulls[which % len(pulls)])
 
     @initialize()
     def open_two(self) -> None:
-        self.here.open_issue()
-        self.here.open_issue()
+        self.here.people.open_issue()
+        self.here.people.open_issue()
 
     @rule()
     def open_issue(self) -> None:
         self.done["steps"] += 1
-        if len(self.here.refs) < MOST_ISSUES:
-            self.here.open_issue()
+        if len(self.here.people.refs) < MOST_ISSUES:
+            self.here.people.open_issue()
 
     @rule(which=WHICH, by=st.sampled_from(["wes", "tri"]))
     def label(self, which: int, by: str) -> None:
         self.done["steps"] += 1
-        self.here.label(self.ref(which), by)
+        self.here.people.label(self.ref(which), by)
 
     @rule(which=WHICH)
     def unlabel(self, which: int) -> None:
         self.done["steps"] += 1
-        self.here.unlabel(self.ref(which))
+        self.here.people.unlabel(self.ref(which))
 
     @rule(which=WHICH)
     def close(self, which: int) -> None:
         self.done["steps"] += 1
-        self.here.close(self.ref(which))
+        self.here.people.close(self.ref(which))
 
     @rule(which=WHICH)
     def reopen(self, which: int) -> None:
         self.done["steps"] += 1
-        self.here.reopen(self.ref(which))
+        self.here.people.reopen(self.ref(which))
 
     @rule(which=WHICH, by=st.sampled_from(["wes", "zoe"]))
     def edit(self, which: int, by: str) -> None:
         self.done["steps"] += 1
-        self.here.edit(self.ref(which), by)
+        self.here.people.edit(self.ref(which), by)
 
     @rule(which=WHICH, text=st.sampled_from(COMMANDS), by=st.sampled_from(["wes", "zoe"]))
     def comment(self, which: int, text: str, by: str) -> None:
         self.done["steps"] += 1
-        self.here.say(self.ref(which), text, by)
+        self.here.people.say(self.ref(which), text, by)
 
     @rule(which=WHICH, text=st.sampled_from(COMMANDS))
     def comment_on_the_pull_request(self, which: int, text: str) -> None:
-        self.on_pull(which, lambda pull: self.here.say(pull, text))
+        self.on_pull(which, lambda pull: self.here.people.say(pull, text))
 
     @rule(which=WHICH, verdict=st.sampled_from(VERDICTS))
     def review(self, which: int, verdict: str) -> None:
-        self.on_pull(which, lambda pull: self.here.review(pull, verdict))
+        self.on_pull(which, lambda pull: self.here.people.review(pull, verdict))
 
     @rule(which=WHICH)
     def merge(self, which: int) -> None:
-        self.on_pull(which, self.here.merge)
+        self.on_pull(which, self.here.people.merge)
 
     @rule(which=WHICH)
     def close_the_pull_request(self, which: int) -> None:
-        self.on_pull(which, self.here.close)
+        self.on_pull(which, self.here.people.close)
 
     @rule(mood=st.sampled_from(MOODS), rate=st.sampled_from([0.0, 0.0, 0.05, 0.3]))
     def change_agent_and_github(self, mood: str, rate: float) -> None:
@@ -187,14 +187,14 @@ def test_acts_in_any_order_lose_and_double_nothing() -> None:
 
 def live(here: BusyRepository, steps: int, fault_rate: float) -> None:
     """Have people, Mulligan, GitHub and whoever kills Mulligan do something, so many times."""
-    draw = here.random
+    draw = here.people.random
     for _ in range(steps):
         here.faulty.rate = fault_rate
         match draw.choice(["open", *["act"] * 8, "mood", "later", *["pass"] * 8, "kill"]):
             case "open":
-                here.open_issue()
+                here.people.open_issue()
             case "act":
-                act(here)
+                act(here.people)
             case "mood":
                 here.mood = draw.choice(MOODS)
             case "later":
@@ -230,7 +230,7 @@ POLL = timedelta(seconds=30)
 @pytest.mark.timeout(3600)
 def test_a_day_with_two_hundred_issues_loses_and_doubles_nothing() -> None:
     with fresh(random.getrandbits(32)) as here:
-        draw, clock = here.random, here.here.desk.clock
+        draw, clock = here.people.random, here.here.desk.clock
         polls, end = DAY // POLL, clock.time + DAY
         opened = sorted(draw.sample(range(polls), 200))
         acts = set(draw.sample(range(polls), 400))
@@ -238,15 +238,15 @@ def test_a_day_with_two_hundred_issues_loses_and_doubles_nothing() -> None:
             clock.time = max(clock.time, end - DAY + number * POLL)
             here.faulty.rate = 0.01
             if opened and opened[0] == number:
-                here.open_issue()
+                here.people.open_issue()
                 opened.pop(0)
             if number in acts:
                 here.mood = draw.choice(MOODS)
-                act(here)
+                act(here.people)
             here.make_pass(draw.randrange(60) if draw.random() < 0.02 else None)
             if number % 100 == 0:
                 assert here.broken() == []
         here.settle()
         assert here.broken(at_rest=True) == []
         print(f"{polls} polls:", dict(told(here)))
-        assert len(here.refs) >= 200
+        assert len(here.people.refs) >= 200

@@ -29,13 +29,14 @@ from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
 from mulligan.github.writer import GitHubWriter
-from mulligan.implement.ports import Ledger, LedgerReader
+from mulligan.implement.ports import Guard, Ledger, LedgerReader
 from mulligan.storage import memory
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.usage import MemoryUsageStore
 from world.behaviours import AgentInput
 from world.crash_points import AFTER, BEFORE, CountedLedger
 from world.faults import FaultyGitHub
+from world.issue_names import ref_of
 from world.ledgers import folded
 from world.repositories import git
 from world.simulated import NAME
@@ -67,11 +68,13 @@ class Killer:
 
     left: int | None = None
     is_dead: bool = False
+    effects: int = 0
 
     def reach(self, side: str, effect: str) -> None:
         """Come to an effect; the one before it is done, and Mulligan may not know."""
         if side == AFTER:
             return
+        self.effects += 1
         if self.left is not None:
             self.left -= 1
         if self.is_dead or (self.left is not None and self.left < 0):
@@ -79,46 +82,41 @@ class Killer:
             raise KilledError
 
 
-@dataclass
-class BusyRepository:
-    """One repository, its people, and a daemon that is killed and started again.
+@dataclass(frozen=True)
+class CountedGit(FencedGit):
+    """Git that Mulligan can be killed before each write of; `note` is called for each push."""
 
-    `asked` counts by issue what people did that may open a round of attempts, and `runs` the runs
-    of the agent. `untrusted` are the issues whose label or text is a stranger's. `kills` are
-    those while Mulligan worked, `losses` the times it lost its state.
+    note: Guard
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        FencedGit.push(self, ref, head_sha, expected)
+        self.note()
+
+
+@dataclass
+class Maintainers:
+    """What people do on the issues of one repository, and what they did.
+
+    `asked` counts by issue what may open a round of attempts. `untrusted` are the issues whose
+    label or text is a stranger's. `merges` are the tips of the base branch, which only they move.
+    Before they act, they wait until it is `later`: GitHub's times are whole seconds.
     """
 
-    here: WorkerEnvironment
-    faulty: FaultyGitHub
+    world: World
     random: Random
-    mood: str = "works"
-    killer: Killer = field(default_factory=Killer)
-    daemon: Daemon | None = None
+    later: Callable[[], object]
+    merges: list[str]
     refs: list[IssueRef] = field(default_factory=list[IssueRef])
     asked: Counter[IssueRef] = field(default_factory=Counter[IssueRef])
-    runs: Counter[IssueRef] = field(default_factory=Counter[IssueRef])
-    cut_off: Counter[IssueRef] = field(default_factory=Counter[IssueRef])
     untrusted: set[IssueRef] = field(default_factory=set[IssueRef])
     commands: dict[int, IssueRef] = field(default_factory=dict[int, IssueRef])
-    merges: list[str] = field(default_factory=list[str])
-    kills: int = 0
-    losses: int = 0
-    started: int = 0
-
-    @property
-    def world(self) -> World:
-        return self.here.desk.hub.world
-
-    # What people do.
-
-    def later(self, time: timedelta = timedelta(seconds=1)) -> None:
-        """Let time pass: GitHub's times are whole seconds."""
-        self.here.desk.clock.time += time
 
     def open_issue(self, by: str = "wes") -> IssueRef:
         """Open an issue and ask for work on it."""
         self.later()
-        ref = self.here.desk.hub.issue(f"Issue {len(self.refs) + 1}")
+        ref = ref_of(
+            self.world.open_issue(NAME, f"Issue {len(self.refs) + 1}", "Please mend it.", "zoe")
+        )
         self.refs.append(ref)
         self.label(ref, by)
         return ref
@@ -147,7 +145,7 @@ class BusyRepository:
         self.later()
         if by == "zoe":
             self.untrusted.add(ref)
-        self.world.edit(ref, by, body=f"Please mend it, says {by} at {self.here.desk.clock.time}.")
+        self.world.edit(ref, by, body=f"Please mend it, says {by} at {self.world.stamps.now()}.")
 
     def say(self, ref: IssueRef, text: str, by: str = "wes") -> int:
         """Write a comment; a trusted person's command has to be answered."""
@@ -180,6 +178,36 @@ class BusyRepository:
         self.later()
         self.merges.append(self.world.merge(pull, "wes"))
 
+
+@dataclass
+class BusyRepository:
+    """One repository, its people, and a daemon that is killed and started again.
+
+    `runs` counts the runs of the agent by issue, `cut_off` those that a kill may have made vain.
+    `kills` are those while Mulligan worked, `losses` the times it lost its state.
+    """
+
+    here: WorkerEnvironment
+    faulty: FaultyGitHub
+    people: Maintainers
+    mood: str = "works"
+    killer: Killer = field(default_factory=Killer)
+    daemon: Daemon | None = None
+    runs: Counter[IssueRef] = field(default_factory=Counter[IssueRef])
+    cut_off: Counter[IssueRef] = field(default_factory=Counter[IssueRef])
+    pushes: int = 0
+    kills: int = 0
+    losses: int = 0
+    started: int = 0
+
+    @property
+    def world(self) -> World:
+        return self.here.desk.hub.world
+
+    def later(self, time: timedelta = timedelta(seconds=1)) -> None:
+        """Let time pass: GitHub's times are whole seconds."""
+        self.here.desk.clock.time += time
+
     # What Mulligan does, and what is done to it.
 
     def start(self) -> None:
@@ -191,13 +219,13 @@ class BusyRepository:
         client = Client(desk.hub.url, lambda _: TOKEN, patience)
         tracker = GitHubTracker(client, Trust(), desk.clock)
         writer = GitHubWriter(client, tracker.own_login, StatusComments(desk.clock))
-        context = self.here.context(self._agent, f"worker-{self.started}")
+        context = self.here.context(self.work, f"worker-{self.started}")
         context = replace(
             context,
             tracker=tracker,
             writer=writer,
             ledger=CountedLedger(self.here.ledger, self.killer),
-            git=FencedGit(context.git, self._reach, self._reach),
+            git=CountedGit(context.git, self._reach, self._reach, self._note_push),
         )
         runtimes = [Runtime((NAME,), context, Worker(context))]
         self.daemon = Daemon(lambda: runtimes.pop() if runtimes else None)
@@ -218,7 +246,7 @@ class BusyRepository:
             pass
         if self.killer.is_dead:
             self.kills += 1
-            self.cut_off.update(self.refs)
+            self.cut_off.update(self.people.refs)
             self.daemon = None
         self.killer.left = None
         return self.daemon is not None
@@ -245,15 +273,8 @@ class BusyRepository:
 
     def broken(self, *, at_rest: bool = False) -> list[str]:
         """List every promise that is broken now."""
-        world, ledger = self.world, self.here.ledger
-        most = {ref: self.asked[ref] * MOST_ATTEMPTS + self.cut_off[ref] for ref in self.refs}
-        return [
-            *broken_on_github(world, self.refs, self.asked),
-            *broken_in_git(self.here.desk.hub.bare, self.merges[-1], self.refs),
-            *broken_in_ledger(ledger, self.refs),
-            *(f"{ref}: {self.runs[ref]} runs" for ref in self.refs if self.runs[ref] > most[ref]),
-            *(broken_at_rest(world, ledger, self.refs, self.untrusted) if at_rest else ()),
-        ]
+        ledger, bare = self.here.ledger, self.here.desk.hub.bare
+        return broken_promises(self.people, bare, ledger, self.runs, self.cut_off, at_rest=at_rest)
 
     def settle(self) -> None:
         """Let GitHub answer and the agent work, until nothing is left to do."""
@@ -278,10 +299,14 @@ class BusyRepository:
     def _seconds(self) -> float:
         return self.here.desk.clock.time.timestamp()
 
+    def _note_push(self) -> None:
+        self.pushes += 1
+
     def _reach(self) -> None:
         self.killer.reach(BEFORE, "an effect")
 
-    def _agent(self, given: AgentInput) -> int:
+    def work(self, given: AgentInput) -> int:
+        """Be the agent, in its mood."""
         ref = IssueRef.parse(given.environment["MULLIGAN_ISSUE"])
         self._reach()
         self.runs[ref] += 1
@@ -307,15 +332,15 @@ VERDICTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 MOODS = ("works", "works", "fails", "idles", "crashes")
 
 
-def _comment(here: BusyRepository, place: IssueRef) -> None:
+def _comment(here: Maintainers, place: IssueRef) -> None:
     here.say(place, here.random.choice(COMMANDS), here.random.choice(["wes", "wes", "zoe"]))
 
 
-def _review(here: BusyRepository, pull: IssueRef) -> None:
+def _review(here: Maintainers, pull: IssueRef) -> None:
     here.review(pull, here.random.choice(VERDICTS))
 
 
-ON_ISSUES: tuple[Callable[[BusyRepository, IssueRef], object], ...] = (
+ON_ISSUES: tuple[Callable[[Maintainers, IssueRef], object], ...] = (
     lambda here, ref: here.label(ref, here.random.choice(["wes", "tri"])),
     lambda here, ref: here.unlabel(ref),
     lambda here, ref: here.close(ref),
@@ -323,7 +348,7 @@ ON_ISSUES: tuple[Callable[[BusyRepository, IssueRef], object], ...] = (
     lambda here, ref: here.edit(ref, here.random.choice(["zoe", "wes"])),
     *[_comment] * 3,
 )
-ON_PULLS: tuple[Callable[[BusyRepository, IssueRef], object], ...] = (
+ON_PULLS: tuple[Callable[[Maintainers, IssueRef], object], ...] = (
     lambda here, pull: here.merge(pull),
     lambda here, pull: here.close(pull),
     lambda here, pull: here.say(pull, here.random.choice(COMMANDS)),
@@ -332,7 +357,7 @@ ON_PULLS: tuple[Callable[[BusyRepository, IssueRef], object], ...] = (
 """What people do, those twice that happen more often."""
 
 
-def act(here: BusyRepository) -> None:
+def act(here: Maintainers) -> None:
     """Have somebody do something on an issue or a pull request."""
     draw, pulls = here.random, here.pulls()
     if pulls and draw.random() < IN_REVIEW:
@@ -348,6 +373,27 @@ def red(tree: Path) -> str | None:
 
 
 # What must hold.
+
+
+def broken_promises(
+    people: Maintainers,
+    bare: Path,
+    ledger: Ledger,
+    runs: Mapping[IssueRef, int],
+    cut_off: Mapping[IssueRef, int],
+    *,
+    at_rest: bool,
+) -> list[str]:
+    """List every promise that is broken."""
+    world, refs = people.world, people.refs
+    most = {ref: people.asked[ref] * MOST_ATTEMPTS + cut_off[ref] for ref in refs}
+    return [
+        *broken_on_github(world, refs, people.asked),
+        *broken_in_git(bare, people.merges[-1], refs),
+        *broken_in_ledger(ledger, refs),
+        *(f"{ref}: {runs[ref]} runs" for ref in refs if runs[ref] > most[ref]),
+        *(broken_at_rest(world, ledger, refs, people.untrusted) if at_rest else ()),
+    ]
 
 
 def doubled_comments(comments: Collection[Comment]) -> list[str]:
@@ -442,7 +488,12 @@ def busy_repository(directory: Path, seed: int) -> Generator[BusyRepository]:
         here.check(red)
         here.policy["review"] = {"settle": "0s"}
         random = Random(seed)
-        made = BusyRepository(here, FaultyGitHub(random), random)
-        made.merges.append(git(here.desk.hub.bare, "rev-parse", "main"))
+
+        def wait() -> None:
+            clock.time += timedelta(seconds=1)
+
+        tip = git(here.desk.hub.bare, "rev-parse", "main")
+        people = Maintainers(world, random, wait, [tip])
+        made = BusyRepository(here, FaultyGitHub(random), people)
         world.faults = made.answer
         yield made

@@ -250,7 +250,7 @@ def contradiction(found: FoundWork, record: StatusRecord) -> str:
         return f"the record is older than the request for human review at {escalated.url}"
     if record.pull and (pull is None or pull.number != record.pull or not pull.is_own):
         return f"the record names pull request #{record.pull}, which is not Mulligan's"
-    if not record.pull and pull and pull.is_own and record.stage is not Stage.RUNNING:
+    if not record.pull and pull and pull.is_own and record.stage not in ACTIVE:
         return f"the record does not name pull request #{pull.number}"
     act = parse_act(record.act) if record.act else None
     if record.stage not in ACTIVE or isinstance(act, ReviewAct):
@@ -321,6 +321,7 @@ def _attempt(
             start_sha=record.start,
             head_sha=(record.head or None) if is_good else None,
             branch=ref.branch,
+            restored=True,
             started_at=now,
             finished_at=now,
         )

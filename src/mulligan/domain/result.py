@@ -278,6 +278,8 @@ class WorkerResultMeta(Record):
     """Whether it tested if the model's service accepts its agent's key again."""
     base_dropped: bool = False
     """Whether a force-push has removed its base commit from the base branch since."""
+    restored: bool = False
+    """Whether the ledger was lost since, so that only its outcome and error are known."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
     started_at: datetime

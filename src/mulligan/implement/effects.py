@@ -152,6 +152,9 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
         if not context.tracker.repository(ref.repository).archived:
             is_theirs = _is_left_to_others(case, labels, context)
             if not is_theirs:
+                if not case.status.effects.status_comment:
+                    # A label without a record means that somebody deleted the record (RESTORE-1).
+                    write_record(ref, context)
                 context.writer.set_stage_labels(ref, stage, labels)
             if not is_theirs or case.status.effects.status_comment:
                 update_status_comment(case, context)

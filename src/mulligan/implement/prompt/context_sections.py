@@ -197,12 +197,14 @@ def _named(told: WorkerResultMeta) -> list[str]:
 def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
     """Raise InvariantError unless the text keeps to its budget and names every failure.
 
-    `findings` is the number of failing checks with more than their names.
+    `findings` is the number of failing checks with more than their names. Of an attempt before the
+    loss of the ledger, only the error is known.
     """
     failed = failing(told.checks)
-    if (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
+    is_bare = (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
         told.outcome is Outcome.SCOPE_VIOLATION and not told.guard_violations
-    ):
+    )
+    if is_bare and not told.restored:
         message = f"The record of attempt {told.number} does not say what failed."
         raise InvariantError(message)
     for check in failed[:findings]:
