@@ -130,7 +130,6 @@ class Site:
     stack: ExitStack
     labelled: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
     connections: list[int] = field(default_factory=list[int])
-    held: list[Counter[str]] = field(default_factory=list[Counter[str]])
     _hosts: int = 0
 
     def issues(self, count: int) -> list[IssueRef]:
@@ -154,6 +153,7 @@ class Site:
         ip("netns", "add", name)
         self.stack.callback(ip, "netns", "del", name)
         ip("link", "add", f"mul{number}", "type", "veth", "peer", "name", "eth0", "netns", name)
+        self.stack.callback(ip, "link", "del", f"mul{number}")
         ip("link", "set", f"mul{number}", "master", BRIDGE, "up")
         inside = ["netns", "exec", name, "ip"]
         ip(*inside, "addr", "add", f"10.77.0.{10 + number}/24", "dev", "eth0")
@@ -200,7 +200,7 @@ class Site:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Count the connections and the leases in force, ten times a second."""
+        """Count the connections, ten times a second."""
         ended = threading.Event()
 
         def watch() -> None:
@@ -210,10 +210,6 @@ class Site:
                     row = line.execute(clients, ["mulligan"]).fetchone()
                     assert row
                     self.connections.append(row[0])
-                    now = datetime.now(UTC).isoformat(timespec="microseconds")
-                    held = "SELECT repository FROM leases WHERE expires > %s"
-                    names = [name for (name,) in line.execute(held, [now])]
-                    self.held.append(Counter(names))
 
         thread = threading.Thread(target=watch)
         thread.start()
@@ -304,6 +300,22 @@ def until(happened: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.2)
 
 
+def peak_of_attempts(events: list[RecordedEvent]) -> tuple[int, int]:
+    """Count the attempts under way at the same time: in the fleet, and in one repository."""
+    under_way, fleet, repository = set[IssueRef](), 0, 0
+    for each in events:
+        match each.event:
+            case AttemptStarted():
+                under_way.add(each.issue)
+            case AttemptCompleted():
+                under_way.discard(each.issue)
+            case _:
+                continue
+        of_each = Counter(ref.repository for ref in under_way)
+        fleet, repository = max(fleet, of_each.total()), max([repository, *of_each.values()])
+    return fleet, repository
+
+
 def requests_a_minute(at: Site, seconds: float) -> float:
     before = len(at.world.requests)
     time.sleep(seconds)
@@ -369,7 +381,7 @@ def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Se
         hosts = {what: at.start("worker") for what in ("killed", "frozen", "network", "database")}
         at.start("all")
         refs = at.issues(ISSUES)
-        until(lambda: at.done(refs) >= ISSUES // 20, 600)
+        until(lambda: all(begun_by(at.events(), host) for host in hosts.values()), 600)
         failed = dict[str, tuple[datetime, set[IssueRef]]]()
 
         def note(what: str) -> None:
@@ -406,7 +418,7 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
     outcomes = Counter(
         each.event.meta.outcome for each in events if isinstance(each.event, AttemptCompleted)
     )
-    of_fleet = max(each.total() for each in at.held)
+    of_fleet, of_repository = peak_of_attempts(events)
     say(
         bench="failures",
         issues=len(refs),
@@ -415,7 +427,7 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
         seconds_after_the_last_failure=round(took),
         peak_per_issue=peak_per_issue(events),
         peak_of_fleet=of_fleet,
-        peak_per_repository=max(max(each.values(), default=0) for each in at.held),
+        peak_per_repository=of_repository,
         connections=max(at.connections),
         outcomes={str(outcome): count for outcome, count in outcomes.items()},
     )
@@ -424,6 +436,7 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
     assert pulls.total() == len(refs)
     assert peak_per_issue(events) == 1
     assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.INTERRUPTED, Outcome.INFRASTRUCTURE}
+    assert of_repository == 1
     assert of_fleet <= 12
 
 

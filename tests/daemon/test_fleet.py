@@ -12,9 +12,13 @@ import pytest
 from mulligan.config.operator import Limits
 from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.fleet import Role, serving_fleet
+from mulligan.daemon.poll import poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import LeaseLostError, UnavailableError
 from mulligan.domain.issue import IssueRef, PollerLease, Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.sandbox.cancellation import sleep_until_cancelled
+from world.behaviours import AgentInput, Behaviour
 from world.processes import wait_until
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
@@ -71,12 +75,17 @@ class HandedOut:
 
 @contextmanager
 def serving(
-    here: WorkerEnvironment, queue: HandedOut, role: Role = Role.ALL, worker: str = "one"
+    here: WorkerEnvironment,
+    queue: HandedOut,
+    role: Role = Role.ALL,
+    worker: str = "one",
+    agent: Behaviour = fix_the_bug,
+    often: timedelta = SOON,
 ) -> Generator[Daemon]:
-    context = here.context(fix_the_bug, worker)
+    context = here.context(agent, worker)
     built = [Runtime((NAME,), context, Worker(context), queue=queue)]
     daemon = Daemon(lambda: built.pop() if built else None)
-    with serving_fleet(daemon, role, queue.working, SOON, Limits(), here.desk.clock):
+    with serving_fleet(daemon, role, queue.working, often, Limits(), here.desk.clock):
         yield daemon
 
 
@@ -127,3 +136,23 @@ def test_a_ledger_that_is_away_makes_nobody_a_poller(
     with serving(here, queue):
         wait_until(lambda: "poller_not_renewed" in capfd.readouterr().out)
     assert (queue.deferred, queue.ended) == ([], [])
+
+
+def test_a_command_that_the_poller_recorded_ends_the_attempt_of_another_worker(
+    here: WorkerEnvironment,
+) -> None:
+    ref, queue = here.desk.ready(), HandedOut(poller="two")
+    poller = here.context(fix_the_bug, "two")
+
+    def work(given: AgentInput) -> None:
+        fix_the_bug(given)
+        here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
+        poll([NAME], poller, Worker(poller))
+        sleep_until_cancelled(60)
+
+    with serving(here, queue, Role.WORKER, agent=work, often=timedelta(hours=1)):
+        queue.defer(PollerLease("bot", "two", 1), [ref])
+        wait_until(lambda: ref in queue.done)
+    (meta,) = here.ledger.history(ref)
+    assert meta.outcome is Outcome.CANCELLED
+    assert here.pushed(ref) is None

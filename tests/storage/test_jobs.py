@@ -112,6 +112,18 @@ def test_what_passes_a_limit_waits_until_a_slot_is_free(
     assert jobs(database) == [str(ONE), str(OTHER), str(TWO)]
 
 
+def test_the_order_of_the_last_poll_holds_in_a_repository_and_repositories_take_turns(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock, fleet=2, per_repository=2)
+    queue.defer(polling(queue), [ONE, TWO, OTHER])
+    assert jobs(database) == [str(ONE), str(OTHER)]
+    clock.time += timedelta(seconds=1)
+    queue.defer(polling(queue), [THREE, TWO])
+    queue.fill(ONE)
+    assert jobs(database) == [str(ONE), str(OTHER), str(THREE)]
+
+
 def test_an_issue_that_is_being_visited_does_not_wait_for_another_visit(
     database: Database, clock: FrozenClock
 ) -> None:
@@ -139,6 +151,22 @@ def test_a_job_whose_worker_died_is_deleted_and_its_issue_visited_by_another(
     clock.time += timedelta(minutes=1)
     queue.tidy(polling(queue))
     assert (jobs(database, "doing"), jobs(database)) == ([], [str(ONE)])
+
+
+def test_what_was_begun_comes_before_all_that_is_new(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue, leases = queue_of(database, clock), SqlLeases(database, clock)
+    lease = leases.claim(TWO, "one")
+    assert lease
+    ledger = SqlLedger(database, clock, lease)
+    ledger.append(TWO, IssueSeen(title="Mend it"))
+    ledger.append(TWO, AttemptStarted(attempt=1, number=1, worker="one"))
+    leases.release(lease)
+    queue.tidy(polling(queue))
+    assert jobs(database) == []
+    queue.defer(polling(queue), [ONE])
+    assert jobs(database) == [str(TWO)]
 
 
 def test_workers_visit_each_issue_once_and_leave_no_job(

@@ -201,9 +201,13 @@ class Daemon:
                 log.warning("not_polled", reason=str(error))
 
     def _poll_repositories(self, runtime: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
-        for ref, reason in recover(
-            runtime.context, runtime.worker, runtime.repositories
-        ).failed.items():
+        recovered = recover(
+            runtime.context,
+            runtime.worker,
+            runtime.repositories,
+            only_idle=runtime.queue is not None,
+        )
+        for ref, reason in recovered.failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
         repositories = self.pulse.note_each(runtime.repositories)
         found, failed = poll(repositories, runtime.context, runtime.worker, runtime.fetch_cache)

@@ -31,16 +31,21 @@ class Recovered:
 
 
 def recover(
-    context: ReadContext, worker: Worker, among: Collection[str] | None = None
+    context: ReadContext,
+    worker: Worker,
+    among: Collection[str] | None = None,
+    *,
+    only_idle: bool = False,
 ) -> Recovered:
     """Resume every unfinished issue without a lease holder, whatever its phase (RECOVERY-1).
 
-    `among` limits this to some repositories; default: all in the ledger.
+    `among` limits this to some repositories; default: all in the ledger. With `only_idle`, only
+    write the comments of idle issues that are out of date: visits of a fleet resume the others.
     """
     failed, escalated = dict[IssueRef, str](), False
     for status in context.ledger.statuses():
         is_unshown = status.has_deferred_comment or (status.epoch and not status.is_shown)
-        if status.phase is Phase.IDLE and not is_unshown:
+        if only_idle if status.phase is not Phase.IDLE else not is_unshown:
             continue
         if among is not None and status.issue.repository not in among:
             continue

@@ -51,6 +51,9 @@ FETCH_SECONDS = 1.0
 """How often a worker looks for jobs whose notification it missed, as one that comes while it
 fetches."""
 
+URGENT = 1_000_000
+"""The priority of what was begun: it comes before all that is new."""
+
 RETRY_SECONDS = 0.5
 POOL_SECONDS = 5.0
 
@@ -98,10 +101,12 @@ class JobQueue:
     def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
         """Let these issues be visited, as far as the limits allow; the others wait.
 
+        In each repository, the first ones here come first; among repositories, they take turns.
         LeaseLostError if another worker polls now: the check is in the same transaction.
         """
         with self._leading(lease) as (connection, now):
             self._wait(connection, due, now)
+            connection.execute(UNFINISHED, {**self._urgent(now), "released": True})
             self._fill(connection, now)
 
     def fill(self, done: IssueRef | None = None) -> None:
@@ -120,8 +125,7 @@ class JobQueue:
             stale = connection.execute(REAP, {**old, "age": age}).scalars().all()
             for lock in stale:
                 log.warning("stalled_job_deleted", issue=lock)
-            left = connection.execute(LEFT_UNFINISHED, {"now": now}).all()
-            self._wait(connection, [IssueRef(row.repository, row.number) for row in left], now)
+            connection.execute(UNFINISHED, {**self._urgent(now), "released": False})
             self._fill(connection, now)
 
     @contextmanager
@@ -142,6 +146,9 @@ class JobQueue:
             "numbers": [ref.number for ref in found],
         }
         connection.execute(WAIT, {**rows, "queue": QUEUE, "now": now})
+
+    def _urgent(self, now: str) -> dict[str, object]:
+        return {"now": now, "queue": QUEUE, "priority": URGENT}
 
     def _fill(self, connection: Connection, now: str, done: IssueRef | None = None) -> None:
         limits = {
@@ -250,12 +257,20 @@ BUSY = """
 WAIT = text(
     f"""
     INSERT INTO waiting (repository, number, priority, since)
-    SELECT DISTINCT repository, number, 0, :now
-    FROM unnest(CAST(:repositories AS text[]), CAST(:numbers AS int[])) AS due (repository, number)
+    SELECT repository, number,
+        1 - row_number() OVER (PARTITION BY repository ORDER BY place),
+        CAST(:now AS varchar)
+    FROM (
+        SELECT repository, number, min(place) AS place
+        FROM unnest(CAST(:repositories AS text[]), CAST(:numbers AS int[]))
+            WITH ORDINALITY AS due (repository, number, place)
+        GROUP BY repository, number
+    ) found
     WHERE (repository, number) NOT IN ({BUSY})
-    ON CONFLICT (repository, number) DO NOTHING
+    ON CONFLICT (repository, number) DO UPDATE SET priority = excluded.priority
     """  # noqa: S608 - all its parts are in this file
 )
+"""The first due issue of each repository has priority 0, the next one -1, and so on."""
 
 NEXT = text(
     f"""
@@ -304,12 +319,18 @@ REAP = text(
 )
 """Jobs that are fetched, without a lease: their worker died, or never got to know of them."""
 
-LEFT_UNFINISHED = text(
-    """
-    SELECT repository, number FROM issues JOIN leases USING (repository, number)
-    WHERE phase <> 'idle' AND (leases.expires IS NULL OR leases.expires <= :now)
-    """
+UNFINISHED = text(
+    f"""
+    INSERT INTO waiting (repository, number, priority, since)
+    SELECT repository, number, :priority, CAST(:now AS varchar)
+    FROM issues JOIN leases USING (repository, number)
+    WHERE phase <> 'idle'
+    AND (leases.expires <= :now OR (:released AND leases.expires IS NULL))
+    AND (repository, number) NOT IN ({BUSY})
+    ON CONFLICT (repository, number) DO UPDATE SET priority = excluded.priority
+    """  # noqa: S608 - all its parts are in this file
 )
+"""Issues that a dead worker left, and with `released` also those whose visit ended early."""
 
 
 # The worker.
