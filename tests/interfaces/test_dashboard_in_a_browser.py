@@ -4,13 +4,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from world.browser import chromium, serious_findings
-from world.dashboard_samples import signed_in
-from world.dashboards import serve_dashboard, tried
+from world.dashboard_samples import asked_issue, filled_dashboard, running_issue, signed_in
+from world.dashboards import Dashboard, serve_dashboard, tried
 
 ONE = IssueRef("octo/one", 1)
 EVIL = "<script>document.title = 'gone'</script><img src=x onerror=\"document.title = 'gone'\">"
@@ -27,9 +27,7 @@ def test_a_log_moves_and_a_page_follows_the_ledger(tmp_path: Path, browser: Brow
         dashboard.begin(ONE, EVIL)
         dashboard.books.artifacts.write(ONE, 1, "agent.log", b"first line\n")
         page = signed_in(browser, dashboard, dark=False, phone=False)
-        errors = list[str]()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        errors = watched(page)
         page.click("#running .name")
         log = page.locator(".log")
         expect(log).to_contain_text("first line")
@@ -42,3 +40,101 @@ def test_a_log_moves_and_a_page_follows_the_ledger(tmp_path: Path, browser: Brow
         assert "gone" not in page.title()
         assert serious_findings(page) == []
         assert errors == []
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Generator[Dashboard]:
+    with filled_dashboard(tmp_path_factory.mktemp("filled")) as made:
+        yield made
+
+
+def watched(page: Page) -> list[str]:
+    """Collect what a page reports as an error."""
+    errors = list[str]()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    return errors
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, False), (False, True)])
+def test_every_page_of_500_attempts_is_fit_for_everyone(
+    filled: Dashboard, browser: Browser, *, dark: bool, phone: bool
+) -> None:
+    page = signed_in(browser, filled, dark=dark, phone=phone)
+    errors, home = watched(page), f"http://127.0.0.1:{filled.port}"
+    paths = (
+        *("/", "/issues", "/issues?list=done&page=2&text=report", "/stats", "/stats?since=7d"),
+        *(running_issue(filled), f"{running_issue(filled)}/attempts/1", asked_issue(filled)),
+    )
+    for path in paths:
+        page.goto(home + path)
+        expect(page.locator("#live")).to_have_text("Live")
+        closed = page.locator("details:not([open]) > summary:visible")
+        while closed.count():
+            closed.first.click()
+        assert serious_findings(page) == [], path
+    page.goto(home + "/stats")
+    for plot in page.locator("img.plot").all():
+        plot.scroll_into_view_if_needed()
+        expect(plot).to_be_visible()
+        assert plot.evaluate("image => image.naturalWidth") > 0
+    assert errors == []
+    page.close()
+
+
+@pytest.mark.deep
+def test_a_button_gives_its_command(filled: Dashboard, browser: Browser) -> None:
+    page = signed_in(browser, filled, dark=False, phone=False)
+    errors = watched(page)
+    page.goto(f"http://127.0.0.1:{filled.port}{asked_issue(filled)}")
+    page.fill("#text", f"Take the lower rate. {EVIL}")
+    page.get_by_role("button", name="Fix").click()
+    expect(page.locator("#commands")).to_contain_text("Recorded: fix")
+    page.locator("#all-events > summary").click()
+    expect(page.locator("#events")).to_contain_text(
+        "The operator, on the dashboard, gave the command `fix Take the lower rate. <script>"
+    )
+    assert "gone" not in page.title()
+    assert errors == []
+    page.close()
+
+
+@pytest.mark.deep
+def test_the_board_is_used_by_keyboard(filled: Dashboard, browser: Browser) -> None:
+    page = signed_in(browser, filled, dark=False, phone=False)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    seen = set[str]()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim()"))
+    assert {"Board", "Issues", "Statistics", "Sign out", "Open question"} <= seen
+    page.goto(f"http://127.0.0.1:{filled.port}{asked_issue(filled)}")
+    page.focus("#orders > summary")
+    page.keyboard.press("Enter")
+    expect(page.locator("#text")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(page.locator("#text")).to_be_visible()
+    page.close()
+
+
+@pytest.mark.deep
+def test_what_a_person_opened_and_typed_stays_while_the_page_updates(
+    tmp_path: Path, browser: Browser
+) -> None:
+    with serve_dashboard(tmp_path) as dashboard:
+        dashboard.begin(ONE, "Mend it")
+        for number in (1, 2, 3):
+            dashboard.end(ONE, tried(number))
+        page = signed_in(browser, dashboard, dark=False, phone=False)
+        page.click("#asked .name")
+        page.locator("#all-events > summary").click()
+        page.fill("#text", "half an instruct")
+        page.focus("#text")
+        dashboard.start(ONE, 4)
+        expect(page.locator("#under-way")).to_contain_text("the agent claude is running")
+        assert page.input_value("#text") == "half an instruct"
+        assert page.evaluate("document.activeElement.id") == "text"
+        expect(page.locator("#all-events > ol")).to_be_visible()
+        page.close()

@@ -341,6 +341,12 @@ def running_issue(dashboard: Dashboard) -> str:
     return next(page_of(ref) for ref in found if ref.repository == REPOSITORIES[0])
 
 
+def asked_issue(dashboard: Dashboard) -> str:
+    """Return the page of an issue that needs a maintainer, with three attempts."""
+    found = [each for each in dashboard.books.ledger.statuses() if each.stage == "hitl"]
+    return next(page_of(each.issue) for each in found if each.attempt == len(REPOSITORIES))
+
+
 @contextmanager
 def filled_dashboard(directory: Path, attempts: int = 500) -> Generator[Dashboard]:
     """Serve a dashboard with a month of work."""
@@ -367,21 +373,20 @@ def main(directory: Path) -> None:
         filled_dashboard(Path(place)) as dashboard,
         chromium() as browser,
     ):
-        home = f"http://127.0.0.1:{dashboard.port}"
-        pages = {
-            "dashboard": "/",
-            "dashboard-issue": running_issue(dashboard),
-            "dashboard-attempt": f"{running_issue(dashboard)}/attempts/1",
-            "dashboard-list": "/issues?list=asked",
-            "dashboard-stats": "/stats",
-        }
-        for dark, phone in ((False, False), (True, False), (False, True)):
+        running = running_issue(dashboard)
+        for name, path, dark, phone in (
+            ("dashboard", "/", False, False),
+            ("dashboard-phone", "/", False, True),
+            ("dashboard-issue", asked_issue(dashboard), False, False),
+            ("dashboard-attempt", f"{running}/attempts/1", True, False),
+            ("dashboard-stats", "/stats", False, False),
+        ):
             page = signed_in(browser, dashboard, dark=dark, phone=phone)
-            for name, path in pages.items():
-                page.goto(home + path)
-                page.wait_for_timeout(1200)
-                look = "-dark" if dark else "-phone" if phone else ""
-                page.screenshot(path=directory / f"{name}{look}.png", full_page=name != "dashboard")
+            page.goto(f"http://127.0.0.1:{dashboard.port}{path}")
+            page.wait_for_selector("#live:text('Live')")
+            page.wait_for_timeout(1500)
+            is_long = name in {"dashboard-issue", "dashboard-attempt"}
+            page.screenshot(path=directory / f"{name}.png", full_page=is_long)
             page.close()
 
 

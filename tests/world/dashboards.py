@@ -1,7 +1,7 @@
 """A dashboard on loopback, over a ledger that a test writes, and a client without any comfort."""
 
 import http.client
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Decision, Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.stats import LedgerHistory
 from mulligan.github.rate_limits import RateLimitMetrics
 from mulligan.interfaces.dashboard.access import DashboardKey, key_in
 from mulligan.interfaces.dashboard.app import build, serving
@@ -137,7 +138,11 @@ def tried(number: int, outcome: Outcome = Outcome.CHECKS_FAILED) -> WorkerResult
 
 @contextmanager
 def serve_dashboard(
-    directory: Path, *, is_starting: bool = False, found: DashboardStores | None = None
+    directory: Path,
+    *,
+    is_starting: bool = False,
+    found: DashboardStores | None = None,
+    read_history: Callable[[], LedgerHistory] = sample_month,
 ) -> Generator[Dashboard]:
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
@@ -157,7 +162,7 @@ def serve_dashboard(
         gauges=RateLimitMetrics(),
         patience=lambda: 60.0,
         check_writable=check_writable,
-        read_history=sample_month,
+        read_history=read_history,
     )
     measures, key = MetricsRegistry(desk), key_in(directory)
     app = build(desk, key, frozenset({"mulligan.example"}), measures)
