@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.records import IssueName
+from github_simulator.world import Fault
 from mulligan.config.load import load_policy
 from world.place import BIN, NAME, MulliganInstallation, mulligan_installation
+from world.pseudo_terminal import on_a_terminal
 from world.samples import is_as_documented
+from world.simulated import push
 from world.starts import clone, run_mulligan
 
 PROGRAMS = {
@@ -182,6 +186,92 @@ def test_labels_are_created_with_colour_and_meaning(github: MulliganInstallation
     assert all(made[name].description for name in ("mulligan", "mulligan:running"))
     again = run_mulligan(github.directory, *arguments, GITHUB_TOKEN=token)
     assert again.stdout.splitlines()[-1] == "Nothing to do."
+
+
+def in_a_clone(github: MulliganInstallation) -> Path:
+    """Make a clone whose checks are found, and a configuration."""
+    github.configure(repositories=[{"name": NAME}])
+    return clone(github.directory, "node-npm")
+
+
+def propose(github: MulliganInstallation, here: Path) -> str:
+    token = github.environment["GITHUB_TOKEN"]
+    arguments = ("init", str(here), "--repository", NAME, "--pull-request", "--yes")
+    done = run_mulligan(github.directory, *arguments, GITHUB_TOKEN=token)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_a_pull_request_proposes_the_policy_once(github: MulliganInstallation) -> None:
+    here = in_a_clone(github)
+    said = propose(github, here)
+    (pull,) = github.world.pulls_of(NAME)
+    url = f"{github.url}/{NAME}/pull/{pull.number}"
+    assert f"Opened a pull request with the policy: {url}\n" in said
+    assert "1. Merge the pull request with the policy, then fetch it.\n   (cd " in said
+    assert not (here / ".github").exists()
+    git_show = ["git", "-C", str(github.bare), "show", "mulligan/configure:.github/mulligan.yml"]
+    written = subprocess.run(git_show, capture_output=True, check=True).stdout
+    names = subprocess.run(
+        ["git", "-C", str(github.bare), "diff", "--name-only", "main...mulligan/configure"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert names == b".github/mulligan.yml\n"
+    assert len(load_policy(written, {}, "pushed").checks) == 2
+    assert "**If you close it**, nothing changes" in (pull.body or "")
+    assert "opens a pull request when its 2 checks pass." in (pull.body or "")
+    assert f"The pull request with the policy is open: {url}\n" in propose(github, here)
+    github.world.close(IssueName(NAME, pull.number), "maya")
+    closed = propose(github, here)
+    assert "was closed without being merged" in closed
+    assert "Merge the pull request" not in closed
+    assert len(github.world.pulls_of(NAME)) == 1
+
+
+def test_a_run_that_was_killed_before_its_pull_request_is_continued(
+    github: MulliganInstallation,
+) -> None:
+    here = in_a_clone(github)
+    asked = [Fault(502), Fault(502, apply=True)]
+
+    def fail(method: str, path: str) -> Fault | None:
+        is_pull = (method, path) == ("POST", f"/repos/{NAME}/pulls")
+        return asked.pop(0) if is_pull and asked else None
+
+    github.world.faults = fail
+    token = github.environment["GITHUB_TOKEN"]
+    arguments = ("init", str(here), "--repository", NAME, "--pull-request", "--yes")
+    assert run_mulligan(github.directory, *arguments, GITHUB_TOKEN=token).returncode == 1
+    assert "Opened a pull request with the policy" in propose(github, here)
+    assert len(github.world.pulls_of(NAME)) == 1
+
+
+def test_a_policy_on_the_base_branch_needs_no_pull_request(github: MulliganInstallation) -> None:
+    here = in_a_clone(github)
+    (here / ".github").mkdir()
+    push(github.bare, "main", {".github/mulligan.yml": "checks: []\n"})
+    (here / ".github" / "mulligan.yml").write_text("checks: []\n")
+    assert "The base branch has this policy already" in propose(github, here)
+    assert github.world.pulls_of(NAME) == []
+
+
+def test_a_pull_request_needs_a_token(github: MulliganInstallation) -> None:
+    here = in_a_clone(github)
+    done = run_mulligan(github.directory, "init", str(here), "--pull-request", "--yes")
+    assert (done.returncode, "Set GITHUB_TOKEN, or add --gh-token." in done.stderr) == (2, True)
+
+
+def test_a_person_at_a_terminal_is_offered_a_pull_request(github: MulliganInstallation) -> None:
+    here, path = in_a_clone(github), f"{BIN}:{os.environ['PATH']}"
+    home = {"PATH": path, "HOME": str(github.directory), **github.environment}
+    command = [BIN / "mulligan", "init", here, "--repository", NAME]
+    with on_a_terminal(command, github.directory, home) as shown:
+        shown.wait_for(r"Answer p to open a pull request .*\nWrite these files\? \[y/p/N\] ")
+        shown.press("p\n")
+        assert shown.end() == 0
+    assert "Opened a pull request with the policy" in shown.text
+    assert not (here / ".github").exists()
 
 
 def test_a_github_that_is_away_does_not_keep_the_files_from_being_written(

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mulligan.domain.errors import UnavailableError, WorldError
@@ -52,9 +52,27 @@ class RemoteRef:
         Return the new commit.
         """
         with defer_shutdown():
-            sha = self._commit(files)
+            sha = self._commit(self._tree(files))
             self._change(
                 lambda remote: remote.push(self.git, sha, self.name, before), before, after=sha
+            )
+        return sha
+
+    def add_to(self, base: str, files: Mapping[str, bytes]) -> str | None:
+        """Make the ref, which must not exist, a commit that adds the files to a branch.
+
+        Return the commit; None if the branch has these files.
+        """
+        tip = f"refs/heads/{base}"
+        with defer_shutdown():
+            self.remote().fetch(self.git, [f"+{tip}:{tip}"], ["--depth=1", "--no-tags"])
+            parent = self.git.line("rev-parse", "--verify", tip)
+            tree = self._tree(files, parent)
+            if tree == self.git.line("rev-parse", "--verify", f"{parent}^{{tree}}"):
+                return None
+            sha = self._commit(tree, "-p", parent)
+            self._change(
+                lambda remote: remote.push(self.git, sha, self.name, None), None, after=sha
             )
         return sha
 
@@ -79,18 +97,26 @@ class RemoteRef:
             if now != after:
                 raise
 
-    def _commit(self, files: Mapping[str, bytes]) -> str:
-        """Commit the files; the commit has no parent, so that no history grows."""
-        tree = self.place / "files"
+    def _commit(self, tree: str, *parent: str) -> str:
+        """Commit a tree; without a parent, no history grows."""
+        work = replace(self.git, extra=IDENTITY)
+        return work.line("commit-tree", tree, *parent, "-m", self.title)
+
+    def _tree(self, files: Mapping[str, bytes], onto: str = "") -> str:
+        """Write a tree of the files, added to those of the commit `onto`."""
+        tree, index = self.place / "files", self.place / "index"
         shutil.rmtree(tree, ignore_errors=True)
+        index.unlink(missing_ok=True)
         for name, content in files.items():
             path = tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
+        extra = {"GIT_INDEX_FILE": str(index)}
         work = Repository(self.git.name, self.git.git_dir, self.outer, tree, extra=extra)
-        work.read("add", "--all", "--force", "--", ".")
-        return work.line("commit-tree", work.line("write-tree"), "-m", self.title)
+        if onto:
+            work.read("read-tree", onto)
+        work.read("add", "--force", "--ignore-removal", "--", ".")
+        return work.line("write-tree")
 
     @property
     def git(self) -> Repository:

@@ -267,12 +267,12 @@ class Remote:
     url: str
     token: str | None = field(default=None, repr=False)
 
-    def fetch(self, into: Repository, refspecs: Sequence[str]) -> None:
-        """Fetch the refspecs, and the tags that point into them."""
+    def fetch(self, into: Repository, refspecs: Sequence[str], options: Sequence[str] = ()) -> None:
+        """Fetch the refspecs, and the tags that point into them; `options` are git's."""
         with access(self.url, self.token) as way:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
-                *("--no-recurse-submodules", "--", self.url, *refspecs),
+                *("--no-recurse-submodules", *options, "--", self.url, *refspecs),
                 patience=TRANSFER_TIMEOUT,
                 access=way,
             )

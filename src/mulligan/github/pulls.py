@@ -71,6 +71,14 @@ def find_open(client: Client, ref: IssueRef) -> PullShape | None:
     return min(ours, key=lambda pull: pull.number, default=None)
 
 
+def find_any(client: Client, repository: str, branch: str) -> PullShape | None:
+    """Return the newest pull request of a branch, open or closed."""
+    query = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "all"}
+    found = client.read_all(PULLS, f"/repos/{repository}/pulls", query)
+    ours = (each for each in found if each.head.ref == branch)
+    return max(ours, key=lambda pull: pull.number, default=None)
+
+
 def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str | None:
     """Return a sentence about another installation's pull request for the request, or None."""
     found = find_open(client, ref)

@@ -34,7 +34,7 @@ from mulligan.github.messages import (
     reply_marker,
     status_comment,
 )
-from mulligan.github.pulls import belongs, find_open, is_elsewhere, read_pull
+from mulligan.github.pulls import belongs, find_any, find_open, is_elsewhere, read_pull
 from mulligan.github.shapes import (
     ANYTHING,
     ISSUE,
@@ -177,6 +177,27 @@ class GitHubWriter:
             repository,
             lambda here: here.create_label(look.name, look.color, look.description),
         )
+
+    def find_branch(self, repository: str, head: str) -> PullShape | None:
+        """Return the newest pull request of a branch that belongs to no issue."""
+        return find_any(self.client, repository, head)
+
+    def propose_branch(
+        self, repository: str, head: str, base: str, title: str, body: str
+    ) -> PullShape:
+        """Open a pull request of a branch that belongs to no issue."""
+        sent = self.client.as_sent(title), self.client.as_sent(body)
+        try:
+            return self.client.call(
+                PULL,
+                repository,
+                lambda here: here.create_pull(base, head, title=sent[0], body=sent[1]),
+            )
+        except (UnavailableError, AlreadyExistsError):
+            # After a failed request, the pull request may exist all the same (PUBLISH-2).
+            if found := find_any(self.client, repository, head):
+                return found
+            raise
 
     @property
     def _comments(self) -> Comments:

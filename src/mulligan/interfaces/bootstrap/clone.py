@@ -10,15 +10,23 @@ from pathlib import Path
 
 import mulligan
 from mulligan.agents.adapters import BUILT_IN_AGENTS
+from mulligan.config.load import load_policy
 from mulligan.config.operator import Operator
-from mulligan.config.policy import Labels
+from mulligan.config.policy import POLICY_FILE, Labels
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UsageError
+from mulligan.git.remote_ref import open_remote_ref
 from mulligan.git.repository import Repository
 from mulligan.github.app import MadeApp, convert, manifest, page, web_url
 from mulligan.github.client import Client
 from mulligan.github.connection import Transport
 from mulligan.github.labels import label_styles
-from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, Environment, open_github
+from mulligan.interfaces.bootstrap.container import (
+    QUICK_RETRIES,
+    Environment,
+    for_git,
+    open_github,
+    remote_of,
+)
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.onboarding.ecosystems import (
     FILES_TO_READ,
@@ -26,9 +34,11 @@ from mulligan.interfaces.onboarding.ecosystems import (
     matches_pattern,
 )
 from mulligan.interfaces.onboarding.proposal import (
+    SET_UP_BRANCH,
     ActionSource,
     Origin,
     origin_of,
+    policy_pull_request,
     recorded,
     source_at,
 )
@@ -161,6 +171,40 @@ def create_labels(
         for look in label_styles(labels):
             if look.name.casefold() not in there:
                 github.writer.create_label(repository, look)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedPull:
+    """The pull request with the policy; `state` is opened, open, merged or closed."""
+
+    url: str
+    state: str
+
+
+def propose_policy(
+    operator: Operator, environment: Environment, repository: str, policy: str
+) -> ProposedPull | None:
+    """Open the pull request that adds a policy, once; None if the base branch has this policy.
+
+    The branch and the pull request are looked for first, so that a repeated call changes nothing.
+    """
+    content = load_policy(policy.encode(), {}, POLICY_FILE)
+    settings = next(each for each in operator.repositories if each.name == repository)
+    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+        if found := github.writer.find_branch(repository, SET_UP_BRANCH):
+            state = "merged" if found.merged_at else found.state
+            return ProposedPull(found.html_url, state)
+        base = settings.base_branch or github.tracker.repository(repository).default_branch
+        said = policy_pull_request(POLICY_FILE, base, content.labels.ready, len(content.checks))
+        ref, remote = f"refs/heads/{SET_UP_BRANCH}", remote_of(operator, github, repository)
+        with open_remote_ref(ref, said.title, for_git(operator, environment), remote) as branch:
+            # A branch without a pull request is from a run that was killed.
+            if not (branch.tip() or branch.add_to(base, {POLICY_FILE: policy.encode()})):
+                return None
+        opened = github.writer.propose_branch(
+            repository, SET_UP_BRANCH, base, said.title, said.body
+        )
+    return ProposedPull(opened.html_url, "opened")
 
 
 def _paths(directory: Path, depth: int) -> Iterator[Path]:

@@ -154,6 +154,12 @@ def init(
     gh_token: Annotated[
         bool, typer.Option("--gh-token", help="Take the token from `gh auth token`, into a file.")
     ] = False,
+    pull_request: Annotated[
+        bool,
+        typer.Option(
+            "--pull-request", help="Open a pull request with the policy, instead of writing it."
+        ),
+    ] = False,
     app: Annotated[
         bool, typer.Option("--app", help="Create a GitHub App in a browser instead.")
     ] = False,
@@ -166,7 +172,9 @@ def init(
     """Propose configuration files for a clone, with its own checks, and create the labels."""
     from mulligan.interfaces.cli import init as module
 
-    asked = module.InitOptions(directory, yes, repository, config, workflow, action, gh_token)
+    asked = module.InitOptions(
+        directory, yes, repository, config, workflow, action, gh_token, pull_request
+    )
     if app:
         return module.init_app(asked, module.AppRequest(organization, app_name, key_file))
     return module.init(asked)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import Enum, auto
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,6 +45,7 @@ from mulligan.interfaces.bootstrap.clone import (
     git_config,
     installed_from,
     missing_labels,
+    propose_policy,
     read_tree,
 )
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -82,18 +84,29 @@ class InitOptions:
     workflow: bool = True
     action: str | None = None
     gh_token: bool = False
+    pull_request: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InitPlan:
-    """The files to write and the labels to create; `token` goes into a file of its own."""
+    """The files to write and the labels to create; `token` goes into a file of its own.
 
+    With `proposes`, a pull request proposes the `policy`, instead of a file in the clone.
+    """
+
+    policy: str
     drafts: tuple[FileDraft, ...]
     missing: tuple[str, ...]
     labels: Labels
     operator: Operator | None
     origin: Origin | None
     token: tuple[Path, str] | None = None
+    proposes: bool = False
+
+    @property
+    def can_propose(self) -> bool:
+        """Return whether a pull request with the policy can be opened."""
+        return bool(self.origin and self.operator and _has_token(self.operator))
 
 
 POLICY = Path(POLICY_FILE)
@@ -109,7 +122,13 @@ def init(options: InitOptions) -> Exit:
     plan = _plan(console, clone, origin, config, token)
     if options.workflow:
         plan = _with_workflow(console, plan, clone, options.action)
-    if not (plan.drafts or plan.missing):
+    if options.pull_request and not plan.can_propose:
+        message = (
+            "To open a pull request, Mulligan needs the repository's name and a token. Set"
+            " GITHUB_TOKEN, or add --gh-token."
+        )
+        raise UsageError(message)
+    if not (plan.drafts or plan.missing or options.pull_request):
         console.print("Nothing to do.")
         return Exit.DONE
     for draft in plan.drafts:
@@ -117,11 +136,15 @@ def init(options: InitOptions) -> Exit:
     if plan.missing and origin:
         names = ", ".join(plan.missing)
         console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
-    question = "Write these files?" if plan.drafts else "Create these labels?"
-    if not _agreed(console, options, question):
+    answer = _answer(console, options, plan, clone)
+    if answer is Answer.NO:
         console.print("Nothing was written.")
         return Exit.FAILED
+    if answer is Answer.PULL_REQUEST:
+        kept = tuple(draft for draft in plan.drafts if draft.path != clone / POLICY)
+        plan = replace(plan, drafts=kept, proposes=True)
     _carry_out(console, plan)
+    plan = replace(plan, proposes=_propose(console, plan))
     _say_next(console, clone, config, plan)
     return Exit.DONE
 
@@ -168,16 +191,18 @@ def _plan(
     drafts, labels = list[FileDraft](), Labels()
     policy, proposal = clone / POLICY, propose(read_tree(clone))
     if policy.exists():
-        found = load_policy(policy.read_bytes(), {}, str(policy))
+        text = policy.read_text(encoding="utf-8")
+        found = load_policy(text.encode(), {}, str(policy))
         labels = found.labels
         console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
     else:
         console.print(escape(_found(proposal, clone)))
-        drafts.append(FileDraft(policy, policy_text(proposal)))
+        text = policy_text(proposal)
+        drafts.append(FileDraft(policy, text))
     operator = _operator(console, origin, config, drafts, token)
     _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
-    return InitPlan(tuple(drafts), missing, labels, operator, origin, token)
+    return InitPlan(text, tuple(drafts), missing, labels, operator, origin, token)
 
 
 def _found(proposal: Proposal, clone: Path) -> str:
@@ -289,17 +314,41 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _agreed(console: Console, options: InitOptions, question: str) -> bool:
+class Answer(Enum):
+    """What a person answers to the proposal."""
+
+    NO = auto()
+    YES = auto()
+    PULL_REQUEST = auto()
+
+
+def _answer(console: Console, options: InitOptions, plan: InitPlan, clone: Path) -> Answer:
+    """Ask what to do; offer a pull request if a new policy can be proposed in one."""
+    chosen = Answer.PULL_REQUEST if options.pull_request else Answer.YES
     if options.yes:
-        return True
+        return chosen
     if not sys.stdin.isatty():
         message = (
             "Nothing was written, because there is no terminal to confirm on. To"
             " write the files, add --yes."
         )
         raise UsageError(message)
-    answer = console.input(f"\n{question} [y/N] ", markup=False)
-    return answer.strip().lower() in {"y", "yes"}
+    has_policy = any(draft.path == clone / POLICY for draft in plan.drafts)
+    offered = has_policy and plan.can_propose and not options.pull_request
+    if options.pull_request:
+        question = "Open the pull request, and write the other files?"
+    elif plan.drafts:
+        question = "Write these files?"
+    else:
+        question = "Create these labels?"
+    if offered:
+        console.print()
+        console.print(f"Answer p to open a pull request with {POLICY} instead.", markup=False)
+    choices, space = ("[y/p/N]", "") if offered else ("[y/N]", "\n")
+    answer = console.input(f"{space}{question} {choices} ", markup=False).strip().lower()
+    if offered and answer == "p":
+        return Answer.PULL_REQUEST
+    return chosen if answer in {"y", "yes"} else Answer.NO
 
 
 def _carry_out(console: Console, plan: InitPlan) -> None:
@@ -319,6 +368,30 @@ def _carry_out(console: Console, plan: InitPlan) -> None:
         console.print(f"Created {pluralize(len(plan.missing), 'label')}.")
 
 
+def _propose(console: Console, plan: InitPlan) -> bool:
+    """Open the pull request with the policy, and report it; return whether it waits for a merge."""
+    if not (plan.operator and plan.origin and plan.proposes):
+        return False
+    variables = {**environment(), **({"GITHUB_TOKEN": plan.token[1]} if plan.token else {})}
+    found = propose_policy(plan.operator, variables, plan.origin.name, plan.policy)
+    said = PROPOSED[found.state].format(url=found.url) if found else NO_DIFFERENCE
+    console.print(said, markup=False, soft_wrap=True)
+    return found is not None and found.state in {"opened", "open"}
+
+
+NO_DIFFERENCE = "The base branch has this policy already, so no pull request is needed."
+
+PROPOSED = {
+    "opened": "Opened a pull request with the policy: {url}",
+    "open": "The pull request with the policy is open: {url}",
+    "merged": "The pull request with the policy was merged: {url}",
+    "closed": (
+        "The pull request with the policy was closed without being merged: {url}\n"
+        "Mulligan does not open it again. Reopen it there, or push the policy yourself."
+    ),
+}
+
+
 def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> None:
     steps = list(_steps(clone, config, plan))
     console.print("\nNext:")
@@ -330,12 +403,14 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
 
 def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
     """Yield the next steps, in order: a sentence, and its command if there is one."""
-    policy = load_policy((clone / POLICY).read_bytes(), {}, POLICY_FILE)
+    policy = load_policy(plan.policy.encode(), {}, POLICY_FILE)
 
     def there(line: str) -> str:
         """Run a command in the clone; the shell stays where it is, for the steps after it."""
         return line if Path.cwd() == clone else f"(cd {shlex.quote(_shown(clone))} && {line})"
 
+    if plan.proposes:
+        yield "Merge the pull request with the policy, then fetch it.", there("git pull")
     if not policy.checks:
         yield f"Add the commands that test a change to {_shown(clone / POLICY)}.", ""
     yield (
@@ -344,9 +419,15 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
     )
     if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
-        yield "Push the policy. Mulligan reads it from the base branch.", there(add)
+        what = "Push the policy. Mulligan reads it from the base branch."
+        yield "Push the workflow." if plan.proposes else what, there(add)
     for said in say_of_workflow(clone, plan.drafts):
         yield said, ""
+    yield from _steps_on_machine(config, plan)
+
+
+def _steps_on_machine(config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
+    """Yield the next steps that do not concern the clone."""
     if plan.operator and (missing := _agent_to_install(plan.operator)):
         yield f"Install the agent {plan.operator.agent.kind}, or name another one.", missing
     if plan.operator and not _has_token(plan.operator):

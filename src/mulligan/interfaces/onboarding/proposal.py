@@ -223,6 +223,43 @@ def _scalar(text: str) -> str:
     return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
+# The pull request with the policy
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestText:
+    """The title and the body of a pull request."""
+
+    title: str
+    body: str
+
+
+SET_UP_BRANCH = "mulligan/configure"
+
+POLICY_BODY = """\
+`mulligan init` proposes `{path}`, the settings of Mulligan for this repository.
+
+**If you merge this pull request**, Mulligan reads the file from `{base}`. It works on an issue \
+when somebody with write access adds the label `{label}`, and opens a pull request when {checks}.
+
+**If you close it**, nothing changes, and Mulligan does not open it again. Without this file \
+Mulligan has no checks for this repository, so its pull requests are not verified. To keep \
+Mulligan away, remove the repository from `repositories` in `mulligan.yml`.
+
+Before you merge, read the setup commands and checks. Mulligan runs them in its sandbox, on every \
+attempt. You can edit the file on this branch. To try it, check out the branch and run \
+`mulligan check --setup`.
+"""
+
+
+def policy_pull_request(path: str, base: str, label: str, checks: int) -> PullRequestText:
+    """Write the pull request that proposes a policy with some checks."""
+    count = {0: "the agent made a change, since there are no checks yet", 1: "its check passes"}
+    said = count.get(checks, f"its {checks} checks pass")
+    body = POLICY_BODY.format(path=path, base=base, label=label.replace("`", "'"), checks=said)
+    return PullRequestText("Configure Mulligan", body)
+
+
 # Mulligan's own source, for the workflow
 
 
