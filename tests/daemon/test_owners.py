@@ -318,3 +318,37 @@ def test_an_attempt_is_stopped_when_another_installation_takes_over(here: Two) -
         replace_owners(here).require(NAME)
         here.wait(RENEWAL * 2)
         wait_until(lambda: isinstance(stop.reason, StandsBackError))
+
+
+def test_a_command_on_an_unknown_issue_is_left_to_the_owner(here: Two) -> None:
+    here.one.owners.require(NAME)
+    hub = here.one.here.desk.hub
+    hub.world.comment(hub.issue(), "/mulligan retry", "wes")
+    written = here.one.here.writes()
+    next(here.other.start())
+    assert (here.one.here.writes(), here.other.here.ledger.statuses()) == (written, [])
+
+
+def test_nobody_is_woken_for_the_work_of_another_installation(here: Two) -> None:
+    here.one.owners.require(NAME)
+    ref, woken, context = here.one.here.desk.ready(), list[IssueRef](), here.other.context
+    runtimes = [Runtime((NAME,), context, Worker(context))]
+    daemon = Daemon(lambda: runtimes.pop() if runtimes else None)
+    daemon.poll(woken.extend)
+    assert woken == []
+    here.one.owners.release()
+    daemon.poll(woken.extend)
+    assert woken == [ref]
+
+
+def test_who_starts_again_owns_what_waits_for_a_person(here: Two) -> None:
+    here.one.agent = lambda _given: 0
+    ref, one = here.one.here.desk.ready(), here.one.start()
+    for _ in range(2):
+        next(one)
+        here.wait(RENEWAL)
+    assert here.one.stage(ref) is Stage.HITL
+    here.one.owners.release()
+    assert here.remote.stored() == {}
+    next(here.one.start())
+    assert here.remote.stored() == {"mulligan": "one"}
