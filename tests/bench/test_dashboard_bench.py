@@ -5,6 +5,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from bench.test_ledger_bench import fill, report
 from mulligan.interfaces.dashboard.state import DashboardStores
 from mulligan.storage.artifacts import FileArtifacts
@@ -23,6 +25,7 @@ PATHS = (
 TIMES = 5
 
 
+@pytest.mark.timeout(900)
 def test_each_page_stays_small(tmp_path: Path) -> None:
     with open_database(url_of(tmp_path / "ledger.db")) as database:
         ledger = fill(database, ISSUES)

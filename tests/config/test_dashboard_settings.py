@@ -40,3 +40,11 @@ def test_names_stand_without_scheme_and_port() -> None:
     assert read({"hosts": ["bot.example"]}).hosts == ("bot.example",)
     with pytest.raises(ValidationError, match="without https:// and port"):
         read({"hosts": ["https://bot.example"]})
+
+
+def test_where_people_open_it_is_the_address_of_a_website() -> None:
+    assert read({"url": "https://bot.example/mulligan/"}).url == "https://bot.example/mulligan"
+    assert read({"url": "http://[::1]:8787"}).url == "http://[::1]:8787"
+    for written in ("bot.example", "javascript:alert(1)", "https://bot.example/) [x](", "https://"):
+        with pytest.raises(ValidationError, match="write https://HOST"):
+            read({"url": written})

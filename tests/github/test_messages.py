@@ -198,6 +198,14 @@ def test_markers_name_the_issue_and_the_epoch() -> None:
     assert status_comment(case()).startswith(named)
 
 
+def test_the_status_comment_links_to_the_page_of_the_last_attempt() -> None:
+    link = "[Details on the dashboard](https://bot.example/issues/octo/calc/12/attempts/2)"
+    tried = case(attempt(1), attempt(2))
+    assert link in status_comment(tried, dashboard="https://bot.example")
+    assert "dashboard" not in status_comment(tried)
+    assert "dashboard" not in status_comment(case(), dashboard="https://bot.example")
+
+
 def test_the_label_is_called_what_the_policy_calls_it() -> None:
     for word, told in MESSAGES.values():
         renamed = replace(told(), ready_label="please fix")

@@ -121,6 +121,20 @@ class Dashboard(Settings):
     Example: [mulligan.example.org]
     """
 
+    url: str = ""
+    """Where people open the dashboard. The status comment then links to the page of the attempt.
+
+    Example: https://mulligan.example.org
+    """
+
+    @field_validator("url")
+    @classmethod
+    def _a_url(cls, url: str) -> str:
+        if url and not re.fullmatch(r"https?://[\w.:\[\]-]+(?:/[\w./-]*)?", url, re.ASCII):
+            message = f"{url!r} is not the address of a website; write https://HOST"
+            raise ValueError(message)
+        return url.rstrip("/")
+
     @field_validator("listen")
     @classmethod
     def _an_address(cls, listen: str) -> str:

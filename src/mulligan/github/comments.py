@@ -129,10 +129,11 @@ def same_text(body: str | None, text: str) -> bool:
 
 
 class StatusComments:
-    """Keeps the status comments up to date; shared by all threads."""
+    """Keeps the status comments up to date, with links to a `dashboard`; shared by all threads."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, dashboard: str = "") -> None:
         self._clock = clock
+        self._dashboard = dashboard
         self._edited: dict[IssueRef, tuple[datetime, str]] = {}
         self._recorded: dict[IssueRef, StatusRecord] = {}
         self._lock = Lock()
@@ -147,7 +148,7 @@ class StatusComments:
         if known and not self._may_edit(case):
             return None
         try:
-            text = status_comment(case, _of_another(case, known, comments))
+            text = status_comment(case, _of_another(case, known, comments), self._dashboard)
             mine = known or _without_a_name(ref, comments)
             written = str(comments.upsert(ref, status_marker(case), text, mine).id)
         except WorldError:

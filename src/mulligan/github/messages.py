@@ -120,14 +120,24 @@ def status_marker(case: IssueContext) -> str:
     return marker("status", case.issue.ref, f"by={case.status.instance}")
 
 
-def status_comment(case: IssueContext, other: str = "") -> str:
+def status_comment(case: IssueContext, other: str = "", dashboard: str = "") -> str:
     """Show the stage, the attempts and the next step (STATUS-1), and record them (RESTORE-1).
 
-    `other` is the address of another installation's status comment (RECOVERY-3).
+    `other` is the address of another installation's status comment (RECOVERY-3), `dashboard` that
+    of the dashboard.
     """
     warning = TWO_INSTALLATIONS.format(other=other) if other else ""
     start = f"{status_marker(case)}\n{record_line(record_of(case))}"
-    return body(start, stage_summary(case), warning)
+    return body(start, stage_summary(case), _page(case, dashboard), warning)
+
+
+def _page(case: IssueContext, dashboard: str) -> str:
+    """Link to the attempt's page on the dashboard."""
+    ref, number = case.issue.ref, case.status.number
+    if not dashboard or not number:
+        return ""
+    page = f"{dashboard}/issues/{ref.repository}/{ref.number}/attempts/{number}"
+    return f"[Details on the dashboard]({page})"
 
 
 def stage_summary(case: IssueContext) -> str:

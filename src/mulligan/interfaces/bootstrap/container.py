@@ -367,7 +367,8 @@ def open_github(
     client = Client(settings.api_url, credentials.api_token, retry, transport, redactor)
     try:
         tracker = GitHubTracker(client, operator.trust, clock, credentials.login)
-        writer = GitHubWriter(client, tracker.own_login, StatusComments(clock))
+        statuses = StatusComments(clock, operator.dashboard.url)
+        writer = GitHubWriter(client, tracker.own_login, statuses)
         yield GitHub(tracker, writer, credentials)
     finally:
         client.close()
