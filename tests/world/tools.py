@@ -48,6 +48,6 @@ def run_tool(directory: Path, *argv: str) -> ToolRun:
 
 def run_pytest(directory: Path, *options: str) -> ToolRun:
     """Run pytest on a project, without what leaves files behind, shuffles, or is slow to load."""
-    plugins = ("cacheprovider", "randomly", "anyio", "hypothesispytest")
+    plugins = ("cacheprovider", "randomly", "anyio", "hypothesispytest", "schemathesis")
     without = [f"-pno:{plugin}" for plugin in plugins]
     return run_tool(directory, sys.executable, "-B", "-m", "pytest", *without, *options)

@@ -105,8 +105,8 @@ def merged_facts(
         for meta in history
         if meta.epoch == last.epoch and meta.number <= last.number
     ]
-    told = {each.text for each in known}
-    return tuple(fact for fact in noted_in(listed) if fact.text not in told)
+    texts = {each.text for each in known}
+    return tuple(fact for fact in noted_in(listed) if fact.text not in texts)
 
 
 # The facts of a repository.

@@ -104,7 +104,7 @@ def one_line(said: str) -> str:
     """Shorten a message of git to one line without control characters or credentials."""
     lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in said.splitlines()]
     telling = [TELLING.sub("", line) for line in lines if TELLING.match(line)]
-    told = [line for line in telling or lines if line and not NOISE.match(line)]
-    words = "; ".join(dict.fromkeys(told)) or "git gave no reason"
+    lines_kept = [line for line in telling or lines if line and not NOISE.match(line)]
+    words = "; ".join(dict.fromkeys(lines_kept)) or "git gave no reason"
     words = re.sub(r"://[^/@\s]+@", "://", words).rstrip(".")
     return words if len(words) <= MAX_MESSAGE_CHARS else f"{words[: MAX_MESSAGE_CHARS - 1]}…"

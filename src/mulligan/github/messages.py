@@ -147,8 +147,8 @@ def stage_summary(case: IssueContext) -> str:
     """
     asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
     if asked:
-        told = f"[Cause, attempts and your options]({asked})"
-        return body(f"**{_headline(case)}**", told, _draft(case))
+        link = f"[Cause, attempts and your options]({asked})"
+        return body(f"**{_headline(case)}**", link, _draft(case))
     return body(
         f"**{_headline(case)}**",
         _reason(case),

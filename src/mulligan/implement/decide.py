@@ -574,7 +574,7 @@ class CommandAction(StrEnum):
     STAND_DOWN = "stand_down"
     RESOLVE = "resolve"
     SHOW = "show"
-    REPLY = "tell"
+    REPLY = "reply"
     NOTHING = "nothing"
 
 

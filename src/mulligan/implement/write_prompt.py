@@ -157,12 +157,12 @@ def _previous(case: IssueContext, tree: Worktree | None, artifacts: Artifacts) -
     # Imported here so that a first attempt does not depend on it in any way (PROMPT-1).
     from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
 
-    told = detailed_attempt(case.history)
-    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    detailed = detailed_attempt(case.history)
+    published = detailed.outcome is Outcome.SUCCEEDED or not detailed.files_modified
     # Somebody committed on top of a draft, so the attempt in that draft was not discarded.
     goes_on = tree is not None and tree.start_sha != tree.base_sha
-    stands = published or (goes_on and case.status.pull.draft_of == told.number)
-    discarded = _diff(told, artifacts)
+    stands = published or (goes_on and case.status.pull.draft_of == detailed.number)
+    discarded = _diff(detailed, artifacts)
     proposed = tree.pull_request_diff if tree else discarded
     if case.status.pull.number is not None and stands and proposed:
         return Previous(proposed, stands=True)
@@ -245,24 +245,26 @@ def _record_delivery(ref: IssueRef, manifest: Manifest, prompt: str, ledger: Led
     ledger.append(ref, delivered)
 
 
-def _record_context(told: AssembledContext, at: AttemptContext) -> None:
+def _record_context(assembled: AssembledContext, at: AttemptContext) -> None:
     """Store the retry context, and record its sources and cuts."""
-    case, context, size = at.case, at.context, len(told.text.encode())
+    case, context, size = at.case, at.context, len(assembled.text.encode())
     ref, number = case.issue.ref, case.status.number
-    context.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
-    assembled = RetryContextAssembled(
+    context.artifacts.write(
+        ref, number, "context.json", assembled.context.model_dump_json().encode()
+    )
+    event = RetryContextAssembled(
         prior_attempts_count=len(case.history),
         context_size_bytes=size,
-        feedback_sources=told.sources,
-        section_bytes=section_bytes(told.context),
+        feedback_sources=assembled.sources,
+        section_bytes=section_bytes(assembled.context),
     )
-    context.ledger.append(ref, assembled)
-    if told.cuts:
+    context.ledger.append(ref, event)
+    if assembled.cuts:
         cut = AttemptContextTruncated(
-            budget=told.budget,
-            original=told.original,
+            budget=assembled.budget,
+            original=assembled.original,
             truncated=size,
-            sections=tuple(cut.section for cut in told.cuts),
-            reasons=tuple(cut.reason for cut in told.cuts),
+            sections=tuple(cut.section for cut in assembled.cuts),
+            reasons=tuple(cut.reason for cut in assembled.cuts),
         )
         context.ledger.append(ref, cut)

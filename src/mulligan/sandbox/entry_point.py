@@ -1,6 +1,6 @@
 """Inside a sandbox: switch to the sandbox's user, and forward a port to the proxy's socket.
 
-Run as `python -I -S entry_point.py TROUBLE_FD USER PROCESSES DIRECTORY SOCKET PORT PROGRAM ARG…`,
+Run as `python -I -S entry_point.py PROBLEM_FD USER PROCESSES DIRECTORY SOCKET PORT PROGRAM ARG…`,
 with the standard library only.
 
 USER is the uid and gid to switch to. SOCKET is where the port on loopback leads. Each is `-` for
@@ -9,7 +9,7 @@ than USER.
 
 It replaces itself with the program, so that the program's exit status is its own. A separate
 process stays to copy, and ends with the sandbox. If the program cannot be started, the errno is
-written to TROUBLE_FD, which the program never inherits.
+written to PROBLEM_FD, which the program never inherits.
 """
 
 import _socket

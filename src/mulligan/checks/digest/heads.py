@@ -42,9 +42,9 @@ class Rank(IntEnum):
 class FindingHead:
     """The line `at`, and its content; `start` and `end` bound its block if they are known.
 
-    `written` is the line that names a test, and `unit` the package or file that it is of. `told` is
-    the heading, where the line itself is none. `above` is a line that names the place of the error;
-    `severe` tells that the line itself speaks of an error.
+    `written` is the line that names a test, and `unit` the package or file that it is of.
+    `heading` is set where the line itself is no heading. `above` is a line that names the place of
+    the error; `severe` says that the line itself speaks of an error.
     """
 
     at: int
@@ -57,7 +57,7 @@ class FindingHead:
     end: int | None = None
     written: str = ""
     unit: str = ""
-    told: str = ""
+    heading: str = ""
     above: int | None = None
     severe: bool = False
 
@@ -359,7 +359,7 @@ def _table_row(lines: Sequence[str], at: int, found: re.Match[str]) -> FindingHe
             place = Place(title["file"], number(found["line"]))
             rank = Rank.WARNING if found["severity"] == "WARNING" else Rank.FAILURE
             rest, code = found["rest"], code_in(found["rest"])
-            return FindingHead(at, rank, rest, place=place, code=code, told=f"{place}: {rest}")
+            return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
         if not above.strip():
             break
     return None
@@ -392,8 +392,10 @@ def annotation(line: str) -> FindingHead | None:
     place = Place(file, number(fields.get("line")), number(fields.get("col"))) if file else None
     mild = "warning" in {found["severity"], fields.get("type")}
     rank = Rank.WARNING if mild else Rank.FAILURE if place else Rank.LIKELY
-    told = f"{place}: {message}" if place and str(place) not in message else message
-    return FindingHead(0, rank, message.strip(), place=place, code=code_in(message), told=told)
+    heading = f"{place}: {message}" if place and str(place) not in message else message
+    return FindingHead(
+        0, rank, message.strip(), place=place, code=code_in(message), heading=heading
+    )
 
 
 def _unescaped(text: str) -> str:
@@ -526,8 +528,8 @@ def _of_words(at: int, line: str, weight: Weight, section: Place | None) -> Find
     place = pointed_at(line) or section
     if weight is Weight.WARNING:
         return FindingHead(at, Rank.WARNING, line.strip(), place=place)
-    told = weight is Weight.PHRASE and (section or CODE_FIRST.match(line))
-    if weight < Weight.ERROR and not told:
+    is_stated = weight is Weight.PHRASE and (section or CODE_FIRST.match(line))
+    if weight < Weight.ERROR and not is_stated:
         return None
     rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
     return FindingHead(

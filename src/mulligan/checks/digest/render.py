@@ -93,8 +93,8 @@ def explains(reading: Reading, log: CleanLog) -> bool:
         return False
     if reading.count:
         return reading.count == len(reading.found) == len(named)
-    told = (line for block in reading.found for line in (block.heading, *block.detail))
-    known = _words("\n".join(told))
+    lines = (line for block in reading.found for line in (block.heading, *block.detail))
+    known = _words("\n".join(lines))
     shown = {block.at for block in reading.found}
     others = (at for at in range(len(log.lines)) if at not in shown and at not in log.common)
     return all(_words(log.lines[at]) <= known for at in others if _speaks(log, at))
@@ -140,21 +140,21 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     ids = next((way for way in ways if _size(way) <= most), [_in_short(found, 0) for found in rest])
     needed = _size(ids)
     after = reserved + (MORE_ROOM if ids else 0) + min(needed, most)
-    told = 0
+    added = 0
     for position, found in enumerate(full):
         share = (page.room - after) // (len(full) - position)
-        told += _add_in_full(page, found, share)
+        added += _add_in_full(page, found, share)
     for left, line in enumerate(ids, start=1 - len(ids)):
         if len(line) >= page.room - reserved - (MORE_ROOM if left else 0):
             break
-        told += page.add(line)
+        added += page.add(line)
     count = max(reading.count, len(reading.found))
-    if told < count:
-        page.add(f"(+ {count - told} more)")
+    if added < count:
+        page.add(f"(+ {count - added} more)")
 
 
 SHORT_CHARS = (160, 110)
-"""How much of each further finding is told, where all of them have room."""
+"""How much of each further finding is shown, where all of them have room."""
 
 
 def _in_short(found: FindingBlock, chars: int) -> str:
@@ -199,13 +199,13 @@ def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool
     if room < WINDOW_LEAST:
         return
     shown = set(_shown(reading.found[:IN_FULL], log, page))
-    told = _words("\n".join(page.lines)) if explained else frozenset[str]()
+    covered = _words("\n".join(page.lines)) if explained else frozenset[str]()
     if explained and len(reading.found) <= IN_FULL and all(map(_is_complete, reading.found)):
-        lines = rest_of(log, room, shown, told)
+        lines = rest_of(log, room, shown, covered)
     else:
         at = reading.found[0].at if reading.found else None
         end = 0 if explained else int(room * END_SHARE)
-        lines = window(log, at, room, shown, end=end, told=told)
+        lines = window(log, at, room, shown, end=end, covered=covered)
     if lines:
         page.add(WINDOW_TITLE)
         for line in lines:
@@ -250,15 +250,15 @@ def window(
     shown: Collection[str] = (),
     *,
     end: int = 0,
-    told: frozenset[str] = frozenset(),
+    covered: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
 
     Together they take at most `room` characters, each line's end included; the last lines of the
     output get `end` of them, and what the others leave. Lines in `shown` (stripped), and lines
-    whose words are all in `told`, are left out; gaps are marked.
+    whose words are all in `covered`, are left out; gaps are marked.
     """
-    picked = _Picked(log, room - end, set(shown), told)
+    picked = _Picked(log, room - end, set(shown), covered)
     picked.take(_by_worth(log, at))
     if end:
         picked.room += end
@@ -273,7 +273,7 @@ class _Picked:
     log: CleanLog
     room: int
     said: set[str]
-    told: frozenset[str]
+    covered: frozenset[str]
     indices: set[int] = field(default_factory=set[int])
 
     def take(self, indices: Iterable[int]) -> None:
@@ -281,7 +281,7 @@ class _Picked:
         for index in indices:
             line = self.log.lines[index]
             text = line.strip()
-            if not MEANINGFUL.search(text) or text in self.said or _words(text) <= self.told:
+            if not MEANINGFUL.search(text) or text in self.said or _words(text) <= self.covered:
                 continue
             alone = _stands_alone(index, self.indices)
             cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM * alone
@@ -304,12 +304,12 @@ def _last(log: CleanLog) -> Iterator[int]:
             yield at
 
 
-def rest_of(log: CleanLog, room: int, shown: Collection[str], told: frozenset[str]) -> list[str]:
-    """Pick the lines that speak of failure and have a word that is not in `told`; mostly none."""
+def rest_of(log: CleanLog, room: int, shown: Collection[str], covered: frozenset[str]) -> list[str]:
+    """Pick the lines that speak of failure and have a word not in `covered`; mostly none."""
     picked, said = list[int](), set(shown)
     for index, line in enumerate(log.lines):
         text = " ".join(line.split())
-        if not text or text in said or not _speaks(log, index) or _words(line) <= told:
+        if not text or text in said or not _speaks(log, index) or _words(line) <= covered:
             continue
         above = [index - 1] if place_alone(line) and index and log.lines[index - 1].strip() else []
         cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM + LINE_CHARS * len(above)
@@ -322,7 +322,7 @@ def rest_of(log: CleanLog, room: int, shown: Collection[str], told: frozenset[st
         (at for at in reversed(range(len(log.lines))) if is_aftermath(log.lines[at])), None
     )
     if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
-        picked = sorted({*picked, *([] if _words(log.lines[ended]) <= told else [ended])})
+        picked = sorted({*picked, *([] if _words(log.lines[ended]) <= covered else [ended])})
     chosen = [at for at in range(len(log.lines)) if at in picked]
     return list(with_marks(log, chosen, said)) if chosen else []
 

@@ -52,13 +52,13 @@ VIOLATION_CHARS = 140
 class ContextSections:
     """All parts of the context, after the limits of single parts (CONTEXT-5).
 
-    `told` is the attempt described in full; `windows` are the outputs of its failing checks, and
-    `code` is the source around the reported locations. `remarks` are a reviewer's, and `on_github`
-    is the output of checks there. The diff is `standing` if it is the open pull request's.
+    `detailed` is the attempt described in full; `windows` are the outputs of its failing checks,
+    and `code` is the source around the reported locations. `remarks` are a reviewer's, and
+    `on_github` is the output of checks there. The diff of an open pull request is `standing`.
     """
 
     case: IssueContext
-    told: WorkerResultMeta
+    detailed: WorkerResultMeta
     earlier: tuple[WorkerResultMeta, ...]
     later: tuple[WorkerResultMeta, ...]
     windows: tuple[Excerpt, ...]
@@ -75,28 +75,28 @@ class ContextSections:
 
     @classmethod
     def of(
-        cls, case: IssueContext, told: WorkerResultMeta, limits: ContextLimits, diff: bytes
+        cls, case: IssueContext, detailed: WorkerResultMeta, limits: ContextLimits, diff: bytes
     ) -> Self:
         """Build the parts from the records; `diff` is of the attempt described in full."""
-        before = [meta for meta in case.history if meta.number < told.number]
+        before = [meta for meta in case.history if meta.number < detailed.number]
         shown = limits.max_check_output_lines
-        broken = [one_line(rule.message, VIOLATION_CHARS) for rule in told.guard_violations]
+        broken = [one_line(rule.message, VIOLATION_CHARS) for rule in detailed.guard_violations]
         feedback = case.status.feedback
-        said = told.verifier_feedback if limits.include_verifier_feedback else None
+        said = detailed.verifier_feedback if limits.include_verifier_feedback else None
         return cls(
             case=case,
-            told=told,
+            detailed=detailed,
             earlier=tuple(meta for meta in before if meta.outcome not in FREE),
-            later=tuple(meta for meta in case.history if meta.number > told.number),
-            windows=tuple(window_of(check, limits) for check in failing(told.checks)),
-            code=tuple(code_of(check, limits) for check in failing(told.checks)),
+            later=tuple(meta for meta in case.history if meta.number > detailed.number),
+            windows=tuple(window_of(check, limits) for check in failing(detailed.checks)),
+            code=tuple(code_of(check, limits) for check in failing(detailed.checks)),
             violations=Excerpt(tuple(broken)).head(shown),
-            others=tuple(other_checks(told)),
+            others=tuple(other_checks(detailed)),
             advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
             patterns=find_patterns(case.history),
             drift=drift(case.history),
             diff=readable(
-                diff if limits.include_prior_diffs else b"", limits.max_diff_lines, _named(told)
+                diff if limits.include_prior_diffs else b"", limits.max_diff_lines, _named(detailed)
             ),
             remarks=remarks_of(feedback) if feedback else Excerpt(),
             on_github=on_github_of(feedback, limits) if feedback else Excerpt(),
@@ -105,12 +105,12 @@ class ContextSections:
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
         """Return every part that was cut to lines."""
-        told = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
-        return (*self.windows, *self.code, *told)
+        optional = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
+        return (*self.windows, *self.code, *optional)
 
     def room(self, limits: ContextLimits) -> dict[Section, int]:
         """Return the size of each part, without a limit on the whole."""
-        failed = len(failing(self.told.checks))
+        failed = len(failing(self.detailed.checks))
         lines = (len(window.lines) for window in (*self.windows, self.violations))
         return {
             Section.DIFF: len(self.diff.lines),
@@ -149,7 +149,7 @@ def assemble(
     room = _fit(parts, whole, budget)
     context = build(parts, room)
     text = render(context)
-    check_context(text, parts.told, room[Section.FINDINGS], budget)
+    check_context(text, parts.detailed, room[Section.FINDINGS], budget)
     if guidance not in text:
         message = "The retry context does not hold the guidance whole."
         raise InvariantError(message)
@@ -184,9 +184,9 @@ WITHOUT_EVIDENCE = frozenset(
 """Outcomes without evidence, if the agent changed no file."""
 
 
-def _named(told: WorkerResultMeta) -> list[str]:
+def _named(detailed: WorkerResultMeta) -> list[str]:
     """List the files in the failures of an attempt: tests and the code under test."""
-    found = [finding for check in failing(told.checks) for finding in check.findings]
+    found = [finding for check in failing(detailed.checks) for finding in check.findings]
     places = [finding.file for finding in found if finding.file]
     tests = [
         (finding.test_id or "").partition(joint)[0] for finding in found for joint in ("::", " › ")
@@ -194,18 +194,18 @@ def _named(told: WorkerResultMeta) -> list[str]:
     return [*dict.fromkeys([*places, *filter(None, tests)])]
 
 
-def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
+def check_context(text: str, detailed: WorkerResultMeta, findings: int, budget: int) -> None:
     """Raise InvariantError unless the text keeps to its budget and names every failure.
 
     `findings` is the number of failing checks with more than their names. Of an attempt before the
     loss of the ledger, only the error is known.
     """
-    failed = failing(told.checks)
-    is_bare = (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
-        told.outcome is Outcome.SCOPE_VIOLATION and not told.guard_violations
+    failed = failing(detailed.checks)
+    is_bare = (detailed.outcome is Outcome.CHECKS_FAILED and not failed) or (
+        detailed.outcome is Outcome.SCOPE_VIOLATION and not detailed.guard_violations
     )
-    if is_bare and not told.restored:
-        message = f"The record of attempt {told.number} does not say what failed."
+    if is_bare and not detailed.restored:
+        message = f"The record of attempt {detailed.number} does not say what failed."
         raise InvariantError(message)
     for check in failed[:findings]:
         if verdict(check) not in text or not holds_first_finding(text, check):
@@ -235,8 +235,8 @@ def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
     """Return the code around a check's locations within its limit (CONTEXT-14)."""
     if not limits.include_check_output:
         return Excerpt()
-    told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
-    return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
+    excerpts = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
+    return Excerpt.of("\n\n".join(excerpts)).head(limits.max_code_lines)
 
 
 # The record of the context.
@@ -244,9 +244,9 @@ def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
 
 def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
     """Build the record of the context, with this size for each part."""
-    case, told = parts.case, parts.told
+    case, detailed = parts.case, parts.detailed
     earlier = parts.earlier[len(parts.earlier) - room[Section.EARLIER] :]
-    name = f"Attempt {label(told, case.history)}"
+    name = f"Attempt {label(detailed, case.history)}"
     reviewed = str(parts.advisory.head(room[Section.ADVISORY])) or None
     return RetryContext(
         current_attempt=case.counted + 1,
@@ -254,9 +254,9 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
         issue=str(case.issue.ref),
         prior_attempts=(
             *(_summary(meta, case, None) for meta in earlier),
-            _summary(told, case, reviewed),
+            _summary(detailed, case, reviewed),
         ),
-        primary_failure_reason=what_went_wrong(told, name, parts.later, room[Section.WORDS]),
+        primary_failure_reason=what_went_wrong(detailed, name, parts.later, room[Section.WORDS]),
         actionable_feedback=_feedback(parts, room),
         last_diff="\n".join(parts.diff.lines[: room[Section.DIFF]]) or None,
         cumulative_changes=_cumulative(case),
@@ -271,14 +271,14 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
 def _feedback(parts: ContextSections, room: SectionSizes) -> str:
     lines, code = room[Section.WINDOWS], room[Section.CODE]
     both = zip(parts.windows, parts.code, strict=True)
-    told = actionable(
-        parts.told,
+    feedback = actionable(
+        parts.detailed,
         [(said.head(lines), at.head(code)) for said, at in both][: room[Section.FINDINGS]],
         room[Section.NAMES],
         parts.violations.head(max(1, lines)),
     )
     others = str(Excerpt(parts.others).head(room[Section.OTHERS]))
-    return "\n\n".join(text for text in (_asked(parts, room), told, others) if text)
+    return "\n\n".join(text for text in (_asked(parts, room), feedback, others) if text)
 
 
 def _asked(parts: ContextSections, room: SectionSizes) -> str:
@@ -385,7 +385,7 @@ def _over_limits(
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
     long_digest = f"max_unexplained_output_chars ({limits.max_unexplained_output_chars})"
-    failed = failing(parts.told.checks)
+    failed = failing(parts.detailed.checks)
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
     code = f"max_code_lines ({limits.max_code_lines})"
     names = [f"check {check.name!r}" for check in failed]
@@ -418,9 +418,9 @@ def _sources(parts: ContextSections) -> tuple[str, ...]:
     """List the sources of the feedback: guidance, then mechanical sources, then advice."""
     present = {
         "guidance": bool(parts.case.status.request.guidance),
-        **{f"check:{check.name}": True for check in failing(parts.told.checks)},
-        "scope": bool(parts.told.guard_violations),
-        "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
+        **{f"check:{check.name}": True for check in failing(parts.detailed.checks)},
+        "scope": bool(parts.detailed.guard_violations),
+        "outcome": not failing(parts.detailed.checks) and not parts.detailed.guard_violations,
         "review": bool(parts.remarks.lines),
         "github": bool(parts.on_github.lines),
         "verifier": bool(parts.advisory.lines),
@@ -445,7 +445,7 @@ def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
     return "\n\n".join(["# Failing checks", OPENING, *blocks])
 
 
-def fix_sections(prompt: str, position: tuple[int, int], told: str) -> dict[str, str]:
+def fix_sections(prompt: str, position: tuple[int, int], feedback: str) -> dict[str, str]:
     """Return the parts of the prompt; `position` is (this round, most rounds), `prompt` the first.
 
     The prompt has them one after the other, with an empty line between two.
@@ -454,5 +454,5 @@ def fix_sections(prompt: str, position: tuple[int, int], told: str) -> dict[str,
     return {
         "banner": BANNER.format(round=number, most=most),
         "first_prompt": prompt.rstrip(),
-        "failing_checks": told,
+        "failing_checks": feedback,
     }

@@ -24,7 +24,7 @@ def readable(diff: bytes, most: int, named: Collection[str] = ()) -> Excerpt:
     Files whose paths are `named` by failures come first; bulky new files are folded.
     """
     kept, left_out, size = list[str](), 0, 0
-    for line in _told(diff, named):
+    for line in _lines_of(diff, named):
         if len(kept) < most:
             kept.append(line)
         else:
@@ -46,7 +46,7 @@ def changed_lines(diff: bytes) -> Iterator[tuple[str, str]]:
                 yield name, line.decode(errors="replace")
 
 
-def _told(diff: bytes, named: Collection[str]) -> Iterator[str]:
+def _lines_of(diff: bytes, named: Collection[str]) -> Iterator[str]:
     first = PART.search(diff)
     yield from map(_text, _lines(diff[: first.start()] if first else diff))
     patches = [(_order(patch, named), patch) for patch in patches_of(diff)]

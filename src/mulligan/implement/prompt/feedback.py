@@ -104,16 +104,18 @@ QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
 
 
 def what_went_wrong(
-    told: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
+    detailed: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
 ) -> str:
     """Return outcome, error, commits and duration; at most `words` characters are untrusted."""
-    took = f"after {duration_text(told.duration_ms)}, with {pluralize(told.commits, 'commit')}"
-    changed = pluralize(len(told.files_modified), "changed file")
-    lines = [f"{name} ended {told.outcome} {took} and {changed}."]
-    lines += [_fix_round(fix) for fix in told.fix_rounds]
-    if told.outcome in FREE:
+    took = (
+        f"after {duration_text(detailed.duration_ms)}, with {pluralize(detailed.commits, 'commit')}"
+    )
+    changed = pluralize(len(detailed.files_modified), "changed file")
+    lines = [f"{name} ended {detailed.outcome} {took} and {changed}."]
+    lines += [_fix_round(fix) for fix in detailed.fix_rounds]
+    if detailed.outcome in FREE:
         lines.append("That was not your doing: work as if it had not happened.")
-    lines += _error(told, words)
+    lines += _error(detailed, words)
     counts = Counter(meta.outcome for meta in later if meta.outcome in FREE)
     lines += [
         f"Later, {pluralize(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
@@ -125,7 +127,7 @@ def what_went_wrong(
             f"{empty[-1].outcome}."
         )
         lines += [*_error(empty[-1], words), _advice(empty[-1]) if words else ""]
-    lines += _last_words((empty or [told])[-1], words)
+    lines += _last_words((empty or [detailed])[-1], words)
     return "\n".join(line for line in lines if line)
 
 
@@ -142,14 +144,14 @@ def _fix_round(fix: FixRound) -> str:
     return f"After fix round {fix.number}: {failed or 'no check failed.'}"
 
 
-def _error(told: WorkerResultMeta, words: int) -> list[str]:
-    if not words or not told.error:
+def _error(detailed: WorkerResultMeta, words: int) -> list[str]:
+    if not words or not detailed.error:
         return []
-    error = one_line(told.error, words)
-    own = told.outcome in OWN_WORDS and told.zero_kind not in QUOTED
+    error = one_line(detailed.error, words)
+    own = detailed.outcome in OWN_WORDS and detailed.zero_kind not in QUOTED
     lines = [error if own else fence("the attempt's record", error)]
-    if told.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
-        said = last_activity(told.agent.last_activity if told.agent else None)
+    if detailed.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
+        said = last_activity(detailed.agent.last_activity if detailed.agent else None)
         lines.append(fence("the agent's output", one_line(said, words)))
     return lines
 
@@ -174,13 +176,13 @@ UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKi
 
 
 def actionable(
-    told: WorkerResultMeta,
+    detailed: WorkerResultMeta,
     shown: Sequence[tuple[Excerpt, Excerpt]],
     names: int,
     violations: Excerpt,
 ) -> str:
     """Describe the failures: output and code of the first checks, then `names` by name only."""
-    failed = failing(told.checks)
+    failed = failing(detailed.checks)
     blocks = [
         check_block(check, window, code)
         for check, (window, code) in zip(failed, shown, strict=False)
@@ -189,14 +191,14 @@ def actionable(
     blocks.append(str(Excerpt(by_name).head(names)))
     if violations.lines:
         blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
-    blocks.append(_advice(told))
+    blocks.append(_advice(detailed))
     return "\n\n".join(block for block in blocks if block)
 
 
-def _advice(told: WorkerResultMeta) -> str:
-    kind = told.zero_kind or UNKNOWN_KIND.get(told.outcome)
-    if told.outcome in ADVICE or kind is None:
-        return ADVICE.get(told.outcome, "")
+def _advice(detailed: WorkerResultMeta) -> str:
+    kind = detailed.zero_kind or UNKNOWN_KIND.get(detailed.outcome)
+    if detailed.outcome in ADVICE or kind is None:
+        return ADVICE.get(detailed.outcome, "")
     return zero_advice(kind)
 
 
@@ -253,15 +255,15 @@ def _first_line(text: str) -> str:
     return visible(text).strip().partition("\n")[0].strip()
 
 
-def other_checks(told: WorkerResultMeta) -> list[str]:
+def other_checks(detailed: WorkerResultMeta) -> list[str]:
     """List, in one line each, the checks that passed or failed without failing the attempt."""
     groups = {
-        "Passed": [check.name for check in told.checks if check.passed],
+        "Passed": [check.name for check in detailed.checks if check.passed],
         "Fails without your change as well, and does not count": [
-            check.name for check in told.checks if check.preexisting
+            check.name for check in detailed.checks if check.preexisting
         ],
         "Failed, but not required": [
-            check.name for check in told.checks if not check.passed and not check.required
+            check.name for check in detailed.checks if not check.passed and not check.required
         ],
     }
     return [

@@ -123,9 +123,9 @@ def _instead_of_a_change(known: AttemptState) -> str:
         return f" It asked: {one_line(run.question, ERROR_CHARS)}"
     if change and kind is ZeroKind.ONLY_IGNORED:
         names = change.ignored_files
-        told = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
+        listed = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
         more = " and more" if len(names) > NAMED_FILES else ""
-        return f" It wrote only files that git ignores: {told}{more}."
+        return f" It wrote only files that git ignores: {listed}{more}."
     return ""
 
 
@@ -134,8 +134,8 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
         case Outcome.CHECKS_FAILED:
             return _checks_failed(failing(known.checks))
         case Outcome.SCOPE_VIOLATION:
-            told = "; ".join(broken.message.rstrip(".") for broken in known.violations)
-            return f"Scope violation detected: {one_line(told, WORDS_CHARS)}."
+            reasons = "; ".join(broken.message.rstrip(".") for broken in known.violations)
+            return f"Scope violation detected: {one_line(reasons, WORDS_CHARS)}."
         case Outcome.ZERO_COMMIT:
             return "Zero commits: the agent changed nothing."
         case Outcome.ZERO_DIFF:
@@ -148,7 +148,7 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             | Outcome.BLOCKED
             | Outcome.NOTHING_TO_DO
         ):
-            return _told_by(known.run) if known.run else ""
+            return _last_words_of(known.run) if known.run else ""
         case (
             Outcome.CANCELLED
             | Outcome.INTERRUPTED
@@ -170,7 +170,7 @@ def _left_as_it_was(change: Change) -> str:
     return f"Zero diff: the agent made {commits}, but the files equal the base branch."
 
 
-def _told_by(run: AgentRun) -> str:
+def _last_words_of(run: AgentRun) -> str:
     if run.stopped_by:
         return _timed_out(run)
     if run.report:
@@ -207,8 +207,8 @@ def _reported(report: AgentReport) -> str:
 
 def _checks_failed(checks: Sequence[CheckResult]) -> str:
     more = len(checks) - NAMED_CHECKS
-    told = [verdict(check) for check in checks[:NAMED_CHECKS]]
-    return " ".join([*told, f"(+ {more} more)"] if more > 0 else told)
+    verdicts = [verdict(check) for check in checks[:NAMED_CHECKS]]
+    return " ".join([*verdicts, f"(+ {more} more)"] if more > 0 else verdicts)
 
 
 # Checks.

@@ -165,9 +165,9 @@ def _count(meta: WorkerResultMeta) -> int:
 
 
 def _listed(names: Sequence[str], quote: str = "") -> str:
-    told = ", ".join(f"{quote}{one_line(name, NAME_CHARS)}{quote}" for name in names[:NAMED])
+    listed = ", ".join(f"{quote}{one_line(name, NAME_CHARS)}{quote}" for name in names[:NAMED])
     more = len(names) - NAMED
-    return f"{told} (+ {more} more)" if more > 0 else told
+    return f"{listed} (+ {more} more)" if more > 0 else listed
 
 
 NAMED = 5

@@ -209,10 +209,10 @@ DISCUSSION_CHARS = 8000
 
 def _discussion(issue: Issue) -> str:
     newest = sorted(issue.comments, key=lambda said: (said.created_at, said.id), reverse=True)
-    told = "\n\n".join(
+    comments = "\n\n".join(
         f"{said.author}, {said.created_at:%Y-%m-%d %H:%M}:\n{said.body.strip()}" for said in newest
     )
-    kept = Excerpt.of(told).within(DISCUSSION_CHARS)
+    kept = Excerpt.of(comments).within(DISCUSSION_CHARS)
     if not kept.lines:
         return ""
     return f"# Discussion\n\n{fence('comments on the issue, newest first', str(kept))}"

@@ -57,7 +57,7 @@ class AttemptSummary(Record):
 
 
 class RetryContext(Record):
-    """What an attempt is told of the earlier ones; the last of `prior_attempts` is told in full.
+    """What an attempt is told of the earlier ones; `prior_attempts` ends with the full one.
 
     Texts stand as they were delivered. `omitted` counts what was cut, by section (CONTEXT-6).
     """
@@ -121,7 +121,7 @@ def section_bytes(context: RetryContext) -> dict[str, int]:
 
 
 def _sections(context: RetryContext) -> dict[str, str]:
-    *earlier, told = context.prior_attempts
+    *earlier, latest = context.prior_attempts
     sections = {
         HEADING: guidance_block(context.guidance or ""),
         "What went wrong": context.primary_failure_reason,
@@ -131,7 +131,7 @@ def _sections(context: RetryContext) -> dict[str, str]:
             _observed(context.patterns), context.omitted, Section.PATTERNS
         ),
         "Warning": _marked(context.drift or "", context.omitted, Section.DRIFT),
-        "Advisory": _fenced(ADVISORY, "the reviewer", told.verifier_feedback),
+        "Advisory": _fenced(ADVISORY, "the reviewer", latest.verifier_feedback),
         "Previous changes": _previous_changes(context),
     }
     return {name: f"## {name}\n\n{body}" for name, body in sections.items() if body}
@@ -151,13 +151,13 @@ def _line(attempt: AttemptSummary) -> str:
     excerpts = (check.output_excerpt for check in attempt.check_results if not check.passed)
     more = len(attempt.files_modified) - NAMED_FILES
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
-    told = (
+    parts = (
         f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
         attempt.error,
         *([f"Changed {files}."] if files else ["Changed nothing."]),
         next(filter(None, excerpts), ""),
     )
-    return one_line(" ".join(told), LINE_CHARS)
+    return one_line(" ".join(parts), LINE_CHARS)
 
 
 def _observed(patterns: Sequence[str]) -> str:

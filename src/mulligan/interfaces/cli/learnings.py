@@ -49,13 +49,13 @@ def list_learnings(config: Path | None, issue: str | None, *, json: bool) -> Exi
 def _list_noted(ref: IssueRef, operator: Operator, *, json: bool) -> Exit:
     with open_ledger(operator) as ledger:
         noted = noted_in(ledger.history(ref))
-        told = {each.text for each in _in_force(operator, ledger)}
+        in_force = {each.text for each in _in_force(operator, ledger)}
     if json:
-        print_json([_fact_row(ref, fact, is_in_force=fact.text in told) for fact in noted])
+        print_json([_fact_row(ref, fact, is_in_force=fact.text in in_force) for fact in noted])
         return Exit.DONE
     console = make_console()
     for fact in noted:
-        state = "in force" if fact.text in told else "not accepted"
+        state = "in force" if fact.text in in_force else "not accepted"
         console.print(escape(f"{key_of(ref.repository, fact.text)}  {fact.text}"))
         console.print(f"          {state}; attempt {fact.number}, {fact.noted_at:%Y-%m-%d}")
     if not noted:

@@ -156,8 +156,8 @@ def looking(artifacts: Artifacts, usage: UsageStore) -> Look:
 
 
 def _activity_of(runs: list[AgentFacts]) -> str:
-    told = runs[-1].last_activity if runs else None
-    return one_line(OUTPUT_FILTER.clean(told), LINE) if told else ""
+    last = runs[-1].last_activity if runs else None
+    return one_line(OUTPUT_FILTER.clean(last), LINE) if last else ""
 
 
 # The lines on the terminal

@@ -245,8 +245,8 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
             return f"  the prompt includes {earlier} ({size:,} bytes)"
         case AttemptContextTruncated(sections=sections, reasons=reasons):
             cuts = zip(sections, reasons, strict=True)
-            told = "; ".join(f"{name.replace('_', ' ')}, {reason}" for name, reason in cuts)
-            return f"  the prompt omits {_plain(told)}"
+            omitted = "; ".join(f"{name.replace('_', ' ')}, {reason}" for name, reason in cuts)
+            return f"  the prompt omits {_plain(omitted)}"
         case AgentFinished():
             return _agent_line(event)
         case FixRoundStarted(number=number, most=most):

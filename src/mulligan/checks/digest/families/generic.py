@@ -109,11 +109,11 @@ class Scan:
             inside = []
         place = test.place or next((head.place for head in inside if head.place), None)
         place = place or best_place(self.lines[test.at + 1 : end]) or self._place_above(test.at)
-        message = test.message or self._told(test, inside) or self._beneath(test, end)
+        message = test.message or self._message_of(test, inside) or self._beneath(test, end)
         yield replace(test, message=message, place=place, end=end)
         yield from self._each([head for head in rest if head not in inside], limit)
 
-    def _told(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
+    def _message_of(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
         """Return the message of the first error inside a test's block."""
         name = test.test_id or ""
         said = (self._said(head) for head in inside)
@@ -130,8 +130,8 @@ class Scan:
             elif not (LABEL.match(line) or line.strip(" :") in name or name in line):
                 below = depth_of(self.lines[at]) - depth
                 is_near = below > 0 or (at == near and below == 0)
-                is_told = is_near or test.place or self.weights[at] >= Weight.WORD
-                return line if is_told else ""
+                is_relevant = is_near or test.place or self.weights[at] >= Weight.WORD
+                return line if is_relevant else ""
         return ""
 
     def _each(self, heads: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
@@ -360,7 +360,7 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     reported = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
-    heading = head.test_id or " ".join(head.told.split()) or relevant_part(lines[head.at])
+    heading = head.test_id or " ".join(head.heading.split()) or relevant_part(lines[head.at])
     where = str(head.place) if head.test_id else head.place.file if head.place else ""
     if head.place and where not in heading:
         heading = f"{heading} ({head.place})"

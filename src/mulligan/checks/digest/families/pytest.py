@@ -26,7 +26,7 @@ def recognises(log: CleanLog, _command: str) -> bool:
 
 
 TOTALS = re.compile(
-    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
+    r"^(?:=+ )?(?P<totals>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
     r"(?P<time> in [\d.]+s)"
 )
 
@@ -39,11 +39,11 @@ def read(log: CleanLog) -> Reading:
     lines = log.lines
     failed = list(_failed(lines)) or list(_from_blocks(lines))
     totals = [found for line in lines if (found := TOTALS.match(line))]
-    totals_line = tuple(found["told"] + found["time"] for found in totals[-1:])
-    count = max((sum(map(int, BAD.findall(found["told"]))) for found in totals), default=0)
+    totals_line = tuple(found["totals"] + found["time"] for found in totals[-1:])
+    count = max((sum(map(int, BAD.findall(found["totals"]))) for found in totals), default=0)
     if len(failed) < count or not failed:
         failed += list(_around(lines))
-    if not failed and totals and not RAN.search(totals[-1]["told"]):
+    if not failed and totals and not RAN.search(totals[-1]["totals"]):
         message = f"No tests ran: {totals_line[0]}"
         failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
     claimed = _claimed(lines).union(
