@@ -21,6 +21,7 @@ from mulligan.interfaces.cli.terminal import (
     pager_of,
     print_json,
     say_error,
+    with_program_name,
 )
 from mulligan.text.redact import Redactor
 from world.pseudo_terminal import on_a_terminal
@@ -164,3 +165,24 @@ def test_nobody_is_waited_for_in_a_pipe_or_in_ci(tmp_path: Path) -> None:
     )
     with on_a_terminal([sys.executable, "-c", said], tmp_path, dict(os.environ)) as shown:
         assert (shown.end(), shown.text) == (0, "False\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "config", "shown"),
+    [
+        ("Run `mulligan once`.", "a b.yml", "Run `prog once --config 'a b.yml'`."),
+        ("Run `mulligan once`.", "", "Run `prog once`."),
+        ("Run `mulligan check --setup`.", "x.yml", "Run `prog check --setup`."),
+        (
+            "`mulligan run` (process 812) is running.",
+            "x.yml",
+            "`mulligan run` (process 812) is running.",
+        ),
+        ("Write `mulligan.yml`.", "x.yml", "Write `mulligan.yml`."),
+    ],
+)
+def test_advice_can_be_typed_as_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch, text: str, config: str, shown: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["prog"])
+    assert with_program_name(text, Path(config) if config else None) == shown

@@ -46,7 +46,8 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
     with console.status("Checking …") if console else nullcontext():
         for each in _findings(config, agent=agent):
             if console:
-                _print(each, console, heading=not found or found[-1].area != each.area)
+                heading = not found or found[-1].area != each.area
+                _print(each, console, config, heading=heading)
             found.append(each)
     if console:
         console.print(f"\n{_sum_up(found)}")
@@ -74,13 +75,13 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             )
 
 
-def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
+def _print(found: Diagnosis, console: Console, config: Path | None, *, heading: bool) -> None:
     if heading:
         console.print(f"[bold]{escape(found.area)}[/]")
     mark, style = MARKS[found.level]
-    print_point(console, Text(f"  {mark}", style), with_program_name(found.message))
+    print_point(console, Text(f"  {mark}", style), with_program_name(found.message, config))
     if found.fix:
-        print_point(console, Text("    →", style), with_program_name(found.fix))
+        print_point(console, Text("    →", style), with_program_name(found.fix, config))
 
 
 def _sum_up(found: list[Diagnosis]) -> str:

@@ -43,15 +43,16 @@ def status(config: Path | None, *, json: bool, watch: bool) -> Exit:
         return Exit.DONE
     console = make_console()
     if watch and console.is_interactive and is_attended(environment()):
-        seen = _watch(console, seen, lambda: read_all_statuses(operator))
-    _print(seen, console)
+        seen = _watch(console, seen, lambda: read_all_statuses(operator), config)
+    _print(seen, console, config)
     return Exit.DONE
 
 
-def _print(seen: Seen, console: Console) -> None:
+def _print(seen: Seen, console: Console, config: Path | None) -> None:
     statuses, held = seen
     for each in held:
-        console.print(f"[yellow]{escape(with_program_name(each.sentence))}[/]", soft_wrap=True)
+        said = escape(with_program_name(each.sentence, config))
+        console.print(f"[yellow]{said}[/]", soft_wrap=True)
     print_statuses(statuses, console)
 
 
@@ -62,7 +63,7 @@ REFRESH_SECONDS = 1.0
 QUIT_KEYS = frozenset({"q", "Q", "\x1b", END_OF_INPUT})
 
 
-def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
+def _watch(console: Console, seen: Seen, read: Callable[[], Seen], config: Path | None) -> Seen:
     """Show the list on a screen of its own until a key ends it; return what was seen last."""
     # Imported here: only a terminal needs it.
     from rich.live import Live  # noqa: PLC0415
@@ -75,17 +76,17 @@ def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
         Live(console=console, screen=True, auto_refresh=False) as live,
     ):
         while True:
-            live.update(screenful(seen, sheet, datetime.now(UTC)), refresh=True)
+            live.update(screenful(seen, sheet, datetime.now(UTC), config), refresh=True)
             if QUIT_KEYS & {*read_key(REFRESH_SECONDS)}:
                 break
             seen = read()
     return seen
 
 
-def screenful(seen: Seen, console: Console, now: datetime) -> Group:
+def screenful(seen: Seen, console: Console, now: datetime, config: Path | None = None) -> Group:
     """Return the list as far as it fits on the screen, and a line about keys and the time."""
     with console.capture() as captured:
-        _print(seen, console)
+        _print(seen, console, config)
     lines = Text.from_ansi(captured.get().removesuffix("\n")).wrap(console, console.width)
     room = max(1, console.height - 2)
     more = f"{len(lines) - room} more lines; press q to see all · " if len(lines) > room else ""

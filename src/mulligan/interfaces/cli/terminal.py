@@ -22,7 +22,11 @@ from rich.text import Text
 from mulligan.text.escape import HIDDEN, visible
 from mulligan.text.redact import Redactor
 
-HINT = re.compile(r"(?<=`)mulligan(?= [a-z])")
+HINT = re.compile(r"`mulligan (?P<command>[a-z]+)(?P<rest>[^`]*)`(?! \()")
+"""A command in a text; before a parenthesis, it names a process."""
+
+WITHOUT_CONFIG = frozenset({"action", "check", "demo", "digest", "init", "rehearse", "simulate"})
+"""The commands that work without the configuration, or propose one."""
 
 MODULE = "__main__.py"
 
@@ -52,9 +56,15 @@ def typed(words: str, config: Path | None) -> str:
     return f"{program()} {words}" + (f" --config {shlex.quote(str(config))}" if config else "")
 
 
-def with_program_name(text: str) -> str:
-    """Spell the commands in a text's backquotes as this program was started."""
-    return HINT.sub(lambda _: program(), text)
+def with_program_name(text: str, config: Path | None = None) -> str:
+    """Spell the commands in a text's backquotes as a user types them here."""
+
+    def spelled(found: re.Match[str]) -> str:
+        has_config = found["command"] not in WITHOUT_CONFIG and "--config" not in found["rest"]
+        words = f"{found['command']}{found['rest']}"
+        return f"`{typed(words, config if has_config else None)}`"
+
+    return HINT.sub(spelled, text)
 
 
 @dataclass(slots=True)
