@@ -13,6 +13,8 @@ from world.ledgers import TickingClock, folded
 from world.lifecycles import IssueLifecycle, issue_lifecycle
 from world.place import MAINTAINER
 
+pytestmark = pytest.mark.deep
+
 KILLED = -9
 DEEP_SLICES = 8
 TALK, BEGIN = "three commands", "a retry"
@@ -106,7 +108,6 @@ def test_a_kill_at_a_point_that_is_drawn_doubles_no_command(
     assert_a_killed_retry_opens_one_epoch(life, watched[BEGIN].drawn(until=until))
 
 
-@pytest.mark.deep
 def test_commands_that_talk_are_answered_once(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
@@ -114,7 +115,6 @@ def test_commands_that_talk_are_answered_once(
         assert_killed_commands_are_answered_once(life, number)
 
 
-@pytest.mark.deep
 def test_a_retry_opens_one_epoch(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
@@ -125,7 +125,6 @@ def test_a_retry_opens_one_epoch(
             assert_a_killed_retry_opens_one_epoch(life, number)
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 def test_commands_are_answered_once_wherever_mulligan_is_killed(
     part: int, life: IssueLifecycle, watched: dict[str, CrashPointWatcher]

@@ -252,7 +252,7 @@ def test_a_list_is_never_followed_to_another_host(
     host: str, server: FaultyServer, client: Client
 ) -> None:
     server.replies[:] = [Reply(content=[1], headers={"Link": f'<{host}>; rel="next"'})]
-    with pytest.raises(UnavailableError, match=r"not followed; check github\.api_url"):
+    with pytest.raises(UnavailableError, match=r"does not read; check github\.api_url"):
         client.read_all(NUMBERS, "/list")
     assert len(server.seen) == 1
 

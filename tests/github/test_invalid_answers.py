@@ -202,7 +202,7 @@ def test_no_list_is_followed_to_another_host(kind: str, office: TrackerEnvironme
     ask, verb, path = REQUESTS[kind]
     link = {"link": '<http://evil.example/list?page=2>; rel="next"'}
     office.hub.world.faults = meets(verb, path, Fault(200, "[]", link))
-    with pytest.raises(UnavailableError, match="not followed"):
+    with pytest.raises(UnavailableError, match="does not read"):
         ask(office, ref)
 
 

@@ -1,5 +1,6 @@
 """The pages are usable by everyone: axe-core has nothing serious to say, and nothing is cut off."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import pytest
@@ -11,7 +12,8 @@ from world.browser import chromium, serious_findings
 from world.simulated import NAME, SimulatedGitHub, push
 
 over_http = pytest.mark.parametrize("reach", [running], indirect=True)
-LOOKS: tuple[tuple[Literal["light", "dark"], int, int], ...] = (
+Look = tuple[Literal["light", "dark"], int, int]
+LOOKS: tuple[Look, ...] = (
     ("light", 1280, 900),
     ("dark", 390, 844),
 )
@@ -55,13 +57,20 @@ def filled(github: SimulatedGitHub) -> None:
 
 
 @over_http
-def test_axe_finds_nothing_serious_at_any_size_in_light_and_dark(github: SimulatedGitHub) -> None:
+@pytest.mark.parametrize(
+    ("looks", "paths"),
+    [(LOOKS[1:], PATHS[2:5:2]), pytest.param(LOOKS, PATHS, marks=pytest.mark.deep)],
+    ids=["two pages", "all pages"],
+)
+def test_axe_finds_nothing_serious_at_any_size_in_light_and_dark(
+    github: SimulatedGitHub, looks: Sequence[Look], paths: Sequence[str]
+) -> None:
     filled(github)
     with chromium() as browser:
         page = browser.new_page()
-        for scheme, width, height in LOOKS:
+        for scheme, width, height in looks:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": height})
-            for path in PATHS:
+            for path in paths:
                 page.goto(f"{github.url}/{NAME}{path}")
                 assert serious_findings(page) == [], (path, scheme, width)

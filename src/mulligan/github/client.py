@@ -63,7 +63,9 @@ PAGE_SIZE = 100
 MAX_PAGES = 100
 
 NOT_FOUND_REPEATS = 2
-"""How often a request that was answered 404 is sent again: GitHub's replicas disagree at times."""
+"""How often a request that was answered 404 is sent again: GitHub's replicas disagree at times.
+
+A client that retries less repeats it less."""
 
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
@@ -370,9 +372,8 @@ class Client:
         same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
         if not same or not there.path.startswith(f"{here.path}/"):
             message = (
-                f"A list of {here.netloc} continues at {there.netloc}{there.path}, which"
-                " Mulligan does not "
-                "followed; check github.api_url."
+                f"A list of {here.netloc} continues at {there.netloc}{there.path}, which Mulligan"
+                " does not read; check github.api_url."
             )
             raise UnavailableError(message)
         return dict(parse_qsl(there.query))
@@ -383,7 +384,8 @@ class Client:
         A request that was answered so did nothing, so that a write may be sent again.
         """
         answer = self._ask_once(ask)
-        for _ in range(NOT_FOUND_REPEATS if ask.path != self._graphql else 0):
+        repeats = min(NOT_FOUND_REPEATS, self._retry.attempts - 1)
+        for _ in range(repeats if ask.path != self._graphql else 0):
             if answer.status != HTTPStatus.NOT_FOUND:
                 break
             self._retry.sleep(self._retry.first_wait)

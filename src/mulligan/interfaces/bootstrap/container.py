@@ -69,7 +69,7 @@ from mulligan.text.redact import Redactor
 
 Environment = Mapping[str, str]
 
-QUICK_RETRIES = RetrySettings(attempts=2, longest_wait=5, timeout=10)
+QUICK_RETRIES = RetrySettings(attempts=2, longest_wait=5, first_wait=0.25, timeout=10)
 """For a command whose user waits for the answer."""
 
 BACKOFFS = Backoffs()
