@@ -15,14 +15,15 @@ sys.meta_path[:] = [each for each in sys.meta_path if type(each).__module__ != p
 COLOURS = ("#1a7f37", "#cf222e", "#8c959f")
 """Green, red and grey: readable on both backgrounds, and in the order of the series."""
 
+GUIDE = "#8c959f44"
+
 LOOK = """
-{{ id }}.axis.x text, {{ id }}.axis text, {{ id }}.legend text, {{ id }}.plot text
-  { fill: #59636e; font-family: system-ui, sans-serif }
-{{ id }}.axis .guide.line { stroke: #8c959f66; stroke-dasharray: none }
+.pygal-chart text { font-family: system-ui, sans-serif !important }
 @media (prefers-color-scheme: dark) {
-  {{ id }}.axis.x text, {{ id }}.axis text, {{ id }}.legend text { fill: #9da7b3 }
+  .pygal-chart .axis text, .pygal-chart .legend text { fill: #9da7b3 !important }
 }
 """
+"""pygal's own rules name the id of the chart, so that these have to be important."""
 
 
 class _Chart(Protocol):
@@ -85,6 +86,10 @@ def _chart(kind: PlotKind, *, is_single: bool) -> _Chart:
             foreground="#59636e",
             foreground_strong="#59636e",
             foreground_subtle="#8c959f",
+            guide_stroke_color=GUIDE,
+            guide_stroke_dasharray="none",
+            major_guide_stroke_color=GUIDE,
+            major_guide_stroke_dasharray="none",
             colors=("#2f81d7",) if is_single else COLOURS,
             label_font_size=13,
             major_label_font_size=13,
