@@ -323,7 +323,7 @@ class CommandAgent:
             verb = "is" if len(missing) == 1 else "are"
             message = (
                 f"agent.env names {', '.join(missing)}, which {verb} not set where Mulligan runs;"
-                " set it there or remove it out."
+                " set it there, or remove it from agent.env."
             )
             raise MisconfiguredError(message)
         usual = [name for name in self._adapter.environment if name in self._environment]

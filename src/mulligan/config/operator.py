@@ -360,8 +360,8 @@ class SandboxSettings(Settings):
     """The sandbox of agents and checks; may be given as the mode alone."""
 
     mode: SandboxMode = SandboxMode.AUTO
-    """auto: use the sandbox if the machine allows it. required: refuse to start without it.
-    off: do not use it.
+    """auto: refuse to start where the sandbox does not work, and say how to do without it.
+    required: refuse, and do not say so. off: do not use it.
 
     Example: required
     """

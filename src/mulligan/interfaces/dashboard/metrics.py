@@ -136,11 +136,15 @@ class LiveMetrics(Collector):
         for name, meaning, value in (
             (
                 "mulligan_poll_quiet_seconds",
-                "Since the poll was alive.",
+                "Seconds since the poll last made progress.",
                 self._state.pulse.seconds_since_beat,
             ),
             ("mulligan_repositories", "Repositories that are served.", seen.repositories),
-            ("mulligan_repositories_failing", "Those that the last poll missed.", seen.failing),
+            (
+                "mulligan_repositories_failing",
+                "Repositories that the last poll could not read.",
+                seen.failing,
+            ),
         ):
             yield GaugeMetricFamily(name, meaning, value)
 
@@ -168,7 +172,7 @@ class LiveMetrics(Collector):
             issues.add_metric([stage], stages[stage])
         yield issues
         waiting = GaugeMetricFamily(
-            "mulligan_issues_waiting", "Issues that wait, by what for.", labels=["hold"]
+            "mulligan_issues_waiting", "Waiting issues, by what they wait for.", labels=["hold"]
         )
         for hold in WaitsFor:
             waiting.add_metric([hold], holds[hold])
@@ -177,7 +181,7 @@ class LiveMetrics(Collector):
         since = [each.request.at for each in queued if each.request.at]
         oldest = (now - min(since)).total_seconds() if since else 0
         yield GaugeMetricFamily(
-            "mulligan_queue_age_seconds", "Since the oldest queued request.", oldest
+            "mulligan_queue_age_seconds", "Seconds since the oldest queued request.", oldest
         )
 
 
