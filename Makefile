@@ -94,7 +94,7 @@ docs: install
 	$(BIN)/python -c 'from mulligan.interfaces.cli.events import reference; print(reference(), end="")' > docs/events.md
 	$(BIN)/mulligan events --schema > docs/schemas/events.json
 	mkdir -p docs/schemas/output
-	$(BIN)/python -m mulligan.interfaces.cli.json_schemas docs/schemas/output
+	$(BIN)/python -m mulligan.interfaces.json_schemas docs/schemas/output
 	$(BIN)/python docs/folders.py
 
 format: install

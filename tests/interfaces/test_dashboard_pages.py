@@ -25,12 +25,12 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import NoOwners
 from mulligan.interfaces.dashboard import app
 from mulligan.interfaces.dashboard.diff_view import diff_view
-from mulligan.interfaces.dashboard.event_text import sentence_of
 from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
 from mulligan.interfaces.dashboard.openapi import OPERATIONS, description
 from mulligan.interfaces.dashboard.prompt_parts import parts_of
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader, StatsReader
 from mulligan.interfaces.dashboard.views import offers
+from mulligan.interfaces.event_text import sentence_of
 from mulligan.interfaces.json_output import event_row, status_row
 from mulligan.text.redact import Redactor
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
@@ -196,7 +196,7 @@ def test_every_answer_of_the_api_is_as_described(dashboard: Dashboard) -> None:
         for root in ("/api/v1", "/api"):
             found = dashboard.ask(root + paths[each.path])
             assert found.status == 200
-            each.answer.validate_json(found.body)
+            each.answer.validate_json(found.body, extra="forbid")
 
 
 def test_events_come_as_they_are_recorded(dashboard: Dashboard) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.interfaces.cli.json_schemas import ADAPTERS, schema_of
+from mulligan.interfaces.json_schemas import ADAPTERS, schema_of
 from world.fork_server import run_forked
 from world.place import MulliganInstallation, mulligan_installation
 from world.repositories import git
@@ -59,15 +59,15 @@ def test_every_command_prints_what_its_schema_says(tmp_path: Path) -> None:
         home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
         check = ("check", "--policy", "policy.yml", "--json")
         tried = run_forked(check, tmp_path / "clone", home).stdout
-        assert ADAPTERS["check"].validate_json(tried, strict=True)
+        assert ADAPTERS["check"].validate_json(tried, strict=True, extra="forbid")
         digest = run_forked(("digest", "--json"), tmp_path, home, said="E: boom\n").stdout
-        assert ADAPTERS["digest"].validate_json(digest, strict=True)
+        assert ADAPTERS["digest"].validate_json(digest, strict=True, extra="forbid")
 
 
 def asserted(here: MulliganInstallation, name: str, *arguments: str) -> str:
     """Run a command with `--json`, validate what it prints, and return that."""
     done = here.run(*arguments, "--json")
     assert done.returncode in {0, 2}, done.stderr
-    found = ADAPTERS[name].validate_json(done.stdout, strict=True)
+    found = ADAPTERS[name].validate_json(done.stdout, strict=True, extra="forbid")
     assert found or arguments == ("resume",)
     return done.stdout

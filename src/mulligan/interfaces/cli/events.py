@@ -15,14 +15,7 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter
 
 from mulligan.config.schema import DRAFT
-from mulligan.domain.events import (
-    EVENT_TYPES,
-    AttemptCompleted,
-    CheckFinished,
-    Decided,
-    Event,
-    RecordedEvent,
-)
+from mulligan.domain.events import EVENT_TYPES, Event, RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -31,8 +24,8 @@ from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import read_configuration
 from mulligan.interfaces.cli.stats import time_ago
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, print_json
+from mulligan.interfaces.event_text import sentence_of
 from mulligan.interfaces.json_output import event_row
-from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
 # `mulligan events`
@@ -119,8 +112,6 @@ def print_schema() -> Exit:
 
 # One event as a line
 
-WIDTH = 200
-HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
 Json = dict[str, JsonValue]
 JSON: TypeAdapter[Json] = TypeAdapter(Json)
 
@@ -131,33 +122,22 @@ def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
 
 
 def event_text(recorded: RecordedEvent) -> str:
-    """Return an event as one line for people, with short hashes."""
+    """Return an event as one line for people."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
-    about = one_line(HASH.sub(r"\1", _summary(recorded.event)), WIDTH)
-    parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
+    parts = (
+        when,
+        f"{recorded.seq}",
+        f"{recorded.issue}",
+        attempt,
+        recorded.event.kind,
+        sentence_of(recorded.event),
+    )
     return "  ".join(part for part in parts if part)
 
 
 def _in_words(recorded: RecordedEvent) -> str:
     return OUTPUT_FILTER.clean(event_text(recorded))
-
-
-def _summary(event: Event) -> str:
-    match event:
-        case AttemptCompleted(meta=meta):
-            return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
-        case CheckFinished(check=check):
-            return f"{check.name}: {'passed' if check.passed else 'failed'}"
-        case Decided(decision=decision):
-            return f"{decision.decision}: {decision.reason}"
-        case _:
-            payload: Json = event.model_dump(mode="json", exclude={"kind"})
-            return " ".join(f"{key}={value}" for key, value in payload.items() if _is_short(value))
-
-
-def _is_short(value: JsonValue) -> bool:
-    return isinstance(value, str | int | float) and value != ""
 
 
 # The JSON Schema of a line

@@ -12,9 +12,9 @@ from mulligan.domain.events import CommandReceived
 from mulligan.domain.issue import ConsoleAct
 from mulligan.interfaces.dashboard.access import DashboardKey
 from mulligan.interfaces.dashboard.api import find_issue
-from mulligan.interfaces.dashboard.event_text import BY_DASHBOARD
 from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.dashboard.views import WITH_TEXT, offers, page_of
+from mulligan.interfaces.event_text import BY_DASHBOARD
 from mulligan.text.commands import command
 
 MAX_FORM_BYTES = 16 * 1024

@@ -3,76 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from mulligan import __version__
-from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import WorkerResultMeta
-
-# The answers. A later version may add fields.
+from mulligan.interfaces.json_schemas import Inspection, Row, StatsRow, StatusRow
 
 
-class Answer(BaseModel):
-    """A part of an answer."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Failure(Answer):
+class Failure(Row):
     """Why a request failed."""
 
     error: str
 
 
-class Paused(Answer):
-    """The pause that holds an issue."""
-
-    scope: Literal["everything", "repository", "issue"]
-    by: str
-    since: datetime | None
-
-
-class IssueStatusAnswer(Answer):
-    """The status of an issue."""
-
-    issue: str
-    stage: Stage
-    epoch: int
-    attempt: int
-    outcome: Outcome | None
-    reason: str
-    pull_request: str | None
-    review_until: datetime | None
-
-
-class ListedIssue(IssueStatusAnswer):
-    """An issue in the list of all, as in `mulligan status --json`."""
-
-    paused: Paused | None
-
-
-class DecisionAnswer(Answer):
-    """The decision after an attempt; `number` counts over all epochs."""
-
-    attempt: int | None
-    number: int
-    epoch: int
-    decision: Literal["open_pull_request", "retry", "escalate", "wait", "stand_down"]
-    reason: str
-
-
-class Inspection(IssueStatusAnswer):
-    """The history of an issue, as in `mulligan inspect --json`."""
-
-    title: str
-    attempts: list[WorkerResultMeta]
-    decisions: list[DecisionAnswer]
-
-
-class EventAnswer(Answer):
+class EventRow(Row):
     """An event of the ledger, as a line of `mulligan events --json`."""
 
     seq: int
@@ -83,76 +27,6 @@ class EventAnswer(Answer):
     epoch: int
     attempt: int | None
     payload: dict[str, JsonValue]
-
-
-class AttemptCounts(Answer):
-    """Attempts that were made, that counted, and that succeeded."""
-
-    made: int
-    counted: int
-    succeeded: int
-
-
-class WeekAttempts(Answer):
-    """Attempts of a week; `free` ones cost none."""
-
-    succeeded: int
-    failed: int
-    free: int
-
-
-class Spent(Answer):
-    """What attempts cost, as far as agents reported it; null is unknown."""
-
-    usd: float | None
-    tokens: int | None
-    attempts_without_cost: int
-    attempts_without_tokens: int
-
-
-class Group(Answer):
-    """The numbers of an agent, or of a label."""
-
-    attempts: AttemptCounts
-    merged: int
-    median_seconds: float | None
-    spent: Spent
-
-
-class Figures(Answer):
-    """The numbers of one repository, or of all."""
-
-    issues: dict[str, int]
-    stages: dict[Stage, int]
-    attempts: AttemptCounts
-    spent: Spent
-    median_seconds: dict[str, float | None]
-
-
-class Week(Answer):
-    """The numbers of a week."""
-
-    attempts: WeekAttempts
-    merged: int
-    spent: Spent
-
-
-class StatsAnswer(Figures):
-    """The statistics, as in `mulligan stats --json`."""
-
-    since: datetime | None
-    until: datetime
-    outcomes: dict[Outcome, int]
-    repositories: dict[str, Figures]
-    agents: dict[str, Group]
-    labels: dict[str, Group]
-    weeks: list[Week]
-    retries: dict[str, JsonValue]
-    by_attempt: list[dict[str, int]]
-    by_issue: list[dict[str, JsonValue]]
-
-
-# The description.
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +66,10 @@ SINCE = Parameter(
 )
 ISSUE = "/issues/{owner}/{name}/{number}"
 OPERATIONS = (
-    Operation("/issues", "List every issue with its status", TypeAdapter(list[ListedIssue])),
+    Operation("/issues", "List every issue with its status", TypeAdapter(list[StatusRow])),
     Operation(ISSUE, "Show the history of an issue", TypeAdapter(Inspection)),
-    Operation(
-        "/events", "List events of the ledger", TypeAdapter(list[EventAnswer]), (AFTER, LIMIT)
-    ),
-    Operation("/stats", "Show the statistics", TypeAdapter(StatsAnswer), (SINCE,)),
+    Operation("/events", "List events of the ledger", TypeAdapter(list[EventRow]), (AFTER, LIMIT)),
+    Operation("/stats", "Show the statistics", TypeAdapter(StatsRow), (SINCE,)),
 )
 ROOT = "/api/v1"
 REFERENCES = "#/components/schemas/{model}"

@@ -23,7 +23,6 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
 from mulligan.interfaces.dashboard.api import find_issue
 from mulligan.interfaces.dashboard.diff_view import diff_view
-from mulligan.interfaces.dashboard.event_text import decision_text, sentence_of
 from mulligan.interfaces.dashboard.files import (
     attempt_in,
     content_of,
@@ -56,6 +55,7 @@ from mulligan.interfaces.dashboard.views import (
     used_today,
     why_waiting,
 )
+from mulligan.interfaces.event_text import decision_text, sentence_of
 from mulligan.interfaces.json_output import decisions_of
 from mulligan.interfaces.stats_report import period, points, stats_tables
 from mulligan.text.escape import one_line, visible

@@ -1,6 +1,6 @@
-"""The JSON Schema of what each command prints with `--json`; `make docs` writes docs/schemas.
+"""The types of what commands print with `--json`, and the API answers; with their JSON Schemas.
 
-`python -m mulligan.interfaces.cli.json_schemas DIRECTORY` writes one file for each command.
+`python -m mulligan.interfaces.json_schemas DIRECTORY` writes one file for each command.
 """
 
 import json
@@ -10,7 +10,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.command import Verb
 from mulligan.domain.host import Level
@@ -20,9 +20,7 @@ from mulligan.domain.result import CheckResult, Finding, WorkerResultMeta
 
 
 class Row(BaseModel):
-    """An object of the output; it has no other fields than these."""
-
-    model_config = ConfigDict(extra="forbid")
+    """An object of the output; later versions may add fields."""
 
 
 class PausedRow(Row):
@@ -56,10 +54,10 @@ class StatusRow(IssueRow):
 class DecisionRow(Row):
     """A decision; `number` counts the attempts of all epochs."""
 
-    attempt: int
+    attempt: int | None
     number: int
     epoch: int
-    decision: str
+    decision: Literal["open_pull_request", "retry", "escalate", "wait", "stand_down"]
     reason: str
 
 
@@ -219,23 +217,51 @@ Amounts = dict[str, float | None]
 """Figures by name; null is unknown or none."""
 
 
+class AttemptsRow(Row):
+    """Attempts that were made, that counted, and that succeeded."""
+
+    made: int
+    counted: int
+    succeeded: int
+
+
+class WeekAttemptsRow(Row):
+    """Attempts of a week; `free` ones cost none."""
+
+    succeeded: int
+    failed: int
+    free: int
+
+
+class SpentRow(Row):
+    """What attempts cost, as far as agents reported it; null is unknown."""
+
+    usd: float | None
+    tokens: int | None
+    attempts_without_cost: int
+    attempts_without_tokens: int
+    usd_per_attempt: float | None = None
+    usd_per_issue: float | None = None
+    usd_per_merged_pull_request: float | None = None
+
+
 class FiguresRow(Row):
     """The figures of all issues, or of a repository; times are in seconds."""
 
     issues: dict[str, int]
     stages: dict[Stage, int]
-    attempts: dict[str, int]
-    spent: Amounts
+    attempts: AttemptsRow
+    spent: SpentRow
     median_seconds: Amounts
 
 
 class GroupRow(Row):
     """The figures of the attempts with an agent, or at issues with a label."""
 
-    attempts: dict[str, int]
+    attempts: AttemptsRow
     merged: int
     median_seconds: float | None
-    spent: Amounts
+    spent: SpentRow
 
 
 class FailingCheckRow(Row):
@@ -258,9 +284,9 @@ class WeekRow(Row):
     """A week; `from` is its first day."""
 
     start: date = Field(alias="from")
-    attempts: dict[str, int]
+    attempts: WeekAttemptsRow
     merged: int
-    spent: Amounts
+    spent: SpentRow
 
 
 class StatsIssueRow(Row):
@@ -271,7 +297,7 @@ class StatsIssueRow(Row):
     retries: int
     outcome: Outcome
     stage: Stage | None
-    spent: Amounts
+    spent: SpentRow
 
 
 class StatsRow(FiguresRow):

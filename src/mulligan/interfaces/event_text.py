@@ -1,7 +1,6 @@
 """The events of an issue as sentences. Pure."""
 
 from collections.abc import Mapping
-from typing import assert_never
 
 from mulligan.domain.events import (
     AgentFinished,
@@ -54,57 +53,11 @@ BY_DASHBOARD = "dashboard"
 
 def sentence_of(event: Event) -> str:
     """Return what an event means to a person, in one sentence or line."""
-    return one_line(_sentence(event), 2 * WORDS)
+    parts = (_request, _step, _result, _context, _effect, _pull, _end)
+    return one_line(next(said for part in parts if (said := part(event))), 2 * WORDS)
 
 
-def _sentence(event: Event) -> str:
-    match event:
-        case IssueSeen() | Authorised() | CommandReceived() | HumanResponded():
-            return _request(event)
-        case (
-            AttemptStarted()
-            | WorktreeReset()
-            | FixRoundStarted()
-            | AgentStarted()
-            | AttemptCompleted()
-            | Decided()
-        ):
-            return _step(event)
-        case AgentFinished() | CheckFinished() | BaselineRecorded() | ReviewFinished():
-            return _result(event)
-        case (
-            RetryContextAssembled()
-            | AttemptContextTruncated()
-            | AttemptContextAssembled()
-            | AttemptContextDelivered()
-        ):
-            return _context(event)
-        case (
-            ReviewReceived()
-            | Conflicted()
-            | CiFailed()
-            | CiPassed()
-            | BroughtUpToDate()
-            | Published()
-            | Drafted()
-        ):
-            return _pull(event)
-        case LearningsAccepted() | LearningsDropped() | Resolved() | Forgotten() | Restored():
-            return _end(event)
-        case (
-            EffectDone()
-            | PublishStarted()
-            | RetryScheduled()
-            | Waiting()
-            | Escalated()
-            | StoodDown()
-        ):
-            return _effect(event)
-        case _:
-            assert_never(event)
-
-
-def _request(event: IssueSeen | Authorised | CommandReceived | HumanResponded) -> str:
+def _request(event: Event) -> str | None:
     match event:
         case IssueSeen(title=title):
             return f"Mulligan read the issue: {title}"
@@ -116,7 +69,7 @@ def _request(event: IssueSeen | Authorised | CommandReceived | HumanResponded) -
         case HumanResponded(command=command, answer=answer):
             return f"Mulligan carried out `{command}`. {answer}"
         case _:
-            assert_never(event)
+            return None
 
 
 def _operator(key: str) -> str:
@@ -125,14 +78,7 @@ def _operator(key: str) -> str:
     return "The operator, on the dashboard," if on_dashboard else "The operator"
 
 
-def _step(
-    event: AttemptStarted
-    | WorktreeReset
-    | FixRoundStarted
-    | AgentStarted
-    | AttemptCompleted
-    | Decided,
-) -> str:
+def _step(event: Event) -> str | None:
     match event:
         case AttemptStarted(attempt=attempt, position=position, most=most):
             place = f"{position} of {most}" if position else f"{attempt}"
@@ -146,14 +92,14 @@ def _step(
             return f"The agent {agent} started."
         case AttemptCompleted(meta=meta):
             why = f": {meta.error}" if meta.error else "."
-            return f"Attempt {meta.attempt} ended, {TITLES[meta.outcome]}{why}"
+            return f"Attempt {meta.attempt} ended. {TITLES[meta.outcome]}{why}"
         case Decided(decision=decision):
             return decision_text(decision.decision, decision.reason)
         case _:
-            assert_never(event)
+            return None
 
 
-def _result(event: AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished) -> str:
+def _result(event: Event) -> str | None:
     match event:
         case AgentFinished(stopped_by=stopped, exit_code=code, duration_ms=took):
             why = f"was stopped by {stopped}" if stopped else f"ended with exit code {code}"
@@ -167,19 +113,14 @@ def _result(event: AgentFinished | CheckFinished | BaselineRecorded | ReviewFini
         case ReviewFinished(verdict=verdict, feedback=feedback):
             return f"The reviewer answered {verdict}. {feedback}"
         case _:
-            assert_never(event)
+            return None
 
 
 def _how(check: CheckResult) -> str:
     return "passed" if check.passed else "failed"
 
 
-def _context(
-    event: RetryContextAssembled
-    | AttemptContextTruncated
-    | AttemptContextAssembled
-    | AttemptContextDelivered,
-) -> str:
+def _context(event: Event) -> str | None:
     match event:
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
             return f"The prompt includes {pluralize(count, 'earlier attempt')}, {size:,} bytes."
@@ -191,7 +132,7 @@ def _context(
         case AttemptContextDelivered():
             return "The agent received its prompt."
         case _:
-            assert_never(event)
+            return None
 
 
 DECISIONS: Mapping[str, str] = {
@@ -209,9 +150,7 @@ def decision_text(decision: str, reason: str) -> str:
     return f"Decision: {DECISIONS[decision]}. {reason}"
 
 
-def _effect(
-    event: EffectDone | PublishStarted | RetryScheduled | Waiting | Escalated | StoodDown,
-) -> str:
+def _effect(event: Event) -> str | None:
     match event:
         case EffectDone(effect=effect):
             return f"Mulligan wrote to GitHub: {effect.replace('_', ' ')}."
@@ -227,18 +166,10 @@ def _effect(
         case StoodDown(reason=reason):
             return f"Mulligan stopped work on the issue. {reason}"
         case _:
-            assert_never(event)
+            return None
 
 
-def _pull(
-    event: ReviewReceived
-    | Conflicted
-    | CiFailed
-    | CiPassed
-    | BroughtUpToDate
-    | Published
-    | Drafted,
-) -> str:
+def _pull(event: Event) -> str | None:
     match event:
         case Published(number=number):
             return f"Pull request #{number} is open."
@@ -257,10 +188,10 @@ def _pull(
         case BroughtUpToDate(base_sha=sha):
             return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
         case _:
-            assert_never(event)
+            return None
 
 
-def _end(event: LearningsAccepted | LearningsDropped | Resolved | Forgotten | Restored) -> str:
+def _end(event: Event) -> str | None:
     match event:
         case LearningsAccepted(facts=facts):
             return f"Accepted {pluralize(len(facts), 'note')} about the repository."
@@ -273,4 +204,4 @@ def _end(event: LearningsAccepted | LearningsDropped | Resolved | Forgotten | Re
         case Restored(source=source):
             return f"The ledger was lost; the status was restored from {source or 'GitHub'}."
         case _:
-            assert_never(event)
+            return None
