@@ -47,7 +47,7 @@ def test_the_last_verdict_counts(output: bytes, review: ReviewerResult) -> None:
 def test_anything_else_counts_as_pass_and_says_why(output: bytes) -> None:
     review = read_answer(output)
     assert (review.verdict, review.feedback) == (PASS, "")
-    assert review.unreadable.endswith("; it counts as PASS.")
+    assert review.unreadable.endswith("; this counts as PASS.")
 
 
 def test_feedback_has_an_end() -> None:

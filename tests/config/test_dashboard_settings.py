@@ -32,7 +32,7 @@ def test_an_address_or_none(written: object, address: tuple[str, int] | None) ->
 
 @pytest.mark.parametrize("written", ["8787", "127.0.0.1", "x:y", "127.0.0.1:70000", ":80", "on"])
 def test_what_is_no_address_is_refused(written: str) -> None:
-    with pytest.raises(ValidationError, match="is not an address; write HOST:PORT"):
+    with pytest.raises(ValidationError, match="write HOST:PORT"):
         read(written)
 
 
@@ -46,5 +46,5 @@ def test_where_people_open_it_is_the_address_of_a_website() -> None:
     assert read({"url": "https://bot.example/mulligan/"}).url == "https://bot.example/mulligan"
     assert read({"url": "http://[::1]:8787"}).url == "http://[::1]:8787"
     for written in ("bot.example", "javascript:alert(1)", "https://bot.example/) [x](", "https://"):
-        with pytest.raises(ValidationError, match="write https://HOST"):
+        with pytest.raises(ValidationError, match="such as https://HOST"):
             read({"url": written})

@@ -98,7 +98,7 @@ def test_what_is_elsewhere_and_hidden_is_waited_for_and_said(here: WorkerEnviron
 def test_what_holds_nothing_up_is_told_to_those_who_ask(here: WorkerEnvironment) -> None:
     ref = asked_for(here, "Depends on #1, #99")
     notes = explain(ref, here.context(fix_the_bug), None).notes
-    assert "It names itself, #99 as a dependency, which does not exist; Mulligan ignores that." in (
+    assert "Mulligan ignores a dependency: it cannot wait for itself; #99 cannot be found." in (
         notes
     )
     assert make_pass(here, ref) == 1

@@ -59,7 +59,7 @@ def test_everybody_who_looks_is_told_until_when_it_waits(here: WorkerEnvironment
     make_pass(here)
     status = here.ledger.status(ref)
     assert status.reviews_settle_at == until
-    assert f"it is acted on after {until:%Y-%m-%d %H:%M:%S} UTC" in describe_review(status)
+    assert f"Mulligan acts on it after {until:%Y-%m-%d %H:%M:%S} UTC" in describe_review(status)
     assert status_row(status)["review_until"] == until.isoformat()
     assert describe_review(status) in explain(ref, here.context(fix_the_bug), at_work="one").notes
 

@@ -94,13 +94,13 @@ def test_a_circle_is_told_in_its_order() -> None:
         (
             [],
             True,
-            "names itself as a dependency, which cannot be waited for; Mulligan ignores that.",
+            "Mulligan ignores a dependency: it cannot wait for itself.",
         ),
-        ([99], False, "names #99 as a dependency, which does not exist; Mulligan ignores that."),
+        ([99], False, "Mulligan ignores a dependency: #99 cannot be found."),
         (
             [99],
             True,
-            "names itself, #99 as a dependency, which does not exist; Mulligan ignores that.",
+            "Mulligan ignores a dependency: it cannot wait for itself; #99 cannot be found.",
         ),
     ],
 )

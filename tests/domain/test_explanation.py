@@ -236,8 +236,8 @@ def test_a_review_that_further_ones_are_waited_for_is_told(
     )
     status = replace(KNOWN, stage=stage, handled=handled, effects=effects)
     words = (
-        "A review requests changes; it is acted on after 2025-03-01 12:00:00 UTC, together with "
-        "those that come until then."
+        "A review requests changes. Mulligan acts on it after 2025-03-01 12:00:00 UTC, "
+        "together with the reviews that come until then."
     )
     assert (words in explain(facts(status), HELD).notes) is told
     assert describe_review(replace(status, effects=effects.plus(ReviewsSettling()))) == ""

@@ -20,8 +20,16 @@ WELL = (fine("git", "Git is installed."), note("a", "b", "c"), warning("d", "e",
         ((), (), None),
         ((), WELL, None),
         (("o/other",), (), None),
-        (("o/r",), (AGENT,), "o/r is paused since 2026-03-01 12:00 UTC. To resume: `mulligan resu"),
-        ((EVERYTHING,), (), "Everything is paused since 2026-03-01 12:00 UTC. To resume: `mullig"),
+        (
+            ("o/r",),
+            (AGENT,),
+            "o/r has been paused since 2026-03-01 12:00 UTC. To resume: `mulligan resu",
+        ),
+        (
+            (EVERYTHING,),
+            (),
+            "Everything has been paused since 2026-03-01 12:00 UTC. To resume: `mullig",
+        ),
         ((), (*WELL, AGENT), "No attempt begins: The agent's program 'codex' was not found. Insta"),
         (
             (),
@@ -41,7 +49,7 @@ def test_a_repository_is_held_by_pauses_and_faults_only(
 @pytest.mark.pure
 def test_the_reason_ends_with_what_to_do() -> None:
     assert hold_on("o/r", [Pause("o/r", NOON)], ()) == Hold(
-        "o/r is paused since 2026-03-01 12:00 UTC. To resume: `mulligan resume o/r`."
+        "o/r has been paused since 2026-03-01 12:00 UTC. To resume: `mulligan resume o/r`."
     )
     held = hold_on("o/r", (), [GIT])
     assert held

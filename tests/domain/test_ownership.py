@@ -39,7 +39,7 @@ def test_each_renewal_differs_from_the_last_even_if_the_clock_stands() -> None:
 @pytest.mark.pure
 def test_the_sentence_says_who_and_what_to_do() -> None:
     assert StandBack("o/r", "mulligan", "abc", NOON).sentence == (
-        "o/r: another installation of Mulligan (abc) works on the label `mulligan`, so this one"
-        " stands back since 2026-03-01 12:00 UTC. It takes over 5 minutes after the other one"
+        "o/r: another installation of Mulligan (abc) works on the label `mulligan`. This one"
+        " has stood back since 2026-03-01 12:00 UTC. It takes over 5 minutes after the other one"
         " stops. To take over now: `mulligan run --take-over`."
     )

@@ -118,7 +118,8 @@ def test_a_budget_of_the_day_says_when_it_is_there_again() -> None:
     assert here
     assert here.reason == (
         "The budget of this repository for the day is used up: $3.00 and 3000 tokens of $2.00."
-        " The next day begins at midnight UTC; budget.repository_day in mulligan.yml sets it."
+        " The next day begins at midnight UTC; budget.repository_day in mulligan.yml "
+        "sets the limit."
     )
     assert everywhere
     assert "The budget of the day is used up: $7.00 and 7000 tokens" in everywhere.reason

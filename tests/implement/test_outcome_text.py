@@ -73,7 +73,7 @@ def test_who_came_to_nothing_is_told_what_was_out_of_reach() -> None:
 
 def test_of_many_hosts_the_first_are_named() -> None:
     known = AttemptState(run=led(REFUSED_HOSTS), change=NO_CHANGE)
-    told = "a.example, b.example:22, c.example and more. If the agent needs it"
+    told = "a.example, b.example:22, c.example and more. If the agent needs them"
     assert told in failure_reason(Outcome.AGENT_CRASHED, known)
 
 

@@ -68,10 +68,10 @@ def test_nothing_but_a_command_changes_anything(dashboard: Dashboard) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         for path in ("/", "/api/issues", "/issues/octo/one/1", "/metrics"):
             assert dashboard.ask(path, method).status == 405
-    before = dashboard.books.ledger.last_seq()
+    before = dashboard.stores.ledger.last_seq()
     for path in ("/", "/login", "/logout", "/issues/octo/one/1", "/api/events"):
         dashboard.ask(path)
-    assert dashboard.books.ledger.last_seq() == before
+    assert dashboard.stores.ledger.last_seq() == before
 
 
 def test_a_name_that_leads_to_loopback_does_not_lead_here(dashboard: Dashboard) -> None:

@@ -100,7 +100,7 @@ def test_a_poll_that_hangs_is_an_illness(dashboard: Dashboard) -> None:
 
 def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dashboard) -> None:
     dashboard.begin(REF, "Mend it")
-    status = dashboard.books.ledger.status(REF)
+    status = dashboard.stores.ledger.status(REF)
     run = AgentFacts(kind="claude", cost_usd=0.25, input_tokens=100, output_tokens=10)
     meta = tried(1).model_copy(
         update={"agent": run, "fix_rounds": (FixRound(number=1, usage=run),)}
@@ -125,7 +125,7 @@ def test_retry_contexts_are_counted_by_section_and_their_attempts_by_feedback(
     dashboard: Dashboard,
 ) -> None:
     dashboard.begin(REF, "Mend it")
-    status = dashboard.books.ledger.status(REF)
+    status = dashboard.stores.ledger.status(REF)
     context = RetryContextAssembled(
         prior_attempts_count=1,
         context_size_bytes=1002,
@@ -193,7 +193,7 @@ def test_steps_last_from_one_event_to_the_next(dashboard: Dashboard) -> None:
 
 
 def test_a_request_that_waits_a_recovery_and_a_command_are_counted(dashboard: Dashboard) -> None:
-    ledger = dashboard.books.ledger
+    ledger = dashboard.stores.ledger
     assert measured(dashboard)["mulligan_queue_age_seconds"] == 0
     ledger.append(REF, Authorised(act="labeled:7", actor="ada", act_at=START))
     age = measured(dashboard)["mulligan_queue_age_seconds"]

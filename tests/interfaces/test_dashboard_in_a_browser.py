@@ -25,13 +25,13 @@ def browser() -> Generator[Browser]:
 def test_a_log_moves_and_a_page_follows_the_ledger(tmp_path: Path, browser: Browser) -> None:
     with serve_dashboard(tmp_path) as dashboard:
         dashboard.begin(ONE, EVIL)
-        dashboard.books.artifacts.write(ONE, 1, "agent.log", b"first line\n")
+        dashboard.stores.artifacts.write(ONE, 1, "agent.log", b"first line\n")
         page = signed_in(browser, dashboard, dark=False, phone=False)
         errors = watched(page)
         page.click("#running .name")
         log = page.locator(".log")
         expect(log).to_contain_text("first line")
-        with dashboard.books.artifacts.path(ONE, 1, "agent.log").open("a") as file:
+        with dashboard.stores.artifacts.path(ONE, 1, "agent.log").open("a") as file:
             file.write(f"second line {EVIL}\n")
         expect(log).to_contain_text("second line <script>")
         dashboard.end(ONE, tried(1, Outcome.SUCCEEDED))

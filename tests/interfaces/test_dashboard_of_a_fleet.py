@@ -53,8 +53,8 @@ def test_each_shows_what_the_other_did(pair: tuple[Dashboard, Dashboard]) -> Non
     there.begin(ONE, "Mend it")
     running = here.ask("/").text
     assert "the agent claude is running" in running
-    there.books.artifacts.write(ONE, 1, "prompt.md", b"Mend it, please.")
-    log = there.books.artifacts.name(there.books.artifacts.path(ONE, 1, "check.log"))
+    there.stores.artifacts.write(ONE, 1, "prompt.md", b"Mend it, please.")
+    log = there.stores.artifacts.name(there.stores.artifacts.path(ONE, 1, "check.log"))
     (there.desk.stores.artifacts.path(ONE, 1, "check.log")).write_bytes(b"all is red")
     check = green_check().model_copy(update={"log_artifact": log})
     there.end(ONE, tried(1, Outcome.SUCCEEDED).model_copy(update={"checks": (check,)}))

@@ -60,7 +60,7 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
         dashboard.end(ONE, tried(number))
     dashboard.end(TWO, tried(1, Outcome.SUCCEEDED))
     used = AgentFacts(kind="claude", cost_usd=4.5, input_tokens=1200)
-    dashboard.books.accounts.record(Run(ONE, 1, 0, START), used)
+    dashboard.stores.accounts.record(Run(ONE, 1, 0, START), used)
     page = dashboard.ask("/").text
     assert "<title>(1) Mulligan</title>" in page
     assert "Title of 1" in section(page, "asked")
@@ -76,16 +76,16 @@ def test_the_first_page_names_the_installation_that_this_one_stands_back_for(
     dashboard: Dashboard, tmp_path: Path
 ) -> None:
     back = StandBack("octo/one", "mulligan", "93f5a1c07b2e", START)
-    found = replace(dashboard.books, owners=NoOwners((back,)))
+    found = replace(dashboard.stores, owners=NoOwners((back,)))
     with serve_dashboard(tmp_path, found=found) as other:
         assert "another installation of Mulligan (93f5a1c07b2e)" in other.ask("/").text
     assert "another installation" not in dashboard.ask("/").text
 
 
 def test_what_waits_says_why(dashboard: Dashboard) -> None:
-    later = dashboard.books.clock.now().replace(year=2100)
+    later = dashboard.stores.clock.now().replace(year=2100)
     dashboard.begin(ONE, "Later")
-    dashboard.books.ledger.append(ONE, RetryScheduled(due=later, reason="GitHub was away."))
+    dashboard.stores.ledger.append(ONE, RetryScheduled(due=later, reason="GitHub was away."))
     waiting = section(dashboard.ask("/").text, "waiting")
     assert "GitHub was away." in waiting
     assert "again <time" in waiting
@@ -106,7 +106,7 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
 
 def test_files_are_those_of_attempts_that_are_known(dashboard: Dashboard) -> None:
     dashboard.begin(ONE, "Mend it")
-    kept = dashboard.books.artifacts
+    kept = dashboard.stores.artifacts
     log = kept.write(ONE, 1, "check.log", b"\x1b[31mred\x1b[0m")
     kept.write(ONE, 1, "prompt.md", f"<b>Mend it</b> with {SECRET}".encode())
     kept.write(ONE, 7, "prompt.md", b"of no attempt")
@@ -131,7 +131,7 @@ def test_files_are_those_of_attempts_that_are_known(dashboard: Dashboard) -> Non
 
 def test_of_a_long_log_the_end_is_shown(dashboard: Dashboard) -> None:
     dashboard.begin(ONE, "Mend it")
-    dashboard.books.artifacts.write(ONE, 1, "agent.log", b"x" * 2_000_000 + b"the end")
+    dashboard.stores.artifacts.write(ONE, 1, "agent.log", b"x" * 2_000_000 + b"the end")
     said = dashboard.ask("/issues/octo/one/1/attempts/1/log").text
     assert said.startswith("[… only the end")
     assert said.endswith("the end")
@@ -158,7 +158,7 @@ def test_the_api_gives_what_the_commands_give(dashboard: Dashboard) -> None:
     dashboard.end(ONE, tried(1).model_copy(update={"error": f"{SECRET} leaked"}))
     listed = dashboard.ask("/api/issues").json
     assert isinstance(listed, list)
-    standing = status_row(dashboard.books.ledger.status(ONE))
+    standing = status_row(dashboard.stores.ledger.status(ONE))
     assert listed == [{**standing, "reason": "[redacted] leaked", "paused": None}]
     told = dashboard.ask("/api/issues/octo/one/1")
     assert isinstance(told.json, dict)
@@ -173,7 +173,7 @@ def test_events_are_given_by_their_number(dashboard: Dashboard) -> None:
     dashboard.begin(ONE, "Mend it")
     rows = dashboard.ask("/api/events?after=1&limit=2").json
     assert isinstance(rows, list)
-    known = [event_row(each) for each in dashboard.books.ledger.events(after=1, most=2)]
+    known = [event_row(each) for each in dashboard.stores.ledger.events(after=1, most=2)]
     assert rows == known
     assert [each["name"] for each in known] == ["authorised", "attempt_started"]
     for query in ("events?after=x", "events?after=-1", "stats?since=x", "stats?since="):
@@ -209,7 +209,7 @@ def test_events_come_as_they_are_recorded(dashboard: Dashboard) -> None:
 
 
 def test_the_last_results_are_kept_and_the_ledger_is_read_once(dashboard: Dashboard) -> None:
-    ledger, recent = dashboard.books.ledger, RecentEventsReader()
+    ledger, recent = dashboard.stores.ledger, RecentEventsReader()
     for number in range(1, MAX_RESULTS + 5):
         dashboard.begin(IssueRef("octo/one", number), f"{number}")
         dashboard.end(IssueRef("octo/one", number), tried(1))
@@ -287,7 +287,7 @@ def test_a_line_of_a_log_is_shown_as_what_it_says(line: str, said: str | None) -
 
 def test_only_the_log_of_a_running_attempt_is_followed(dashboard: Dashboard) -> None:
     dashboard.begin(ONE, "Mend it")
-    dashboard.books.artifacts.write(ONE, 1, "agent.log", b"<b>bold</b>\n")
+    dashboard.stores.artifacts.write(ONE, 1, "agent.log", b"<b>bold</b>\n")
     page = dashboard.ask("/issues/octo/one/1").text
     assert "&lt;b&gt;bold" in section(page, "under-way")
     assert 'hx-sse:connect="/issues/octo/one/1/attempts/1/follow?after=12%3Aagent.log"' in page
@@ -303,7 +303,7 @@ def test_attempts_stand_side_by_side_and_each_has_an_address(dashboard: Dashboar
     for number in (1, 2, 3):
         dashboard.start(ONE, number)
         dashboard.end(ONE, tried(number).model_copy(update={"agent_summary": f"Try {number}."}))
-    kept = dashboard.books.artifacts
+    kept = dashboard.stores.artifacts
     kept.write(ONE, 2, "changes.diff", f"{DIFF}+<b>{SECRET}".encode())
     kept.write(ONE, 2, "prompt.md", b"Read this.\n\n# Task\n\nMend <it>.\n")
     last = dashboard.ask("/issues/octo/one/1").text
@@ -337,7 +337,7 @@ def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard
     def order(body: str, **headers: str) -> int:
         return dashboard.ask(f"{place}/commands", "POST", body, **{**sent, **headers}).status
 
-    before = dashboard.books.ledger.last_seq()
+    before = dashboard.stores.ledger.last_seq()
     wrong = ("", f"token={token}x&command=retry", "command=retry", f"token={token}")
     odd = (f"token={token}&command={verb}" for verb in ("abort", "status", "x", "fix", "pause"))
     assert {order(body) for body in (*wrong, *odd)} == {400}
@@ -345,10 +345,10 @@ def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard
         assert order(f"token={token}&command=retry", **headers) == 403
     assert order(f"token={token}&command=retry", cookie="") == 303
     assert order(f"token={token}&command=fix&text={'x' * 20_000}") == 400
-    assert dashboard.books.ledger.last_seq() == before
+    assert dashboard.stores.ledger.last_seq() == before
     assert order(f"token={token}&command=fix&text=Use+<b>{SECRET}") == 303
     assert order("command=skip&text=done", authorization=f"Bearer {dashboard.key.secret}") == 303
-    fix, skip = dashboard.books.ledger.events(ONE, before)
+    fix, skip = dashboard.stores.ledger.events(ONE, before)
     assert isinstance(fix.event, CommandReceived)
     assert (fix.event.command, fix.event.actor) == (Verb.FIX, "")
     assert fix.event.key.startswith("command:dashboard 2025-")

@@ -319,7 +319,7 @@ def test_what_keeps_agents_in_is_said(
         ("claude", None, Level.OK, "The agent can reach only its model and sandbox.hosts."),
         ("claude", "none", Level.OK, "The agent has no network."),
         ("command", None, Level.NOTE, "The agent can reach every host that this machine can."),
-        ("command", "model", Level.FAULT, "sandbox.network: model cannot be kept"),
+        ("command", "model", Level.FAULT, "sandbox.network: model cannot be used"),
     ],
 )
 def test_the_network_of_an_agent_is_said(

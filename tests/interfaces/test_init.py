@@ -62,7 +62,7 @@ def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     (here / ".github").mkdir()
     (here / ".github" / "mulligan.yml").write_text(written)
     done = run_mulligan(here, "init", "--yes")
-    assert ".github/mulligan.yml is there, with 1 check." in done.stdout
+    assert ".github/mulligan.yml already exists, with 1 check." in done.stdout
     assert (here / ".github" / "mulligan.yml").read_text() == written
 
 
@@ -87,7 +87,7 @@ def test_the_token_of_gh_is_taken_into_a_private_file(tmp_path: Path) -> None:
     assert "Set a token" not in done.stdout
     again = run_mulligan(here, "init", "--gh-token", "-c", "../mulligan.yml", PATH=path)
     assert again.returncode == 2
-    assert "../mulligan.yml is there." in again.stderr
+    assert "../mulligan.yml already exists." in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_the_workflow_is_shown_and_written_and_the_second_run_has_nothing_to_do(
     again = run_mulligan(
         here, "init", "--yes", "--action", MULLIGAN, "--config", str(tmp_path / "mulligan.yml")
     )
-    assert f"{WORKFLOW_FILE} is there." in again.stdout
+    assert f"{WORKFLOW_FILE} already exists." in again.stdout
     assert again.stdout.splitlines()[-1] == "Nothing to do."
     audit = ("--offline", "--quiet", "--no-progress", "--persona", "pedantic")
     audited = subprocess.run(

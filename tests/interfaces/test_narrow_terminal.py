@@ -84,7 +84,7 @@ def test_what_does_not_fit_on_the_screen_is_counted() -> None:
     assert shown[4:] == ["", f"5 more lines; press q to see all · {keys}"]
     console = Console(width=200, height=6, file=io.StringIO())
     console.print(screenful(([REVIEW], [Pause("", END)]), console, END))
-    assert lines(console)[0].startswith("Everything is paused since")
+    assert lines(console)[0].startswith("Everything has been paused since")
     assert lines(console)[-1] == keys
 
 

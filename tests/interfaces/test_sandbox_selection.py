@@ -52,7 +52,7 @@ def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
 
 
 def test_where_it_does_not_work_nothing_starts_and_the_cures_are_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"auto cannot be kept. bubblewrap is not") as caught:
+    with pytest.raises(ConfigError, match=r"auto does not work here. bubblewrap is not") as caught:
         confine(operator(tmp_path, "auto"), WITHOUT)
     assert "apt-get install bubblewrap" in str(caught.value)
     assert "`sandbox: off`" in str(caught.value)
@@ -64,7 +64,9 @@ def test_a_repository_has_no_say_in_it() -> None:
 
 
 def test_where_it_is_required_nothing_starts_without(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"required cannot be kept. bubblewrap is not installed"):
+    with pytest.raises(
+        ConfigError, match=r"required does not work here. bubblewrap is not installed"
+    ):
         confine(operator(tmp_path, "required"), WITHOUT)
 
 
@@ -96,11 +98,13 @@ def test_an_agent_reaches_its_model_alone_where_it_is_known(
 
 def test_a_model_that_nobody_knows_cannot_be_all_there_is(tmp_path: Path) -> None:
     made = operator(tmp_path, "{network: model}")
-    with pytest.raises(ConfigError, match="nothing says where sh finds its model"):
+    with pytest.raises(
+        ConfigError, match="the configuration does not say where sh finds its model"
+    ):
         network_for(made.agent, made, Unconfined())
 
 
 @pytest.mark.parametrize("host", ["https://a.example", "a b", "*.a.example", "", "a.example:x"])
 def test_a_host_is_a_name_and_nothing_more(host: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is not a host; write NAME or NAME:PORT"):
+    with pytest.raises(ConfigError, match="write a host as NAME or NAME:PORT"):
         operator(tmp_path, f"{{hosts: ['{host}']}}")

@@ -100,14 +100,14 @@ def test_a_missing_agent_is_said_once_and_no_issue_hears_of_it(here: MulliganIns
 def test_nothing_begins_while_everything_is_paused(here: MulliganInstallation) -> None:
     here.agent(WRITE)
     ref = here.issue()
-    assert "Everything is paused since" in here.run("pause").stdout
+    assert "Everything has been paused since" in here.run("pause").stdout
     assert "To resume: `" in here.run("status").stdout
     done = here.run("once")
     assert (done.returncode, done.stderr, here.comments(ref)) == (0, "", [])
-    assert "Everything is paused since" in done.stdout
+    assert "Everything has been paused since" in done.stdout
     assert here.run("pause", "nobody/here").returncode == 2
-    assert f"{NAME} is paused since" in here.run("pause", NAME.upper()).stdout
-    assert f"{NAME} is paused" in here.run("doctor").stdout
+    assert f"{NAME} has been paused since" in here.run("pause", NAME.upper()).stdout
+    assert f"{NAME} has been paused" in here.run("doctor").stdout
     assert "Nothing is paused" in here.run("resume").stdout
     assert here.run("once").returncode == 0
     assert len(here.world.pulls_of(NAME)) == 1

@@ -76,7 +76,7 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: MulliganInstallation
 
 def test_what_cannot_be_a_command_is_refused(here: MulliganInstallation) -> None:
     done = here.run("fix", f"{NAME}#1", " ")
-    assert (done.returncode, "needs to be told what to do" in done.stderr) == (2, True)
+    assert (done.returncode, "needs an instruction after it" in done.stderr) == (2, True)
 
 
 def test_a_command_for_what_is_no_issue_is_refused_and_not_recorded(

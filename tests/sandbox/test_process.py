@@ -304,8 +304,8 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     [
         ("echo \0", {}, "embedded null byte"),
         ("echo", {"A": "\0"}, "embedded null byte"),
-        ("echo", {"A=B": "c"}, "no variable can have the name 'A=B'"),
-        ("echo", {"": "c"}, "no variable can have the name ''"),
+        ("echo", {"A=B": "c"}, "a variable cannot have the name 'A=B'"),
+        ("echo", {"": "c"}, "a variable cannot have the name ''"),
     ],
 )
 def test_what_no_program_can_get_is_told(

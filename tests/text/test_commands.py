@@ -68,9 +68,12 @@ def test_what_does_not_start_with_one_is_talk(body: str) -> None:
         ("/mulligan `retry`", "There is no command `'retry'`."),
         ("/mulligan mistyped", "There is no command `mistyped`."),
         ("/mulligan retry with floats", "`retry` takes no text"),
-        ("/mulligan fix:", "`fix:` needs to be told what to do."),
-        ("/mulligan fix", "`fix:` needs to be told what to do."),
-        (f"/mulligan fix: {'x' * (MAX_GUIDANCE + 1)}", "has 4,001 characters; `fix:` takes 4,000."),
+        ("/mulligan fix:", "`fix:` needs an instruction after it."),
+        ("/mulligan fix", "`fix:` needs an instruction after it."),
+        (
+            f"/mulligan fix: {'x' * (MAX_GUIDANCE + 1)}",
+            "has 4,001 characters; `fix:` accepts up to 4,000.",
+        ),
     ],
 )
 def test_a_mistyped_command_is_told_what_is_wrong_with_it(body: str, problem: str) -> None:

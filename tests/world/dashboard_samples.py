@@ -172,7 +172,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 
 def fill(dashboard: Dashboard, attempts: int = 500) -> None:
     """Have a month of work behind a dashboard, with at least so many attempts."""
-    clock, chance, made, number = dashboard.books.clock, random.Random(7), 0, 99  # noqa: S311 - the same each time
+    clock, chance, made, number = dashboard.stores.clock, random.Random(7), 0, 99  # noqa: S311 - the same each time
     assert isinstance(clock, TickingClock)
     end = datetime.now(UTC).replace(microsecond=0)
     step = timedelta(days=DAYS) / (attempts / 2)
@@ -203,15 +203,15 @@ def fill(dashboard: Dashboard, attempts: int = 500) -> None:
 
 
 def ask(dashboard: Dashboard, ref: IssueRef) -> None:
-    ledger, title = dashboard.books.ledger, TITLES[ref.number % len(TITLES)]
+    ledger, title = dashboard.stores.ledger, TITLES[ref.number % len(TITLES)]
     url = f"https://github.com/{ref.repository}/issues/{ref.number}"
     ledger.append(ref, IssueSeen(title=title, author="ann", url=url))
-    at = dashboard.books.clock.now()
+    at = dashboard.stores.clock.now()
     ledger.append(ref, Authorised(act=f"labeled:{ref.number}", actor="ann", act_at=at))
 
 
 def begin(dashboard: Dashboard, ref: IssueRef, number: int, chance: random.Random) -> None:
-    ledger = dashboard.books.ledger
+    ledger = dashboard.stores.ledger
     ledger.append(
         ref, AttemptStarted(attempt=number, number=number, worker="here", position=number, most=3)
     )
@@ -232,13 +232,13 @@ def begin(dashboard: Dashboard, ref: IssueRef, number: int, chance: random.Rando
     agent = "claude" if ref.number % 4 else "codex"
     ledger.append(ref, AgentStarted(agent=agent))
     spent = AgentFacts(kind=agent, cost_usd=round(chance.uniform(0.1, 1.4), 2), input_tokens=90_000)
-    dashboard.books.accounts.record(Run(ref, number, 0, dashboard.books.clock.now()), spent)
+    dashboard.stores.accounts.record(Run(ref, number, 0, dashboard.stores.clock.now()), spent)
 
 
 def try_once(
     dashboard: Dashboard, ref: IssueRef, number: int, outcome: Outcome, chance: random.Random
 ) -> None:
-    ledger, clock = dashboard.books.ledger, dashboard.books.clock
+    ledger, clock = dashboard.stores.ledger, dashboard.stores.clock
     assert isinstance(clock, TickingClock)
     started = clock.now()
     begin(dashboard, ref, number, chance)
@@ -303,7 +303,7 @@ def checks_of(outcome: Outcome, red: int, chance: random.Random) -> tuple[CheckR
 
 
 def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: bool) -> None:
-    ledger = dashboard.books.ledger
+    ledger = dashboard.stores.ledger
     home = f"https://github.com/{ref.repository}"
     if outcome is Outcome.SUCCEEDED:
         pull = f"{home}/pull/{ref.number + 500}"
@@ -324,7 +324,7 @@ def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: 
 
 def keep_files(dashboard: Dashboard, number: int) -> None:
     """Keep the files of the running issues, the logs of their attempts among them."""
-    kept, ref = dashboard.books.artifacts, IssueRef(REPOSITORIES[0], number)
+    kept, ref = dashboard.stores.artifacts, IssueRef(REPOSITORIES[0], number)
     for later, repository in enumerate(REPOSITORIES):
         log = ("\n".join(ACTIVITIES[: 5 - later]) + "\n").encode()
         kept.write(IssueRef(repository, number + later), 2, "agent.log", log)
@@ -337,13 +337,13 @@ def keep_files(dashboard: Dashboard, number: int) -> None:
 
 def running_issue(dashboard: Dashboard) -> str:
     """Return the page of the first issue that an attempt runs for."""
-    found = (each.issue for each in dashboard.books.ledger.statuses() if each.stage == "running")
+    found = (each.issue for each in dashboard.stores.ledger.statuses() if each.stage == "running")
     return next(page_of(ref) for ref in found if ref.repository == REPOSITORIES[0])
 
 
 def asked_issue(dashboard: Dashboard) -> str:
     """Return the page of an issue that needs a maintainer, with three attempts."""
-    found = [each for each in dashboard.books.ledger.statuses() if each.stage == "hitl"]
+    found = [each for each in dashboard.stores.ledger.statuses() if each.stage == "hitl"]
     return next(page_of(each.issue) for each in found if each.attempt == len(REPOSITORIES))
 
 

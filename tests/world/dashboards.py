@@ -68,7 +68,7 @@ class Dashboard:
     port: int
     key: DashboardKey
     desk: DashboardState
-    books: DashboardStores
+    stores: DashboardStores
     measures: MetricsRegistry
     writable: list[Exception] = field(default_factory=list[Exception])
 
@@ -93,20 +93,20 @@ class Dashboard:
 
     def begin(self, ref: IssueRef, title: str, url: str = "") -> None:
         """Have an issue asked for, and its first attempt begun."""
-        ledger = self.books.ledger
+        ledger = self.stores.ledger
         ledger.append(ref, IssueSeen(title=title, url=url))
         ledger.append(ref, Authorised(act="labeled:7", actor="ada", act_at=START))
         self.start(ref, 1)
 
     def start(self, ref: IssueRef, number: int) -> None:
         """Have an attempt begun, and its agent at work."""
-        ledger = self.books.ledger
+        ledger = self.stores.ledger
         ledger.append(ref, AttemptStarted(attempt=number, number=number, worker="here"))
         ledger.append(ref, AgentStarted(agent="claude"))
 
     def end(self, ref: IssueRef, meta: WorkerResultMeta) -> None:
         """Have an attempt ended, and what follows carried out."""
-        ledger, meta = self.books.ledger, meta.model_copy(update={"issue": str(ref)})
+        ledger, meta = self.stores.ledger, meta.model_copy(update={"issue": str(ref)})
         ledger.append(ref, AttemptCompleted(meta=meta))
         for event in _following(meta):
             ledger.append(ref, event)
@@ -147,7 +147,7 @@ def serve_dashboard(
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
     artifacts = FileArtifacts(directory / "artifacts")
-    books = found or DashboardStores(
+    stores = found or DashboardStores(
         MemoryLedger(clock), MemoryUsageStore(), artifacts, clock, BUDGET, Redactor((SECRET,))
     )
     wrong = list[Exception]()
@@ -157,7 +157,7 @@ def serve_dashboard(
             raise wrong[0]
 
     desk = DashboardState(
-        find_books=lambda: None if is_starting else books,
+        find_stores=lambda: None if is_starting else stores,
         pulse=DaemonHealth(),
         gauges=RateLimitMetrics(),
         patience=lambda: 60.0,
@@ -168,4 +168,4 @@ def serve_dashboard(
     app = build(desk, key, frozenset({"mulligan.example"}), measures)
     with serving(app, (LOCAL, 0), desk.ending) as where:
         port = int(where.rstrip("/").rpartition(":")[2])
-        yield Dashboard(port, key, desk, books, measures, wrong)
+        yield Dashboard(port, key, desk, stores, measures, wrong)

@@ -149,9 +149,9 @@ def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...])
         return Network.MODEL if known else Network.OPEN
     if wanted == Network.MODEL and not known:
         message = (
-            f"sandbox.network: model cannot be kept, since nothing says where {adapter.program}"
-            " finds its model; name its hosts in sandbox.hosts, or describe it under"
-            " adapters.NAME.services."
+            f"sandbox.network: model cannot be used, because the configuration does not say where"
+            f" {adapter.program} finds its model; name its hosts in sandbox.hosts, or describe the"
+            " service under adapters.NAME.services."
         )
         raise ConfigError(message)
     return Network(wanted)

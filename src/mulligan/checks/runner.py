@@ -428,8 +428,8 @@ def read_answer(output: bytes) -> ReviewerResult:
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _candidates(text)) if found]
     if not answers:
-        said = "it printed nothing" if not text.strip() else "it has no verdict as JSON"
-        return unreadable(f"The reviewer's answer is unreadable, {said}; it counts as PASS.")
+        said = "printed nothing" if not text.strip() else "printed no verdict as JSON"
+        return unreadable(f"The reviewer {said}; this counts as PASS.")
     last = answers[-1]
     return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
 

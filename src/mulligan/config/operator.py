@@ -131,7 +131,7 @@ class Dashboard(Settings):
     @classmethod
     def _a_url(cls, url: str) -> str:
         if url and not re.fullmatch(r"https?://[\w.:\[\]-]+(?:/[\w./-]*)?", url, re.ASCII):
-            message = f"{url!r} is not the address of a website; write https://HOST"
+            message = "write the address of a website, such as https://HOST"
             raise ValueError(message)
         return url.rstrip("/")
 
@@ -140,7 +140,7 @@ class Dashboard(Settings):
     def _an_address(cls, listen: str) -> str:
         found = ADDRESS.fullmatch(listen)
         if listen != OFF and (found is None or int(found["port"]) > HIGHEST_PORT):
-            message = f"{listen!r} is not an address; write HOST:PORT, such as {LISTEN}, or off"
+            message = f"write HOST:PORT, such as {LISTEN}, or off"
             raise ValueError(message)
         return listen
 
@@ -149,7 +149,7 @@ class Dashboard(Settings):
     def _names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         for host in hosts:
             if not re.fullmatch(NAME, host):
-                message = f"{host!r} is not the name of a host; write it without https:// and port"
+                message = "write the name of a host, without https:// and port"
                 raise ValueError(message)
         return hosts
 

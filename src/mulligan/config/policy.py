@@ -145,7 +145,7 @@ class Check(Settings):
             try:
                 re.compile(pattern)
             except re.error as error:
-                message = f"{pattern!r} is not a valid regular expression ({error}); fix it"
+                message = f"write a valid regular expression ({error})"
                 raise ValueError(message) from error
         return patterns
 
@@ -434,7 +434,7 @@ def _pattern(text: str) -> str:
     try:
         GitIgnoreSpec.from_lines([text])
     except (ValueError, re.error) as error:
-        message = f"{text!r} is not a pattern ({error}); write it as in .gitignore"
+        message = f"write a pattern as in .gitignore ({error})"
         raise ValueError(message) from error
     return text
 

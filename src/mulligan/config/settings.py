@@ -81,7 +81,7 @@ HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]
 
 def _host(text: str) -> str:
     if not HOST.fullmatch(text):
-        message = f"{text!r} is not a host; write NAME or NAME:PORT, without https://"
+        message = "write a host as NAME or NAME:PORT, without https://"
         raise ValueError(message)
     return text
 

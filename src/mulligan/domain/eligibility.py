@@ -342,11 +342,12 @@ def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
 
 def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
     """Name the ignored dependencies; empty if there are none."""
-    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
-    if not names:
-        return ""
-    why = "which does not exist" if missing else "which cannot be waited for"
-    return f"It names {', '.join(names)} as a dependency, {why}; Mulligan ignores that."
+    names = ", ".join(_short(ref, of) for ref in missing)
+    reasons = [
+        *(["it cannot wait for itself"] if itself else []),
+        *([f"{names} cannot be found"] if names else []),
+    ]
+    return f"Mulligan ignores a dependency: {'; '.join(reasons)}." if reasons else ""
 
 
 def _short(ref: IssueRef, of: IssueRef) -> str:

@@ -184,8 +184,8 @@ def describe_review(status: IssueStatus) -> str:
         return ""
     settled_at = _written(status.reviews_settle_at)
     return (
-        f"A review requests changes; it is acted on after {settled_at}, together "
-        "with those that come until then."
+        f"A review requests changes. Mulligan acts on it after {settled_at}, together with "
+        "the reviews that come until then."
     )
 
 

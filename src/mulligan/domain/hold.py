@@ -22,7 +22,9 @@ class Pause:
         """Describe the pause, and how it ends."""
         what = self.repository or "Everything"
         resume = f"mulligan resume {self.repository}".rstrip()
-        return f"{what} is paused since {self.since:%Y-%m-%d %H:%M} UTC. To resume: `{resume}`."
+        return (
+            f"{what} has been paused since {self.since:%Y-%m-%d %H:%M} UTC. To resume: `{resume}`."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class StandBack:
         minutes = LAPSE // timedelta(minutes=1)
         return (
             f"{self.repository}: another installation of Mulligan ({self.owner}) works on the label"
-            f" `{self.ready_label}`, so this one stands back since"
+            f" `{self.ready_label}`. This one has stood back since"
             f" {self.since:%Y-%m-%d %H:%M} UTC. It takes over {minutes} minutes after the other"
             " one stops. To take over now: `mulligan run --take-over`."
         )

@@ -93,7 +93,7 @@ def fault(answer: Answer, request: str) -> WorldError | None:
     """Return the error that an answer means, or None; `request` is the verb and the path."""
     if answer.ok:
         return None
-    status, said = answer.status, _words(answer)
+    status, said = answer.status, _error_text(answer)
     if 300 <= status < 400:  # noqa: PLR2004 - HTTP status classes
         return moved(request, answer.headers.get("location", ""))
     if is_limit(answer):
@@ -207,7 +207,7 @@ def _already_exists(answer: Answer) -> bool:
     return _says(answer, "already exists", "already_exists")
 
 
-def _words(answer: Answer) -> str:
+def _error_text(answer: Answer) -> str:
     """Return GitHub's error text on one line, or the status if there is none."""
     said = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
     return said or f"HTTP {answer.status}"

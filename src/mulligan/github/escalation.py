@@ -36,8 +36,8 @@ ON_GUARDS: Mapping[GuardKind, str] = {
         "`.github/mulligan.yml`. Such files control what runs in this repository."
     ),
     GuardKind.SIZE: (
-        "To allow the change of {}, raise the limit under `scope` in `.github/mulligan.yml`. "
-        "Otherwise split the issue."
+        "To allow a change of this size ({}), raise the limit under `scope` in "
+        "`.github/mulligan.yml`. Otherwise split the issue."
     ),
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
     GuardKind.SUBMODULE: "To update {}, change the submodule yourself; agents must not.",
@@ -150,10 +150,11 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
         yield MODELS_KEY
     late = [check.name for check in failing(last.checks) if check.timed_out]
     if late:
-        yield f"If {_named(late)} is slow, raise its `timeout` in `.github/mulligan.yml`."
+        slow = "is slow, raise its" if len(late) == 1 else "are slow, raise their"
+        yield f"If {_named(late)} {slow} `timeout` in `.github/mulligan.yml`."
     if agent and agent.refused_hosts:
-        hosts = _named(agent.refused_hosts)
-        yield f"The sandbox blocked {hosts}. To allow access, add the host to `sandbox.hosts`."
+        hosts, it = _named(agent.refused_hosts), "it" if len(agent.refused_hosts) == 1 else "them"
+        yield f"The sandbox blocked {hosts}. To allow access, add {it} to `sandbox.hosts`."
 
 
 def _on_repetition(case: IssueContext, last: WorkerResultMeta) -> Iterator[str]:

@@ -26,11 +26,11 @@ class Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-def _words(value: object) -> object:
+def _text_or_empty(value: object) -> object:
     return value if isinstance(value, str) else ""
 
 
-Words = Annotated[str, BeforeValidator(_words)]
+Words = Annotated[str, BeforeValidator(_text_or_empty)]
 
 
 class Account(Shape):

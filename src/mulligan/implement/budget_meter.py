@@ -143,7 +143,8 @@ def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
     message = f"The budget {NAMES[name]} is used up: {used} of {limit}."
     if name == ISSUE_BUDGET:
         return f"{message} Raise budget.issue in mulligan.yml, then put the label on again."
-    return f"{message} The next day begins at midnight UTC; budget.{name} in mulligan.yml sets it."
+    limit_key = f"budget.{name} in mulligan.yml sets the limit"
+    return f"{message} The next day begins at midnight UTC; {limit_key}."
 
 
 def _describe_spending(spent: Spent) -> str:

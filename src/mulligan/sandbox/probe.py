@@ -155,8 +155,9 @@ CONTAINER = SandboxProblem(
 
 UNIT = SandboxProblem(
     "The systemd unit blocks bubblewrap.",
-    "Take what its comments warn of out of the unit: RestrictNamespaces, ProtectKernelTunables,"
-    " ProtectKernelLogs, ProtectHostname, ProcSubset, RestrictSUIDSGID, DynamicUser.",
+    "Remove from the unit the settings that its comments name: RestrictNamespaces,"
+    " ProtectKernelTunables, ProtectKernelLogs, ProtectHostname, ProcSubset,"
+    " RestrictSUIDSGID, DynamicUser.",
 )
 
 FULL_DISK = SandboxProblem(

@@ -210,7 +210,7 @@ def _start(command: Command) -> _Supervisor:
     try:
         request = _request(command)
     except ValueError as error:
-        message = f"{program!r} cannot be started: {error}; fix its arguments."
+        message = f"{program!r} cannot be started: {error}; fix the command or its variables."
         raise MisconfiguredError(message) from error
     try:
         # A command without a sandbox can end or stop the launcher, too; then there is a new one.
@@ -229,7 +229,7 @@ def _request(command: Command) -> bytes:
     limits, environment = command.limits, dict[str, str]()
     for name, value in command.environment.items():
         if not name or "=" in name:
-            message = f"no variable can have the name {name!r}"
+            message = f"a variable cannot have the name {name!r}"
             raise ValueError(message)
         environment[_as_utf8(name)] = _as_utf8(value)
     request = (

@@ -69,9 +69,9 @@ def command(verb: Verb, first: str, rest: str = "") -> Command:
 
 def _guided(said: str) -> Command:
     if not said:
-        return Command(Verb.MISTYPED, "`fix:` needs to be told what to do.")
+        return Command(Verb.MISTYPED, "`fix:` needs an instruction after it.")
     if len(said) > MAX_GUIDANCE:
-        problem = f"That text has {len(said):,} characters; `fix:` takes {MAX_GUIDANCE:,}."
+        problem = f"The text has {len(said):,} characters; `fix:` accepts up to {MAX_GUIDANCE:,}."
         return Command(Verb.MISTYPED, problem)
     return Command(Verb.FIX, said)
 

@@ -166,7 +166,7 @@ ADVICE = {
         "or does not end."
     ),
     Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
-    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
+    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the reason.",
     Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
 }
 """The next step for outcomes without a failed check and without a kind of empty change."""

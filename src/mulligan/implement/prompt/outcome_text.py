@@ -112,7 +112,8 @@ def _unreached(known: AttemptState) -> str:
         return ""
     named = ", ".join(one_line(host, FILE_CHARS) for host in hosts[:NAMED_FILES])
     more = " and more" if len(hosts) > NAMED_FILES else ""
-    add = "If the agent needs it, add it to sandbox.hosts"
+    them = "it" if len(hosts) == 1 else "them"
+    add = f"If the agent needs {them}, add {them} to sandbox.hosts"
     return f" The sandbox blocked the agent's access to {named}{more}. {add}."
 
 

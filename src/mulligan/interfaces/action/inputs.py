@@ -144,7 +144,7 @@ def _agent(said: Mapping[str, str]) -> dict[str, JsonValue]:
     if said.get("AGENT"):
         found["kind"] = said["AGENT"]
     if said.get("COMMAND"):
-        found["command"] = [*_words(said["COMMAND"])]
+        found["command"] = [*_arguments(said["COMMAND"])]
     if said.get("MODEL"):
         found["model"] = said["MODEL"]
     if said.get("AGENT_ENV"):
@@ -152,7 +152,7 @@ def _agent(said: Mapping[str, str]) -> dict[str, JsonValue]:
     return found
 
 
-def _words(command: str) -> list[str]:
+def _arguments(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:

@@ -58,7 +58,7 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     if tried.sandbox:
         return replace(tried.sandbox, watch=watch)
     mode = operator.sandbox.mode
-    message = f"sandbox: {mode} cannot be kept. {tried.problem}"
+    message = f"sandbox: {mode} does not work here. {tried.problem}"
     if mode is SandboxMode.AUTO:
         message = f"{message} {TO_GO_WITHOUT}"
     raise ConfigError(message)

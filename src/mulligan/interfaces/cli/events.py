@@ -277,10 +277,10 @@ def _type(definition: Json) -> str:
         return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
     if isinstance(given := definition.get("type"), list):
         return " or ".join(map(str, given))
-    return " ".join(_words(definition)) or "any"
+    return " ".join(_type_names(definition)) or "any"
 
 
-def _words(definition: Json) -> Iterator[str]:
+def _type_names(definition: Json) -> Iterator[str]:
     match definition:
         case {"$ref": str(place)}:
             yield f"[{place.rpartition('/')[2]}](schemas/events.json)"

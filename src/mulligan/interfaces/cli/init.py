@@ -172,7 +172,9 @@ def _gh_token(options: InitOptions, origin: Origin | None, config: Path) -> tupl
     if not options.gh_token:
         return None
     if config.exists():
-        message = f"{config} is there. To take the token of gh, remove its `github` settings first."
+        message = (
+            f"{config} already exists. To take the token of gh, remove its `github` settings first."
+        )
         raise UsageError(message)
     return config.absolute().with_name(TOKEN_FILE), gh_token(environment(), _gh_host(origin))
 
@@ -194,7 +196,7 @@ def _plan(
         text = policy.read_text(encoding="utf-8")
         found = load_policy(text.encode(), {}, str(policy))
         labels = found.labels
-        console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
+        console.print(f"{POLICY} already exists, with {pluralize(len(found.checks), 'check')}.")
     else:
         console.print(escape(_found(proposal, clone)))
         text = policy_text(proposal)
@@ -479,7 +481,7 @@ def propose_workflow(
     """Propose `.github/workflows/mulligan.yml`; `action` is OWNER/NAME@COMMIT of Mulligan."""
     given, path = named(action) if action else None, clone / WORKFLOW_FILE
     if path.exists():
-        return WorkflowProposal(said=f"{WORKFLOW_FILE} is there.")
+        return WorkflowProposal(said=f"{WORKFLOW_FILE} already exists.")
     source = given or installed_from(environment())
     if source is None or not source.serves(origin):
         return WorkflowProposal(said=UNKNOWN)

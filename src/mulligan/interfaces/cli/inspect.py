@@ -79,7 +79,9 @@ def part(
         stored = artifacts.find(ref, number, name)
         if stored is None:
             advice = f"`mulligan inspect {ref}` says how far it came"
-            message = f"Attempt {number} of {ref} has no {name}, or not any more; {advice}."
+            message = (
+                f"{name} of attempt {number} of {ref} was never written, or was removed; {advice}."
+            )
             raise UsageError(message)
         content = artifacts.read(stored)
     if sys.stdout.isatty() or not as_bytes:
@@ -257,7 +259,7 @@ def _sizes(composed: ComposedPrompt) -> list[str]:
         lines.append(f"{name:16}{size:>10}{tokens(size):>10}")
     cuts = composed.assembled.cuts if composed.assembled else ()
     lines += [f"cut: {one_line(cut.section, 120)}: {cut.reason}" for cut in cuts]
-    lines += [f"not told, since nobody sees it: {name} {n}" for name, n in composed.hidden.items()]
+    lines += [f"left out, since nobody sees it: {name} {n}" for name, n in composed.hidden.items()]
     return lines
 
 

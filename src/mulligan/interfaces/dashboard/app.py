@@ -82,7 +82,7 @@ def open_dashboard(
         return DashboardStores.of(context) if context else None
 
     state = DashboardState(
-        find_books=find_stores,
+        find_stores=find_stores,
         pulse=daemon.pulse,
         gauges=GAUGES,
         patience=patience,

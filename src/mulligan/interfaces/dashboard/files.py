@@ -59,7 +59,9 @@ def text(state: DashboardState, request: Request) -> Response:
     part, number = request.path_params["part"], attempt_in(request, status)
     shown = content_of(state, status.issue, number, part, history)
     if shown is None:
-        message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
+        message = (
+            f"{part} of attempt {number} of {status.issue} is not stored here, or was removed."
+        )
         raise UsageError(message)
     return PlainTextResponse(shown)
 
@@ -231,19 +233,19 @@ def _sentence(line: str) -> str | None:
         said = LINE.validate_json(line)
     except ValidationError:
         return line
-    words = " ".join(" ".join(_words(said)).split())
+    words = " ".join(" ".join(_texts_in(said)).split())
     return words[:MAX_SENTENCE] or None
 
 
-def _words(value: JsonValue) -> Iterator[str]:
+def _texts_in(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for each in value:
-            yield from _words(each)
+            yield from _texts_in(each)
     elif isinstance(value, dict):
         for key in TELLING:
-            yield from _words(value.get(key))
+            yield from _texts_in(value.get(key))
 
 
 def directory_of(ref: IssueRef, number: int, artifacts: Artifacts) -> Path:

@@ -78,12 +78,12 @@ STARTING = "Mulligan is starting, or its configuration is invalid. See its log."
 class DashboardState:
     """The data of the dashboard, all of it held by the daemon; nothing here writes.
 
-    `find_books` returns None until the configuration was read. `patience` is how many seconds the
+    `find_stores` returns None until the configuration was read. `patience` is how many seconds the
     poll may go without progress. `check_writable` raises a MulliganError if the ledger cannot be
     written. `read_history` reads what statistics need. `ending` is set when the server ends.
     """
 
-    find_books: Callable[[], DashboardStores | None]
+    find_stores: Callable[[], DashboardStores | None]
     pulse: DaemonHealth
     gauges: Gauges
     patience: Callable[[], float]
@@ -94,7 +94,7 @@ class DashboardState:
     @property
     def stores(self) -> DashboardStores:
         """Return the stores; UnavailableError if there are none yet."""
-        found = self.find_books()
+        found = self.find_stores()
         if found is None:
             raise UnavailableError(STARTING)
         return found
@@ -102,7 +102,7 @@ class DashboardState:
     @property
     def redactor(self) -> Redactor:
         """Return the current redactor; without a configuration, it knows only token shapes."""
-        found = self.find_books()
+        found = self.find_stores()
         return found.redactor if found else Redactor()
 
 
