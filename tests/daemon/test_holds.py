@@ -1,19 +1,23 @@
 """What holds work is found before an issue is touched, told once, and over by itself."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mulligan.config.load import load_operator
 from mulligan.daemon.daemon import Daemon, Runtime
+from mulligan.daemon.explain import explain
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
 from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import AgentRegistry, BotContext
+from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
+from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
-from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
+from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
 FAULT = Hold("No attempt begins: The agent was not found.", is_fault=True)
 PAUSE = Hold("Everything is paused.")
@@ -25,9 +29,13 @@ class SetHolds:
     def __init__(self, hold: Hold | None) -> None:
         self.hold = hold
 
-    def on(self, repository: str) -> Hold | None:
-        del repository
+    def on(self, repository: str, agents: Collection[str]) -> Hold | None:
+        del repository, agents
         return self.hold
+
+    def is_missing(self, agent: str) -> bool:
+        del agent
+        return False
 
     def pauses(self) -> Sequence[Pause]:
         return ()
@@ -82,3 +90,62 @@ def test_the_daemon_tells_of_a_fault_once_and_goes_on_when_it_is_over(
     assert (woken[-1], daemon.pulse.snapshot.faults) == ([ref], ())
     logged = capfd.readouterr()
     assert (logged.out + logged.err).count("The agent was not found") == 1
+
+
+class Named(ScriptedAgent):
+    def __init__(self, name: str) -> None:
+        super().__init__(fix_the_bug)
+        self.name = name
+
+
+def test_only_the_issue_whose_label_chooses_a_missing_agent_waits(
+    here: WorkerEnvironment, tmp_path: Path
+) -> None:
+    program, config = tmp_path / "strong", tmp_path / "mulligan.yml"
+    config.write_text(
+        f"repositories: [{{name: {NAME}}}]\nagent: {{command: [sh]}}\nsandbox: off\n"
+        f"agents: {{strong: {{command: [{program}]}}}}\nworkspace: {{root: {tmp_path}}}\n"
+    )
+    probes = MachineProbes(load_operator(config, {}), PATH)
+    here.policy["labels"] = {"agents": {"use:strong": "strong"}}
+    context = replace(
+        here.context(fix_the_bug),
+        agents=AgentRegistry(Named("first"), {"strong": Named("strong")}, {}),
+        holds=MachineHolds(probes, lambda: (), here.desk.clock),
+    )
+    chosen, other = here.desk.ready(), here.desk.ready()
+    here.desk.hub.world.label(chosen, "use:strong", "wes")
+    for visits in ([0, 1], [0]):
+        assert [done.attempts for done in run_once([NAME], context).visits] == visits
+    assert here.ledger.status(other).stage is Stage.REVIEW
+    assert "The agent 'strong' is not installed" in here.ledger.status(chosen).reason
+    assert [event.kind for event in here.events(chosen)].count("waiting") == 1
+    assert len(here.said(chosen)) == 1
+    assert "The agent 'strong' is not installed" in explain(chosen, context, None).summary
+    program.touch(0o755)
+    assert [done.attempts for done in run_once([NAME], context).visits] == [1]
+    assert here.ledger.status(chosen).stage is Stage.REVIEW
+
+
+def test_a_repository_is_held_once_all_its_agents_are_missing(
+    here: WorkerEnvironment, tmp_path: Path
+) -> None:
+    config = tmp_path / "mulligan.yml"
+    config.write_text(
+        f"repositories: [{{name: {NAME}}}]\nagent: {{command: [/nowhere/a], fallback: [other]}}\n"
+        "agents: {other: {command: [/nowhere/b]}, unused: {command: [sh]}}\n"
+        f"sandbox: off\nworkspace: {{root: {tmp_path}}}\n"
+    )
+    probes = MachineProbes(load_operator(config, {}), PATH)
+    named = {name: Named(name) for name in ("other", "unused")}
+    context = replace(
+        here.context(fix_the_bug),
+        agents=AgentRegistry(Named("first"), named, {"": ["other"]}),
+        holds=MachineHolds(probes, lambda: (), here.desk.clock),
+    )
+    ref = here.desk.ready()
+    done = run_once([NAME], context)
+    assert (done.visits, here.writes(), len(done.problems)) == ((), [], 1)
+    assert "'/nowhere/a' was not found" in done.problems[0]
+    assert "'/nowhere/b' was not found" in done.problems[0]
+    assert "'/nowhere/a' was not found" in explain(ref, context, None).summary

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mulligan.domain.hold import EVERYTHING, Hold, Pause, hold_on
 from mulligan.domain.host import Diagnosis, fault, fine, note, warning
@@ -44,6 +46,18 @@ def test_a_repository_is_held_by_pauses_and_faults_only(
     held = hold_on("o/r", [Pause(name, NOON) for name in pauses], faults)
     assert (held.reason[: len(said)] if held and said else held) == said
     assert held is None or held.is_fault is (said or "").startswith("No attempt")
+
+
+@pytest.mark.pure
+@given(agents=st.lists(st.lists(st.sampled_from([AGENT, *WELL]))), machine_has_fault=st.booleans())
+def test_missing_agents_hold_a_repository_only_together(
+    *, agents: list[list[Diagnosis]], machine_has_fault: bool
+) -> None:
+    missing = [AGENT in each for each in agents]
+    held = hold_on("o/r", (), (GIT,) if machine_has_fault else (), agents)
+    assert bool(held) is (machine_has_fault or (any(missing) and all(missing)))
+    named = held is not None and AGENT.message in held.reason
+    assert named is (any(missing) and all(missing))
 
 
 @pytest.mark.pure

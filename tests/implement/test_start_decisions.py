@@ -17,8 +17,8 @@ from mulligan.implement.decide import (
     AgentUnavailable,
     BaseDropped,
     CommitLost,
-    DiskFull,
     ForeignPush,
+    Obstructed,
     PublicationRefused,
     Situation,
     StartAttempt,
@@ -150,9 +150,9 @@ FULL, OTHER = "/work is full.", "/elsewhere is full."
 KEY = AgentUnavailable(NOW, "The key is refused.")
 
 
-def shows(reason: str, epoch: int = 1) -> IssueStatus:
-    """Give an issue that shows why a worker's disk keeps it waiting."""
-    effects = Effects((block_shown(Obstacle.DISK, epoch, reason),))
+def shows(reason: str, epoch: int = 1, obstacle: Obstacle = Obstacle.DISK) -> IssueStatus:
+    """Give an issue that shows why a worker's machine keeps it waiting."""
+    effects = Effects((block_shown(obstacle, epoch, reason),))
     return replace(KNOWN, reason=reason, effects=effects)
 
 
@@ -162,7 +162,7 @@ def test_what_may_start_does_so() -> None:
 
 def test_a_kept_commit_is_published_whatever_an_attempt_would_wait_for() -> None:
     found = StartFacts(
-        *(KNOWN, False, True, FULL, True, "The budget is used up."), agent_unavailable=KEY
+        *(KNOWN, False, True, FULL, True, "The budget is used up.", KEY, "No agent.")
     )
     assert isinstance(decide_start(found), OpenPullRequest)
     assert not found.frees_disk
@@ -182,7 +182,23 @@ def test_a_full_disk_is_shown_unless_that_of_another_worker_is(
     status: IssueStatus, *, is_shown: bool
 ) -> None:
     found = StartFacts(status, disk_shortage=FULL, budget_used_up="All.", agent_unavailable=KEY)
-    assert decide_start(found) == DiskFull(FULL, is_shown)
+    assert decide_start(found) == Obstructed(Obstacle.DISK, FULL, is_shown)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    ("status", "is_shown"),
+    [
+        (KNOWN, False),
+        (shows(OTHER, obstacle=Obstacle.AGENT), True),
+        (shows(OTHER), False),
+    ],
+)
+def test_a_missing_agent_is_waited_for_first_by_an_operator_too(
+    status: IssueStatus, *, is_shown: bool, at_once: bool
+) -> None:
+    found = StartFacts(status, at_once, disk_shortage=FULL, agent_missing="No agent.")
+    assert decide_start(found) == Obstructed(Obstacle.AGENT, "No agent.", is_shown)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from github_simulator.world import Fault
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.daemon.doctor import GIB, Probes, diagnose, machine_faults
+from mulligan.daemon.doctor import GIB, Probes, agent_faults, diagnose, machine_faults
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.host import Diagnosis, DiskSpace, Level, SandboxStatus
 from mulligan.domain.issue import RepositoryFacts
@@ -36,17 +36,19 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
 
 def test_what_holds_all_work_is_a_fault_of_the_machine(here: MulliganInstallation) -> None:
     given = {"PATH": "/usr/bin:/bin", **here.environment}
-    here.configure(agent={"command": ["/nowhere/agent"], "env": ["KEY"]})
+    missing: JsonValue = {"command": ["/nowhere/agent"], "env": ["KEY"]}
+    here.configure(agent=missing, agents={"there": {"command": ["sh"]}})
     operator = load_operator(here.config, given)
     with build_probes(operator, given) as probes:
         full = DiskSpace(here.directory, free=0, writable=True)
         short = replace(probes, workspace_room=lambda: full)
-        found = machine_faults(operator, short)
-        assert [each.area for each in found] == ["agent", "agent"]
+        assert machine_faults(operator, short) == ()
+        assert [each.area for each in agent_faults("", short.agent(""))] == ["agent", "agent"]
+        assert agent_faults("there", short.agent("there")) == ()
         closed = replace(short, workspace_room=lambda: replace(full, writable=False))
-        assert len(machine_faults(operator, closed)) == 3
+        assert len(machine_faults(operator, closed)) == 1
         old = replace(short, git_version=lambda: (2, 1))
-        assert len(machine_faults(operator, old)) == 3
+        assert len(machine_faults(operator, old)) == 1
 
 
 def as_they_are(probes: Probes) -> Probes:

@@ -1,6 +1,7 @@
 """`mulligan.yml`: the settings of the operator of a machine."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -614,13 +615,15 @@ class Operator(Settings):
             raise ValueError(message)
         return engine
 
+    @property
+    def all_agents(self) -> Mapping[str, AgentSettings]:
+        """Return every configured agent by name; the default agent has the name ""."""
+        return {"": self.agent, **self.agents}
+
     @model_validator(mode="after")
     def _names_of_agents(self) -> Self:
-        named = [
-            ("agent", self.agent),
-            *((f"agents.{name}", self.agents[name]) for name in self.agents),
-        ]
-        for where, settings in named:
+        for key, settings in self.all_agents.items():
+            where = f"agents.{key}" if key else "agent"
             for name in settings.fallback:
                 if name not in self.agents:
                     known = ", ".join(self.agents) or "none"

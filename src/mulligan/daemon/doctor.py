@@ -1,7 +1,7 @@
 """Check for `mulligan doctor` this machine, each repository, and the agents."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
@@ -189,7 +189,7 @@ class Probes:
     - `facts`, `labels`, `policy`: of a repository. `fetch`: the name of its base branch, fetched.
     - `file`, `names`: a file, and the names in a directory, on that branch; with the path.
     - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
-    - `agents`: by name, "" for the default agent; `network`: `none`, `model` or `open` by name.
+    - `agent`: by name, "" for the default agent; `network`: `none`, `model` or `open`, by name.
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     """
@@ -208,7 +208,7 @@ class Probes:
     ledger: Callable[[], int]
     state_room: Callable[[], DiskSpace | None]
     workspace_room: Callable[[], DiskSpace]
-    agents: Callable[[], Mapping[str, AgentPresence]]
+    agent: Callable[[str], AgentPresence]
     sandbox_status: Callable[[], SandboxStatus]
     network: Callable[[str], str]
     program_of: Callable[[str], str]
@@ -227,7 +227,7 @@ class MachineProbes(Protocol):
     @property
     def workspace_room(self) -> Callable[[], DiskSpace]: ...
     @property
-    def agents(self) -> Callable[[], Mapping[str, AgentPresence]]: ...
+    def agent(self) -> Callable[[str], AgentPresence]: ...
     @property
     def sandbox_status(self) -> Callable[[], SandboxStatus]: ...
     @property
@@ -390,7 +390,9 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     least = operator.limits.free_mib * MIB
     yield from _room(STATE, "state.url", probes.state_room, least)
     yield from _room(WORKSPACE, "workspace.root", probes.workspace_room, least)
-    yield from _programs_here(operator, probes)
+    for name in operator.all_agents:
+        yield from _agent(name, probes.agent(name))
+    yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
     account = _account(operator, probes)
     yield account
     if account.level is Level.OK:
@@ -403,7 +405,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
-    """Find what holds all work on this machine (OUTCOME-5): git, disks, agents and sandbox.
+    """Find what holds all work on this machine (OUTCOME-5): git, disks and sandbox.
 
     A disk that is short of space is not among them: each start looks at that, and may free some.
     """
@@ -411,15 +413,13 @@ def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis
         *_room(STATE, "state.url", probes.state_room, 0),
         *_room(WORKSPACE, "workspace.root", probes.workspace_room, 0),
     )
-    found = (_git(probes), *rooms, *_programs_here(operator, probes))
-    return tuple(each for each in found if each.level is Level.FAULT)
+    walls = _sandbox(operator.sandbox.mode, probes, ())
+    return tuple(each for each in (_git(probes), *rooms, *walls) if each.level is Level.FAULT)
 
 
-def _programs_here(operator: Operator, probes: MachineProbes) -> Iterator[Diagnosis]:
-    agents = probes.agents()
-    for name, found in agents.items():
-        yield from _agent(_key(name), found)
-    yield from _sandbox(operator.sandbox.mode, probes, agents)
+def agent_faults(name: str, found: AgentPresence) -> tuple[Diagnosis, ...]:
+    """Find why an agent cannot start on this machine; the default agent has the name ""."""
+    return tuple(each for each in _agent(name, found) if each.level is Level.FAULT)
 
 
 def _git(probes: MachineProbes) -> Diagnosis:
@@ -485,13 +485,9 @@ def _judged(room: DiskSpace, area: str, key: str, least: int) -> Diagnosis:
     )
 
 
-def _key(name: str) -> str:
-    return f"agents.{name}" if name else AGENT
-
-
-def _agent(key: str, found: AgentPresence) -> Iterator[Diagnosis]:
-    """Check the agent that `key` of mulligan.yml describes."""
-    program = found.wanted
+def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
+    """Check the agent of that name in mulligan.yml."""
+    key, program = f"agents.{name}" if name else AGENT, found.wanted
     if found.program:
         yield fine(key, f"The agent's program is {found.program}.")
     elif "/" in program and not program.startswith("/"):
@@ -506,9 +502,9 @@ def _agent(key: str, found: AgentPresence) -> Iterator[Diagnosis]:
     for file in found.missing_files:
         fix = f"Create it, or fix {key}.command."
         yield warning(key, f"{key}.command names {file}, which does not exist.", fix)
-    for name in found.missing_variables:
+    for variable in found.missing_variables:
         fix = f"Set it where Mulligan runs, or remove it from {key}.env."
-        yield fault(key, f"{key}.env names {name}, which is not set.", fix)
+        yield fault(key, f"{key}.env names {variable}, which is not set.", fix)
 
 
 def _sandbox(

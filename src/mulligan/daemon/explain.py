@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from mulligan.daemon.worker import hold_on
 from mulligan.domain.attempt import NO_TEXT
 from mulligan.domain.eligibility import SETTLED_STAGES, Facts, opens_epoch, refusal
 from mulligan.domain.errors import ConfigError, DeniedError, GoneError, UsageError, WorldError
@@ -12,7 +13,7 @@ from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, OperatorAct
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.agent_selection import select_agent
+from mulligan.implement.agent_selection import missing_agent, select_agent
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
 from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.implement.prompt.compose import ComposedPrompt
@@ -37,21 +38,26 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
         holder=context.leases.holder(ref),
         asked_at=facts.status.asked_at,
         at_work=at_work,
-        unreachable=_unreachable(facts, context),
+        unreachable=_unreachable(facts, case, context),
         overlooked=ignored_dependencies(facts.issue, context.tracker),
     )
     return word(facts, around)
 
 
-def _unreachable(facts: Facts, context: BotContext) -> str:
-    """Return why an eligible issue still waits: an owner, a full disk or its base branch, or ""."""
+def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
+    """Return why an eligible issue still waits: an owner, a pause, this machine or its base branch.
+
+    "" if it does not.
+    """
     for back in context.owners.standing_back():
         if back.repository == facts.issue.ref.repository:
             return back.sentence
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
-    if short := context.disk_shortage():
-        return short
+    if held := hold_on(facts.issue.ref.repository, context):
+        return held.reason
+    if obstacle := missing_agent(case, context) or context.disk_shortage():
+        return obstacle
     try:
         context.worktrees.fetch_base(facts.issue.ref.repository)
     except WorldError as error:

@@ -12,7 +12,7 @@ from mulligan.daemon.commands import execute_commands, record_commands
 from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
 from mulligan.daemon.recovery import recover, stand_down_unlabelled
 from mulligan.daemon.restoration import may_be_lost, restore_repository
-from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, is_queued
+from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, hold_on, is_queued
 from mulligan.domain.errors import (
     GoneError,
     MisconfiguredError,
@@ -144,7 +144,7 @@ def _poll_one(
 
 def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
     """Return the repositories of these issues in which no attempt may begin now."""
-    found = {name: context.holds.on(name) for name in {ref.repository for ref in refs}}
+    found = {name: hold_on(name, context) for name in {ref.repository for ref in refs}}
     return {name: hold for name, hold in sorted(found.items()) if hold}
 
 

@@ -22,10 +22,12 @@ from mulligan.domain.errors import (
     WithdrawnError,
     WorldError,
 )
+from mulligan.domain.hold import Hold
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.issue_context import Skipped
 from mulligan.domain.outcome import Escalate, Retry, StandDown
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
+from mulligan.implement.agent_selection import choosable_agents
 from mulligan.implement.effects import stand_down, write_deferred_status
 from mulligan.implement.issue_snapshot import withdrawal
 from mulligan.implement.phase import implement, resume
@@ -280,7 +282,7 @@ class Worker:
         execute_commands(ref, context)
         attempts = 0
         while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():
-            if held := context.holds.on(ref.repository):
+            if held := hold_on(ref.repository, context):
                 return Visit(ref, attempts, skipped=held.reason)
             result = implement(ref, context, act)
             if isinstance(result, Skipped):
@@ -290,6 +292,11 @@ class Worker:
             if not isinstance(result, Retry) or result.backoff_step:
                 return _visit_result(ref, attempts, context, escalated=isinstance(result, Escalate))
         return Visit(ref, attempts)
+
+
+def hold_on(repository: str, context: BotContext) -> Hold | None:
+    """Return why no attempt may begin in a repository; None if one of its agents may start."""
+    return context.holds.on(repository, choosable_agents(repository, context))
 
 
 def _write_deferred_status(ref: IssueRef, context: WriteContext) -> None:

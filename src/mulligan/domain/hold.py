@@ -35,14 +35,29 @@ class Hold:
     is_fault: bool = False
 
 
-def hold_on(repository: str, pauses: Iterable[Pause], faults: Sequence[Diagnosis]) -> Hold | None:
-    """Decide whether attempts may begin in a repository; None if they may."""
+def hold_on(
+    repository: str,
+    pauses: Iterable[Pause],
+    faults: Sequence[Diagnosis],
+    agents: Sequence[Sequence[Diagnosis]] = (),
+) -> Hold | None:
+    """Decide whether attempts may begin in a repository; None if they may.
+
+    `agents` has the findings about each agent that the repository may use. Their faults hold it
+    only if every one of them has one.
+    """
     for pause in pauses:
         if pause.repository in {EVERYTHING, repository}:
             return Hold(pause.sentence)
-    found = [f"{each.message} {each.fix}" for each in faults if each.level is Level.FAULT]
+    found, missing = _faults(faults), [_faults(each) for each in agents]
+    if all(missing):
+        found += [said for each in missing for said in each]
     if not found:
         return None
     return Hold(
         f"No attempt begins: {' '.join(found)} Work goes on when that is fixed.", is_fault=True
     )
+
+
+def _faults(findings: Iterable[Diagnosis]) -> list[str]:
+    return [f"{each.message} {each.fix}" for each in findings if each.level is Level.FAULT]

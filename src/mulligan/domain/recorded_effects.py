@@ -86,10 +86,11 @@ class CommandAnswered(_CommentOnAct):
 
 
 class Obstacle(StrEnum):
-    """The kind of obstacle: one of the issue itself, or the disk of one worker."""
+    """The kind of obstacle: one of the issue itself, or the disk or the agents of one worker."""
 
     ISSUE = "issue"
     DISK = "disk"
+    AGENT = "agent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,26 @@ def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str
     return order[min(case.counted, len(order) - 1)]
 
 
+def choosable_agents(repository: str, context: StartContext) -> frozenset[str]:
+    """Name every configured agent that an issue of a repository may get, now or on a retry."""
+    policy, registry = context.policies.in_force(repository), context.agents
+    first = {policy.agent, *policy.labels.agents.values()}
+    later = {name for each in first for name in registry.fallback.get(each, ())}
+    return frozenset((first | later) & {"", *registry.named})
+
+
+def missing_agent(case: IssueContext, context: StartContext) -> str:
+    """Say that the agent of the next attempt cannot start on this machine; "" if it can."""
+    name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
+    if not context.holds.is_missing(name):
+        return ""
+    shown = context.agents.named.get(name, context.agents.default).name
+    return (
+        f"The agent {shown!r} is not installed where Mulligan runs, or its settings are incomplete."
+        " `mulligan doctor` names the fix. Work begins when that is fixed."
+    )
+
+
 def _by_label(case: IssueContext, policy: Policy) -> str:
     """Name the agent that a label chooses; of several labels, the policy's first one counts."""
     carried = {label.casefold() for label in case.issue.labels}

@@ -111,9 +111,10 @@ def decide_reopening(facts: Facts) -> Authorised | None:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskFull:
-    """A disk of this worker is short of space; `is_shown`: the issue shows another worker's."""
+class Obstructed:
+    """The worker lacks disk space or the agent; `is_shown`: the issue shows another worker's."""
 
+    obstacle: Obstacle
     reason: str
     is_shown: bool = False
 
@@ -131,7 +132,7 @@ class StartAttempt:
     """Start the attempt."""
 
 
-Deferral = DiskFull | WaitForBudget | AgentUnavailable
+Deferral = Obstructed | WaitForBudget | AgentUnavailable
 
 Start = OpenPullRequest | Deferral | StartAttempt
 
@@ -141,7 +142,7 @@ class StartFacts:
     """What the start of an admitted attempt depends on, besides the issue.
 
     - `has_kept_commit`: the verified commit of an earlier attempt waits to be published.
-    - `disk_shortage` and `budget_used_up` are reasons, "" for none.
+    - `agent_missing`, `disk_shortage` and `budget_used_up` are reasons, "" for none.
     - `at_once`: an operator requests the attempt now.
     """
 
@@ -152,6 +153,7 @@ class StartFacts:
     has_worktree: bool = False
     budget_used_up: str = ""
     agent_unavailable: AgentUnavailable | None = None
+    agent_missing: str = ""
 
     @property
     def frees_disk(self) -> bool:
@@ -163,8 +165,10 @@ def decide_start(facts: StartFacts) -> Start:
     """Decide whether an admitted attempt may start, or what happens instead."""
     if facts.has_kept_commit:
         return OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
+    if facts.agent_missing:
+        return _obstructed(Obstacle.AGENT, facts.agent_missing, facts.status)
     if facts.disk_shortage:
-        return DiskFull(facts.disk_shortage, _shows_another_disk(facts))
+        return _obstructed(Obstacle.DISK, facts.disk_shortage, facts.status)
     if facts.budget_used_up:
         return WaitForBudget(reason=facts.budget_used_up)
     if facts.agent_unavailable and not facts.at_once:
@@ -172,14 +176,11 @@ def decide_start(facts: StartFacts) -> Start:
     return StartAttempt()
 
 
-def _shows_another_disk(facts: StartFacts) -> bool:
-    """Return whether the issue shows the full disk of another worker.
-
-    Otherwise several workers with full disks would keep replacing each other's reason.
-    """
-    status = facts.status
-    shown = block_shown(Obstacle.DISK, status.epoch, status.reason)
-    return status.reason != facts.disk_shortage and shown in status.effects.done
+def _obstructed(obstacle: Obstacle, reason: str, status: IssueStatus) -> Obstructed:
+    """Name an obstacle of this worker; not over that of another worker, which would alternate."""
+    shown = block_shown(obstacle, status.epoch, status.reason)
+    is_shown = status.reason != reason and shown in status.effects.done
+    return Obstructed(obstacle, reason, is_shown)
 
 
 # The decision after an attempt.

@@ -53,9 +53,9 @@ from mulligan.implement.decide import (
     Admission,
     AgentUnavailable,
     Deferral,
-    DiskFull,
     ForeignPush,
     LostWork,
+    Obstructed,
     PublicationRefused,
     ShownWork,
     Situation,
@@ -116,10 +116,13 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
 def defer(ref: IssueRef, cause: Deferral, context: ConcludeContext) -> None:
     """Show why an attempt cannot start, and when it is tried again; no attempt counts."""
     match cause:
-        case DiskFull(reason, is_shown):
+        case Obstructed(obstacle, reason, is_shown):
+            if obstacle is Obstacle.DISK:
+                log.warning("disk_nearly_full", issue=str(ref), reason=reason)
+            elif context.ledger.status(ref).reason != reason:
+                log.warning("agent_missing", issue=str(ref), reason=reason)
             if not is_shown:
-                report_blocked(ref, reason, context, Obstacle.DISK)
-            log.warning("disk_nearly_full", issue=str(ref), reason=reason)
+                report_blocked(ref, reason, context, obstacle)
         case WaitForBudget():
             wait_for_budget(ref, cause, context)
         case AgentUnavailable(until, reason):

@@ -23,7 +23,7 @@ from mulligan.domain.learning import Learning, in_force
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.agent_selection import refused_until
+from mulligan.implement.agent_selection import missing_agent, refused_until
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     AttemptsLeft,
@@ -98,8 +98,8 @@ def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct 
 
 
 def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) -> StartFacts:
-    """Read disk, budget and key for an attempt at an admitted issue."""
-    ref = facts.issue.ref
+    """Read agent, disk, budget and key for an attempt at an admitted issue."""
+    ref, case = facts.issue.ref, load_context(facts.issue, context)
     short, spent = context.disk_shortage(), spent_today(ref, context)
     return StartFacts(
         status=context.ledger.status(ref),
@@ -108,7 +108,8 @@ def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) ->
         disk_shortage=short or "",
         has_worktree=short is not None and context.worktrees.exists(ref),
         budget_used_up=spent.reason if spent else "",
-        agent_unavailable=refused_until(load_context(facts.issue, context), context),
+        agent_unavailable=refused_until(case, context),
+        agent_missing=missing_agent(case, context),
     )
 
 

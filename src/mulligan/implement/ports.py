@@ -689,8 +689,12 @@ class NoRetention:
 class Holds(Protocol):
     """Knows what holds new work. See interfaces/bootstrap/machine.py."""
 
-    def on(self, repository: str) -> Hold | None:
-        """Return why no attempt may begin; None if one may (OUTCOME-5, DAEMON-7)."""
+    def on(self, repository: str, agents: Collection[str]) -> Hold | None:
+        """Return why no agent may begin an attempt; None if one may (OUTCOME-5, DAEMON-7)."""
+        ...
+
+    def is_missing(self, agent: str) -> bool:
+        """Return whether an agent of the configuration cannot start here; "" is the default one."""
         ...
 
     def pauses(self) -> Sequence[Pause]:
@@ -701,9 +705,13 @@ class Holds(Protocol):
 class NoHolds:
     """Holds that let all work begin: for the GitHub Action, dry runs and tests."""
 
-    def on(self, repository: str) -> Hold | None:  # noqa: ARG002 - none is held
+    def on(self, repository: str, agents: Collection[str]) -> Hold | None:  # noqa: ARG002 - none is held
         """Hold nothing."""
         return None
+
+    def is_missing(self, agent: str) -> bool:  # noqa: ARG002 - the attempt reports it
+        """Find every agent."""
+        return False
 
     def pauses(self) -> Sequence[Pause]:
         """List no pause."""
@@ -827,6 +835,8 @@ class StartContext(BudgetContext, Protocol):
     def agents(self) -> AgentRegistry: ...
     @property
     def disk_shortage(self) -> Callable[[], str | None]: ...
+    @property
+    def holds(self) -> Holds: ...
 
 
 class WriteContext(ReadContext, Protocol):

@@ -331,15 +331,14 @@ def _agents(
             network_for(settings, operator, sandbox),
             OperatorAgents(operator.adapters, operator.prices, operator.sandbox.hosts, name),
         )
-        for name, settings in {"": operator.agent, **operator.agents}.items()
+        for name, settings in operator.all_agents.items()
     }
 
 
 def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> AgentRegistry:
-    settings = {"": operator.agent, **operator.agents}
     named = {name: agent for name, agent in agents.items() if name}
     return AgentRegistry(
-        agents[""], named, {name: each.fallback for name, each in settings.items()}
+        agents[""], named, {name: each.fallback for name, each in operator.all_agents.items()}
     )
 
 

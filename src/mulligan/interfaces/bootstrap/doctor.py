@@ -47,7 +47,7 @@ GIT_IDENTITY = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost
 
 def try_agents(operator: Operator, environment: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Try every configured agent in turn, and record its usage."""
-    for name, settings in {"": operator.agent, **operator.agents}.items():
+    for name, settings in operator.all_agents.items():
         with _agent_trial(name, settings, operator, environment) as trial:
             yield from try_agent(trial)
 
@@ -148,7 +148,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             ledger=lambda: _open_ledger(operator),
             state_room=machine.state_room,
             workspace_room=machine.workspace_room,
-            agents=machine.agents,
+            agent=machine.agent,
             sandbox_status=machine.sandbox_status,
             network=machine.network,
             program_of=program_of,

@@ -1,13 +1,13 @@
 """Look for faults of this machine before work begins; a sound machine is trusted for a minute."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mulligan.agents.runner import find_program
-from mulligan.config.operator import AgentSettings, Operator
-from mulligan.daemon.doctor import machine_faults
+from mulligan.config.operator import Operator
+from mulligan.daemon.doctor import agent_faults, machine_faults
 from mulligan.domain.hold import Hold, Pause, hold_on
 from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace, SandboxStatus
 from mulligan.git.repository import version
@@ -44,12 +44,10 @@ class MachineProbes:
         """Measure the disk of the worktrees."""
         return disk_space_for(self.operator.workspace.root)
 
-    def agents(self) -> Mapping[str, AgentPresence]:
-        """Look for the program, files and variables of every configured agent, by name."""
-        return {
-            name: find_program(settings, self.environment, self.operator.adapters)
-            for name, settings in self.settings.items()
-        }
+    def agent(self, name: str) -> AgentPresence:
+        """Look for the program, files and variables of a configured agent."""
+        settings = self.operator.all_agents[name]
+        return find_program(settings, self.environment, self.operator.adapters)
 
     def sandbox_status(self) -> SandboxStatus:
         """Try the sandbox, unless that was done a moment ago."""
@@ -59,12 +57,7 @@ class MachineProbes:
 
     def network(self, name: str) -> str:
         """Name the network of an agent."""
-        return network_inside(self.settings[name], self.operator)
-
-    @property
-    def settings(self) -> Mapping[str, AgentSettings]:
-        """Return every configured agent by name; the default agent has the name ""."""
-        return {"": self.operator.agent, **self.operator.agents}
+        return network_inside(self.operator.all_agents[name], self.operator)
 
 
 class MachineHolds:
@@ -79,14 +72,23 @@ class MachineHolds:
         self._lock = threading.Lock()
         self._sound_at: datetime | None = None
 
-    def on(self, repository: str) -> Hold | None:
-        """Return the pause or fault that holds a repository; None if there is none."""
-        paused = hold_on(repository, self._paused(), ())
-        return paused or hold_on(repository, (), self._faults())
+    def on(self, repository: str, agents: Collection[str]) -> Hold | None:
+        """Return the pause or fault that holds a repository; None if an agent may start."""
+        if paused := hold_on(repository, self._paused(), ()):
+            return paused
+        of_agents = [self._faults_of(name) for name in sorted(agents)]
+        return hold_on(repository, (), self._faults(), of_agents)
+
+    def is_missing(self, agent: str) -> bool:
+        """Return whether an agent has a fault; looks each time, which takes microseconds."""
+        return bool(self._faults_of(agent))
 
     def pauses(self) -> Sequence[Pause]:
         """List what an operator has paused."""
         return self._paused()
+
+    def _faults_of(self, agent: str) -> Sequence[Diagnosis]:
+        return agent_faults(agent, self._probes.agent(agent))
 
     def _faults(self) -> Sequence[Diagnosis]:
         with self._lock:
