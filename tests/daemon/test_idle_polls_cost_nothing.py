@@ -1,24 +1,36 @@
-"""A daemon that has nothing to do costs nothing, however long it has nothing to do (DAEMON-2)."""
+"""What polls and issues cost: nothing without work, else few requests and processes (DAEMON-2)."""
 
 import gc
+import os
+import shutil
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from mulligan.config.operator import RepositorySettings
 from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.worker import Worker
 from mulligan.domain.events import Decided, RetryScheduled
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.storage.owner_ref import Installation, RecordedTimes
 from world.ledgers import completed
+from world.owners import OwnedRemote
 from world.processes import wait_until
 from world.simulated import NAME
 from world.trackers import BOT
-from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
+from world.workers import (
+    PATH,
+    WorkerEnvironment,
+    fix_the_bug,
+    worker_environment,
+)
 
 POLLS = 1000
 WARM_UP = 50
@@ -99,3 +111,53 @@ def test_a_thousand_idle_polls_cost_nothing(tmp_path: Path) -> None:
         assert blocks() - memory < POLLS
         # Seconds, by this thread alone.
         assert cpu / POLLS < 0.01
+
+
+MAX_GIT = 30
+"""Git processes from the poll that finds an issue to its pull request."""
+MAX_REQUESTS, MAX_CHARGED = 54, 28
+"""Requests in the same time, and those of them that count towards the rate limit."""
+
+
+def count_git(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write each start of git by Mulligan to a file, one line each; give that."""
+    log, program = directory / "git.log", directory / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(
+        # The simulated GitHub names no GIT_DIR.
+        f'#!/bin/sh\n[ -z "$GIT_DIR" ] || echo >> {log}\nexec {shutil.which("git")} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return log
+
+
+def test_an_issue_costs_few_requests_and_few_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = count_git(tmp_path, monkeypatch)
+    with worker_environment(tmp_path) as here:
+        world, clock = here.desk.hub.world, here.desk.clock
+        settings = {NAME: RepositorySettings(name=NAME, clone_url=str(here.desk.hub.bare))}
+        mirrored = GitWorktrees(
+            *(here.directory / "work", settings, NoToken(), here.desk.tracker.repository),
+            {"PATH": os.environ["PATH"]},
+        )
+        installation = Installation("one", RecordedTimes(clock), clock)
+        owners = OwnedRemote(here.desk.hub.bare, clock).owners(installation)
+        context = replace(here.context(fix_the_bug, worktrees=mirrored), owners=owners)
+        crews = [Runtime((NAME,), context, Worker(context))]
+        daemon = Daemon(lambda: crews.pop() if crews else None)
+        # The first issue also pays for what is read once: the login, the mirror, permissions.
+        for _ in range(2):
+            ref, woken = here.desk.ready(), list[IssueRef]()
+            log.unlink(missing_ok=True)
+            world.requests.clear()
+            clock.time += INTERVAL
+            daemon.poll(woken.extend)
+            assert woken == [ref]
+            daemon.visit(ref)
+            assert context.ledger.status(ref).stage is Stage.REVIEW
+        assert len(log.read_text().splitlines()) <= MAX_GIT
+        assert len(world.requests) <= MAX_REQUESTS
+        assert sum(one.counted for one in world.requests) <= MAX_CHARGED

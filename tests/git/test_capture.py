@@ -87,7 +87,7 @@ def test_the_agents_own_commits_are_counted_after(
     opened: Checkout, line: str, commits: int
 ) -> None:
     own = opened.worktree.paths.agent_git_dir
-    check_out_commit(opened.worktree, "main", opened.base_sha, opened.start_sha)
+    check_out_commit(opened.worktree, opened.refs, opened.start_sha)
     run_in_worktree(opened, "git reset -q --hard", COMMIT, line)
     opened.worktree.cleaner.only_files(own)
     with_objects = replace(opened.worktree.git, alternates=(own / "objects",))

@@ -124,9 +124,11 @@ class RemoteRef:
         return Repository(self.name, self.place / "ref.git", self.outer)
 
     def prepare(self) -> None:
-        """Create the local repository for commits."""
-        self.git.git_dir.mkdir(parents=True, exist_ok=True)
-        self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
+        """Create the local repository for commits: what `git init --bare` writes, no process."""
+        for part in ("objects", "refs"):
+            (self.git.git_dir / part).mkdir(parents=True, exist_ok=True)
+        (self.git.git_dir / "HEAD").write_text("ref: refs/heads/none\n")
+        (self.git.git_dir / "config").write_text("[core]\n\tbare = true\n")
 
 
 @contextmanager

@@ -82,6 +82,8 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
     heads = {**dict(islice(_packed(decoy), MAX_HEADS)), **dict(_loose(decoy))}
     head = _resolve(_text(decoy / "HEAD"), decoy, heads)
     claimed = {*heads.values(), *([head] if head else ())}
+    if claimed <= {start_sha}:
+        return AgentCommits(0, head)
     readable = claimed
     count = _count(repository, claimed, start_sha)
     if count is None:

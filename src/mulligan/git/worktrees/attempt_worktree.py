@@ -45,7 +45,7 @@ class Checkout:
     """
 
     worktree: IssueWorktree
-    base_branch: str
+    refs: Mapping[str, str]
     base_sha: str
     start_sha: str
     recreated: bool
@@ -149,7 +149,7 @@ class Checkout:
             self.uses.callback(self._return_agents_tree)
         keep_ignored = self.set_up_files is not None or (self.keeps_ignored and for_agent)
         reset_worktree(site, head_sha, keep_ignored=keep_ignored)
-        check_out_commit(site, self.base_branch, self.base_sha, head_sha)
+        check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
     @property
@@ -191,16 +191,21 @@ def _remove_tracked(site: IssueWorktree, tree: Path) -> None:
     git.run("read-tree", "--reset", "-u", empty, patience=RESET_TIMEOUT)
 
 
-def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: str) -> None:
-    """Write a new agent's git directory for a restored worktree, with HEAD at its commit."""
-    place = site.paths
-    site.cleaner.set_aside(place.agent_git_dir, place.name)
+def refs_for_agent(site: IssueWorktree, base: str, base_sha: str) -> Mapping[str, str]:
+    """Return the refs that an agent finds besides its branch: the tags and the base branch."""
     listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
     refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
     refs[f"{BASE_REF}{base}"] = base_sha
     if not f"{site.branch}/".startswith(f"{base}/"):
         refs[f"refs/heads/{base}"] = base_sha
-    refs[f"refs/heads/{site.branch}"] = head_sha
+    return refs
+
+
+def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha: str) -> None:
+    """Write a new agent's git directory for a restored worktree, with HEAD at its commit."""
+    place = site.paths
+    site.cleaner.set_aside(place.agent_git_dir, place.name)
+    refs = {**standing, f"refs/heads/{site.branch}": head_sha}
     objects = site.mirror.paths.mirror / "objects"
     sources = (place.git_dir / "index", objects)
     agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
@@ -225,7 +230,8 @@ def capture(
     left = _read_agent_commits(site, start_sha)
     start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
     tree = _write_tree(site, start_sha, left)
-    uncommitted = tree != _committed_tree(site, left, start_tree)
+    committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
+    uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
     if tree == start_tree:
         return Change(start_sha, None, commits, ignored_files=_ignored(site))
@@ -267,7 +273,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
 
 def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
     """List the ignored files that the agent committed explicitly and that are still in its tree."""
-    if left.head is None:
+    if left.head is None or left.head == start_sha:
         return []
     # A few objects can stand for a tree of millions of paths.
     place = site.paths.git_dir / "added"
@@ -379,6 +385,12 @@ def diff_of(
 MAX_LINKS = 200
 """Limit of symbolic links to read from a change; guards refuse a change with more."""
 
+MAX_NAMED = 200
+"""Limit of files to read one by one from a tree; of more, the whole tree is listed."""
+
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+"""In a path: its bytes are not UTF-8, so git would not find it by this name."""
+
 BINARY = b"-"
 
 SYMLINK, NO_FILE = "120000", "000000"
@@ -390,7 +402,15 @@ def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[
         *("--ignore-submodules=none", start_sha, head_sha),
     )
     changes = changes_of(listed)
-    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
+    names = [change.path for change in changes]
+    # Reading the sizes of all 11,000 files of a tree takes longer than all other commands.
+    is_exact = len(names) <= MAX_NAMED and not any(UNKNOWN in name for name in names)
+    entries = entries_of(
+        site.git.read(
+            *("--literal-pathspecs", "ls-tree", "-r", "-l", "-z", "--full-tree", head_sha),
+            *("--", *names) if is_exact else (),
+        )
+    )
     changed = (entries[change.path] for change in changes if change.path in entries)
     blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
     links = {

@@ -129,8 +129,9 @@ class Mirror:
                 "or set base_branch to another one."
             )
             raise MisconfiguredError(message) from error
-        self.git.read("symbolic-ref", "HEAD", ref)
-        return self.git.line("rev-parse", "--verify", f"{ref}^{{commit}}")
+        if self.base_branch() != base:
+            self.git.read("symbolic-ref", "HEAD", ref)
+        return self.base_sha() or self.git.line("rev-parse", "--verify", f"{ref}^{{commit}}")
 
     def _join_packs(self) -> None:
         """Join the small packs of many fetches; unlike `git gc`, delete no object."""

@@ -89,13 +89,13 @@ def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
     `base_sha` is the base branch when the work began. The work stands on that, or, if `start_sha`
     is the head of a pull request, on the commits where that head left the base.
     """
-    if not mirror.has(base_sha):
+    if base_sha != now and not mirror.has(base_sha):
         # The mirror has every commit of the base branch, so the branch lost this one.
         return False
     shared = [base_sha]
     if start_sha != base_sha and mirror.has(start_sha):
         shared = mirror.git.query("merge-base", "--all", start_sha, base_sha).text.split()
-    return not any(lacks_commit(mirror, now, sha) for sha in shared)
+    return not any(sha != now and lacks_commit(mirror, now, sha) for sha in shared)
 
 
 def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:

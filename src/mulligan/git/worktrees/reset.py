@@ -17,7 +17,8 @@ from mulligan.git.worktrees.naming import WorktreePaths
 
 RESET_TIMEOUT = timedelta(minutes=10)
 """Time limit of a reset or clean; 91,000 files take one second."""
-GITLINK = b"160000 "
+GITLINK = b"H 160000 "
+HEAD_LINE = b"# branch.oid "
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,21 @@ def _in_place(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
         site.cleaner.remove(tree, site.mirror.litter)
     _repair_git_directory(site)
     _reset(site, sha)
+    index = _read_index(site)
+    if _hides_changes(index):
+        _index_file(site).unlink(missing_ok=True)
+        _reset(site, sha)
+        index = _read_index(site)
     _clean(site, keep_ignored=keep_ignored)
-    _empty_submodules(site)
-    status = _status(site, keep_ignored=keep_ignored)
-    if unconverted := _modified_only(status):
+    _empty_submodules(site, index)
+    head, changes = _status(site, keep_ignored=keep_ignored)
+    if unconverted := _modified_only(changes):
         site.mirror.disable_conversion(unconverted)
         _reset(site, sha)
-        status = _status(site, keep_ignored=keep_ignored)
-    return _difference(site, sha, status)
+        head, changes = _status(site, keep_ignored=keep_ignored)
+    if head != sha:
+        return f"HEAD is {head}"
+    return f"git status shows {changes[0].decode(errors='replace')!r}" if changes else ""
 
 
 def _repair_git_directory(site: IssueWorktree) -> None:
@@ -110,24 +118,41 @@ def _repair_git_directory(site: IssueWorktree) -> None:
     # No other process works here while the issue's lock is held.
     for lock in (*admin.glob("*.lock"), site.mirror.paths.mirror / f"{ref}.lock"):
         lock.unlink(missing_ok=True)
-    drop_bad_index(site)
     head = f"ref: {ref}\n".encode()
     if (admin / "HEAD").read_bytes() != head:
         site.git.read("symbolic-ref", "HEAD", ref)
 
 
 def _reset(site: IssueWorktree, sha: str) -> None:
-    """Set branch, index and files to a commit."""
-    site.git.run("reset", "-q", "--hard", sha, patience=RESET_TIMEOUT)
+    """Set branch, index and files to a commit; without the index if git cannot read that."""
+    command = ("reset", "-q", "--hard", sha)
+    if site.git.attempt(*command, patience=RESET_TIMEOUT).exit_code:
+        drop_bad_index(site)
+        site.git.run(*command, patience=RESET_TIMEOUT)
 
 
 def drop_bad_index(site: IssueWorktree) -> None:
     """Delete Mulligan's own index if it cannot be read or hides changes."""
     listed = site.git.query("ls-files", "-v", "-z")
-    tags = {entry[:1] for entry in listed.output.split(b"\0") if entry}
-    # Lower case is assume-unchanged, S is skip-worktree: git would not see changes to such files.
-    if listed.exit_code or not tags <= {b"H", b"M"}:
-        (site.paths.git_dir / "index").unlink(missing_ok=True)
+    if listed.exit_code or _hides_changes(listed.output.split(b"\0")):
+        _index_file(site).unlink(missing_ok=True)
+
+
+def _index_file(site: IssueWorktree) -> Path:
+    return site.paths.git_dir / "index"
+
+
+def _read_index(site: IssueWorktree) -> list[bytes]:
+    """List the index: `H 100644 <blob> 0`, a tab and the path."""
+    return site.git.read("ls-files", "-v", "-s", "-z").split(b"\0")
+
+
+def _hides_changes(index: list[bytes]) -> bool:
+    """Return whether git would not see changes to some files, by the first letters.
+
+    Lower case is assume-unchanged, S is skip-worktree.
+    """
+    return not {entry[:1] for entry in index if entry} <= {b"H", b"M"}
 
 
 def _clean(site: IssueWorktree, *, keep_ignored: bool) -> None:
@@ -136,10 +161,10 @@ def _clean(site: IssueWorktree, *, keep_ignored: bool) -> None:
     site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=RESET_TIMEOUT)
 
 
-def _empty_submodules(site: IssueWorktree) -> None:
+def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
     """Empty the directories of submodules (WORKTREE-5), which git itself never reads."""
     root = Path(os.path.realpath(site.paths.tree))
-    for entry in site.git.read("ls-files", "-s", "-z").split(b"\0"):
+    for entry in index:
         if not entry.startswith(GITLINK):
             continue
         place = root / entry.partition(b"\t")[2].decode(errors="surrogateescape")
@@ -148,13 +173,16 @@ def _empty_submodules(site: IssueWorktree) -> None:
             place.mkdir()
 
 
-def _status(site: IssueWorktree, *, keep_ignored: bool) -> list[bytes]:
+def _status(site: IssueWorktree, *, keep_ignored: bool) -> tuple[str, list[bytes]]:
+    """Read the commit of HEAD, and what differs between HEAD, index and files."""
     ignored = "no" if keep_ignored else "traditional"
     status = site.git.read(
-        *("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"),
-        *(f"--ignored={ignored}", "--ignore-submodules=all"),
+        *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
+        *("--no-renames", f"--ignored={ignored}", "--ignore-submodules=all"),
     )
-    return [entry for entry in status.split(b"\0") if entry]
+    lines = [line for line in status.split(b"\0") if line]
+    heads = [line.removeprefix(HEAD_LINE) for line in lines if line.startswith(HEAD_LINE)]
+    return heads[0].decode(), [line for line in lines if not line.startswith(b"# ")]
 
 
 def _modified_only(status: list[bytes]) -> list[bytes]:
@@ -162,18 +190,5 @@ def _modified_only(status: list[bytes]) -> list[bytes]:
 
     The repository has such files with line endings that its own attributes forbid.
     """
-    only = all(entry.startswith(b" M ") for entry in status)
-    return [entry[3:] for entry in status] if only else []
-
-
-def _difference(site: IssueWorktree, sha: str, status: list[bytes]) -> str:
-    """Return the first difference between the worktree and a commit; empty if there is none."""
-    git = site.git
-    head, tree = git.line("rev-parse", "HEAD", f"{sha}^{{tree}}").split()
-    if head != sha:
-        return f"HEAD is {head}"
-    if git.line("write-tree") != tree:
-        return "the index holds another tree"
-    if status:
-        return f"git status shows {status[0].decode(errors='replace')!r}"
-    return ""
+    only = all(entry.startswith(b"1 .M ") for entry in status)
+    return [entry.split(b" ", 8)[8] for entry in status] if only else []

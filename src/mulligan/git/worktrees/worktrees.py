@@ -13,7 +13,7 @@ from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.domain.issue import IssueRef, RepositoryFacts
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
-from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit
+from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
 from mulligan.git.worktrees.files import disk_faults, locked
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.git.worktrees.naming import BRANCH, repository_paths, set_up_cache, worktree_paths
@@ -243,12 +243,13 @@ class GitWorktrees:
             recreated = True
         site.cleaner.set_aside(site.paths.private, site.paths.name)
         site.paths.private.mkdir(mode=0o700)
-        check_out_commit(site, base, sha, begin)
+        refs = refs_for_agent(site, base, sha)
+        check_out_commit(site, refs, begin)
         site.cleaner.empty(site.paths.name)
         outer = self.environment
         cache = SetUpCache(set_up_cache(self.root.absolute()), self.max_set_up_bytes, outer)
         return Checkout(
-            *(site, base, sha, begin, recreated, cache, uses), self.keep_ignored, proposal
+            *(site, refs, sha, begin, recreated, cache, uses), self.keep_ignored, proposal
         )
 
     def _settings(self, repository: str) -> RepositorySettings:
