@@ -88,14 +88,7 @@ bench-retry: install
 
 # The pages of docs/ that are made from the code.
 docs: install
-	$(BIN)/python -c 'from mulligan.config.schema import reference; print(reference(), end="")' > docs/configuration.md
-	$(BIN)/mulligan config schema operator > docs/schemas/operator.json
-	$(BIN)/mulligan config schema policy > docs/schemas/policy.json
-	$(BIN)/python -c 'from mulligan.interfaces.cli.events import reference; print(reference(), end="")' > docs/events.md
-	$(BIN)/mulligan events --schema > docs/schemas/events.json
-	mkdir -p docs/schemas/output
-	$(BIN)/python -m mulligan.interfaces.json_schemas docs/schemas/output
-	$(BIN)/python docs/folders.py
+	$(BIN)/python docs/generate.py
 
 format: install
 	$(BIN)/ruff format .

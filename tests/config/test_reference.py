@@ -10,20 +10,16 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
-from mulligan.config.schema import model_in, reference
+from mulligan.config.schema import model_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 SECTION = re.compile(r"^### `([^`]+)`\n\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
-OPERATOR_PART, POLICY_PART = reference().split("\n## ")[1:]
+OPERATOR_PART, POLICY_PART = PAGE.read_text().split("\n## ")[1:]
 
 
 def sections(part: str) -> list[tuple[str, str]]:
     return [(key, text) for key, text in SECTION.findall(part)]
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == reference(), "run: make docs"
 
 
 @pytest.mark.parametrize(("part", "model"), [(OPERATOR_PART, Operator), (POLICY_PART, Policy)])
@@ -49,7 +45,7 @@ def keys(model: type[BaseModel], prefix: str) -> set[str]:
 
 
 def test_every_section_has_meaning_default_and_example() -> None:
-    leaves = [each for each in sections(reference()) if "```yaml" in each[1]]
+    leaves = [each for each in sections(PAGE.read_text()) if "```yaml" in each[1]]
     assert len(leaves) > 100
     assert [key for key, text in leaves if not re.match(r"\w|`rebuild`", text)] == []
     assert [

@@ -39,6 +39,7 @@ from world.ledgers import (
     folded,
     open_ledger_url,
     url_for,
+    with_listener,
 )
 from world.stores import ref_session
 
@@ -97,7 +98,7 @@ def test_a_listener_hears_every_event_once_it_is_recorded(ledger: Ledger) -> Non
         assert ledger.status(status.issue) == status
         heard.append((status, event))
 
-    heeded = ledger.with_listener(listen)
+    heeded = with_listener(ledger, listen)
     heeded.append(REF, AUTHORISED)
     assert heeded.restore(OTHER, [AUTHORISED, STARTED])
     assert not heeded.restore(OTHER, [STARTED])

@@ -15,6 +15,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
 from world.behaviours import AgentInput
+from world.ledgers import with_listener
 from world.plain_worktrees import PlainWorktrees
 from world.repositories import commit_to, git, read_branch
 from world.simulated import NAME
@@ -181,7 +182,7 @@ def test_who_is_killed_after_it_finds_the_merge_to_be_its_own(
         fatal = Fatal(tmp_path / "one", here.desk.hub.bare)
         context = replace(context, worktrees=fatal, git=fatal)
     here.desk.clock.time += timedelta(hours=1)
-    dying = replace(context, ledger=context.ledger.with_listener(die))
+    dying = replace(context, ledger=with_listener(context.ledger, die))
     run_once([NAME], dying)
     with pytest.raises(Killed):
         run_once([NAME], dying)

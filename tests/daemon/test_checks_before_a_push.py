@@ -19,6 +19,7 @@ from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.implement.ports import BotContext
 from world.behaviours import AgentInput, Behaviour
 from world.checkouts import FixedToken, never_asked
+from world.ledgers import with_listener
 from world.plain_worktrees import Clones, PlainWorktrees
 from world.repositories import branch_head, commit_to, git
 from world.scripted_agent import ScriptedAgent
@@ -110,7 +111,7 @@ def at(kind: type[Event], act: Callable[[], None], context: BotContext) -> BotCo
         if isinstance(event, kind) and left:
             left.pop()()
 
-    return replace(context, ledger=context.ledger.with_listener(listen))
+    return replace(context, ledger=with_listener(context.ledger, listen))
 
 
 def test_somebody_who_may_not_any_more_gets_no_pull_request(here: WorkerEnvironment) -> None:

@@ -20,6 +20,7 @@ from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.github.client import NOT_FOUND_REPEATS
 from world.behaviours import Behaviour, crash
 from world.checkouts import FixedToken, never_asked
+from world.ledgers import with_listener
 from world.repositories import git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
@@ -318,7 +319,7 @@ def test_work_is_kept_before_anything_is_decided_about_it(here: WorkerEnvironmen
         kept[event.kind] = bundle(here, status.issue).exists()
 
     context = here.context(fix_the_bug)
-    run_once([NAME], replace(context, ledger=context.ledger.with_listener(listen)))
+    run_once([NAME], replace(context, ledger=with_listener(context.ledger, listen)))
     assert here.ledger.status(ref).stage is Stage.REVIEW
     assert (kept["attempt_completed"], kept["decided"]) == (False, True)
 

@@ -30,7 +30,7 @@ from mulligan.implement.effects import record_admission
 from mulligan.implement.issue_snapshot import collect_facts
 from mulligan.implement.ports import BotContext
 from world.behaviours import AgentInput, crash
-from world.ledgers import completed
+from world.ledgers import completed, with_listener
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, fail_once_changed, fix_the_bug, worker_environment
 
@@ -194,7 +194,7 @@ def test_an_issue_that_meets_a_bug_does_not_stop_the_others(here: WorkerEnvironm
             raise ZeroDivisionError
 
     context = here.context(never)
-    context = replace(context, ledger=here.ledger.with_listener(break_down))
+    context = replace(context, ledger=with_listener(here.ledger, break_down))
     assert recover(context, Worker(context)).failed == {odd: BUG_MESSAGE}
     assert here.ledger.status(second).stage is Stage.REVIEW
     assert here.leases.holder(odd) is None

@@ -65,7 +65,7 @@ def named(target: ast.expr) -> Iterator[ast.Name]:
 
 @pytest.fixture(scope="module")
 def drawn() -> Callable[[Path], str]:
-    return runpy.run_path(str(ROOT / "docs" / "folders.py"))["drawn"]
+    return runpy.run_path(str(ROOT / "docs" / "generate.py"))["drawn"]
 
 
 @pytest.fixture
@@ -101,10 +101,6 @@ def test_the_table_names_many_places() -> None:
 def test_a_wrong_path_or_name_is_found(text: str, wrong: str) -> None:
     right = "`implement/decide.py: decide`, `config/operator.py: Limits.lease`, [a](glossary.md)"
     assert wrong_in(f"{right} {text}", ROOT / "docs") == [wrong]
-
-
-def test_the_folders_are_drawn_as_they_are(drawn: Callable[[Path], str]) -> None:
-    assert drawn(ROOT) in ARCHITECTURE.read_text(), "run: make docs"
 
 
 def test_another_layer_is_another_drawing(drawn: Callable[[Path], str], copy: Path) -> None:

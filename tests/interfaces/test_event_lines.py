@@ -25,7 +25,6 @@ from mulligan.interfaces.cli.events import (
     event_json,
     event_text,
     name_of,
-    reference,
     schema,
 )
 from mulligan.text.redact import Redactor
@@ -96,14 +95,8 @@ def test_an_event_before_any_attempt_names_none() -> None:
     assert line == f"2026-11-01 12:00:05  17  {REF}  issue_seen  Mulligan read the issue: Mend it"
 
 
-def test_the_published_schema_and_page_are_up_to_date() -> None:
-    stored = json.loads((DOCS / "schemas" / "events.json").read_text())
-    assert stored == schema(), "run: make docs"
-    assert (DOCS / "events.md").read_text() == reference(), "run: make docs"
-
-
 def test_the_page_tells_of_every_event_and_each_of_its_fields() -> None:
-    page = reference()
+    page = (DOCS / "events.md").read_text()
     for kind in EVENT_TYPES:
         assert f"### `{name_of(kind)}`" in page
         for name in set(kind.model_fields) - {"kind"}:

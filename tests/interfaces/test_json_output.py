@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.interfaces.json_schemas import ADAPTERS, schema_of
+from mulligan.interfaces.json_types import ADAPTERS
 from world.fork_server import run_forked
 from world.place import MulliganInstallation, mulligan_installation
 from world.repositories import git
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas" / "output"
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
-def test_the_published_schemas_are_those_of_the_code() -> None:
-    published = {file.stem: file.read_text(encoding="utf-8") for file in SCHEMAS.iterdir()}
-    assert published == {name: schema_of(name) for name in ADAPTERS}, "run: make docs"
+def test_the_page_links_to_every_schema() -> None:
     listed = PAGE.read_text(encoding="utf-8")
     assert [name for name in ADAPTERS if f"(schemas/output/{name}.json)" not in listed] == []
 

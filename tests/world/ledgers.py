@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -23,9 +23,11 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Ledger
+from mulligan.implement.ports import Ledger, Listener
 from mulligan.storage.database import open_database, reproject
+from mulligan.storage.git_ref import RefLedger
 from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.memory import MemoryLedger
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 R = TypeVar("R", bound=Record)
@@ -95,6 +97,12 @@ def opened_copy(template: Path, copy: Path) -> Generator[SqlLedger]:
     shutil.copyfile(template, copy)
     with open_ledger_at(copy) as ledger:
         yield ledger
+
+
+def with_listener(ledger: Ledger, listener: Listener) -> Ledger:
+    """Return the same ledger; `listener` alone is called with each event it has recorded."""
+    assert isinstance(ledger, SqlLedger | RefLedger | MemoryLedger)
+    return replace(ledger, listener=listener)
 
 
 def folded(ledger: Ledger, ref: IssueRef) -> IssueStatus:

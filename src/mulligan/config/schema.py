@@ -1,9 +1,7 @@
-"""The JSON Schema and the reference page of each configuration file. Pure."""
+"""The JSON Schema of each configuration file, and its values in words. Pure."""
 
 import ast
 import inspect
-import re
-from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
@@ -12,7 +10,7 @@ from itertools import pairwise
 from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mulligan.config.operator import OPERATOR_FILE, STATE_HOME, Operator
+from mulligan.config.operator import OPERATOR_FILE, Operator
 from mulligan.config.policy import POLICY_FILE, Policy
 
 # The files and their schemas
@@ -104,7 +102,7 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
     }
 
 
-def _written(model: type[BaseModel], name: str) -> tuple[str, str]:
+def written(model: type[BaseModel], name: str) -> tuple[str, str]:
     """Return a field's meaning and its example, which may be empty, from the model or its base."""
     declared = (base for base in model.__mro__ if name in inspect.get_annotations(base))
     meaning, _, example = meanings(next(declared))[name].partition("\n\nExample: ")
@@ -120,7 +118,7 @@ def _describe(schema: Schema, model: type[BaseModel]) -> None:
         found.pop("title", None)
         if "default" in found:
             found["default"] = defaults[name]
-        found["description"], _ = _written(model, name)
+        found["description"], _ = written(model, name)
 
 
 NARROW = {"const", "enum", "pattern"}
@@ -238,145 +236,3 @@ def _list(schema: Schema, root: Schema) -> str:
     )
     kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
     return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")
-
-
-# The page docs/configuration.md
-
-OPENING = """# Configuration
-
-Mulligan reads two YAML files. It refuses unknown keys, and secrets that are written into a file.
-Write durations as `30s`, `10m` or `1h`. [Sample configurations](samples.md) has complete files for
-several languages.
-
-`mulligan config check` reports every mistake with its line. For your editor, use the JSON Schemas:
-[`mulligan.yml`](schemas/operator.json), [`.github/mulligan.yml`](schemas/policy.json).
-
-This page is generated from the code by `make docs`.
-"""
-
-OPERATOR = """## `mulligan.yml`: the operator's configuration
-
-This file is on the machine that runs Mulligan. Mulligan reads the file of `--config FILE`, else
-`./mulligan.yml`, else the file that `$MULLIGAN_CONFIG` names. A value that is only `$NAME` or
-`${NAME}` comes from the environment.
-
-```yaml
-github: {token: $GITHUB_TOKEN}
-repositories:
-  - name: octocat/hello-world
-    policy:
-      checks: [{name: tests, run: python -m pytest -q, kind: test}]
-agent: {kind: command, command: [python3, /srv/agent.py], timeout: 1h}
-```
-"""
-
-POLICY = """## `.github/mulligan.yml`: the policy of a repository
-
-This file is in each repository. Mulligan reads it from the base branch only, never from an agent's
-change. The operator's `policy` replaces its top-level keys.
-
-```yaml
-max_issue_attempts: 3
-checks:
-  - {name: lint, run: ruff check ., kind: lint, timeout: 2m}
-  - {name: tests, run: python -m pytest -q, kind: test}
-scope: {deny: [".github/**"]}
-```
-"""
-
-REQUIRED = "required"
-NONE = "none"
-
-DERIVED = {
-    "url": f"`sqlite:///{STATE_HOME}/mulligan.db`",
-    "root": f"`{STATE_HOME}/work`",
-}
-"""Defaults that depend on the home directory."""
-
-NAMED = {"agents": "strong", "adapters": "tinker", "services": "tinker", "prices": "m-1"}
-"""Example names for the keys that hold settings by name."""
-
-
-def reference() -> str:
-    """Return the whole page."""
-    taken = Counter[str]()
-    parts = [OPENING, OPERATOR, *_page(Operator, taken), POLICY, *_page(Policy, taken)]
-    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
-
-
-def _page(model: type[BaseModel], taken: Counter[str]) -> Iterator[str]:
-    keys = [f"[`{name}`](#{_anchor(name, model, taken)})" for name in model.model_fields]
-    yield f"Keys: {', '.join(keys)}.\n"
-    yield from _sections(model, "", {})
-
-
-def _anchor(name: str, model: type[BaseModel], taken: Counter[str]) -> str:
-    """Return the anchor of a top-level key on GitHub, which numbers equal headings."""
-    field = model.model_fields[name]
-    written = f"{name}{_many(field) if model_in(field) else ''}"
-    anchor = re.sub(r"[^\w-]", "", written.lower())
-    taken[anchor] += 1
-    return anchor if taken[anchor] == 1 else f"{anchor}-{taken[anchor] - 1}"
-
-
-def _sections(
-    model: type[BaseModel], prefix: str, shown: dict[type[BaseModel], str]
-) -> Iterator[str]:
-    """Yield one section per key; settings that occur again refer to their first place."""
-    for name, field in model.model_fields.items():
-        inner = model_in(field)
-        key = f"{prefix}{name}{_many(field) if inner else ''}"
-        meaning, example = _written(model, name)
-        if inner is None:
-            yield _section(key, meaning, _default(field, model, name), example)
-        elif inner in shown:
-            yield f"### `{key}`\n\n{meaning} It has the same keys as `{shown[inner]}`.\n"
-        else:
-            yield f"### `{key}`\n\n{meaning}\n"
-            shown[inner] = key
-            yield from _sections(inner, f"{key}.", shown)
-
-
-def _section(key: str, meaning: str, default: str, example: str) -> str:
-    value = "\n".join(_nested(key.split("."), example or default.strip("`")))
-    about = "Required." if default == REQUIRED else f"Default: {default}."
-    if default == NONE and "Default:" in meaning:
-        about = ""  # The meaning gives the default.
-    parts = [f"### `{key}`", meaning, about, f"```yaml\n{value}\n```\n"]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _nested(path: list[str], value: str, indent: str = "") -> Iterator[str]:
-    """Yield a value at its place in the file, as YAML."""
-    first, *rest = path
-    name = first.removesuffix("[]")
-    if not rest:
-        yield f"{indent}{name}: {value}".replace("\n", f"\n{indent}")
-    elif rest[0] == "NAME":
-        yield f"{indent}{name}:"
-        yield from _nested([NAMED[name], *rest[1:]], value, f"{indent}  ")
-    else:
-        yield f"{indent}{name}:"
-        inside = [*_nested(rest, value, f"{indent}    " if name != first else f"{indent}  ")]
-        if name != first:
-            inside[0] = f"{indent}  - {inside[0].strip()}"
-        yield from inside
-
-
-def _many(field: FieldInfo) -> str:
-    """Return the path suffix for one of several settings: its position, or its name."""
-    written = str(field.annotation)
-    if written.startswith("dict"):
-        return ".NAME"
-    return "[]" if "tuple" in written else ""
-
-
-def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:
-    if field.is_required():
-        return REQUIRED
-    if field.default_factory is not None:
-        return DERIVED.get(name, NONE)
-    written = model.model_construct().model_dump(mode="json", include={name})[name]
-    if written in (None, [], ""):
-        return NONE
-    return f"`{str(written).lower() if isinstance(written, bool) else written}`"

@@ -541,10 +541,6 @@ class Ledger(LedgerReader, Protocol):
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         ...
 
-    def with_listener(self, listener: Listener) -> "Ledger":
-        """Return the same ledger; `listener` alone is called with each event it has recorded."""
-        ...
-
 
 class Leases(Protocol):
     """Assign each issue to at most one worker (RECOVERY-2). See storage/leases.py."""

@@ -54,10 +54,6 @@ class SqlLedger:
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
-    def with_listener(self, listener: Listener) -> "SqlLedger":
-        """Return the same ledger; `listener` alone is called with each event it has recorded."""
-        return replace(self, listener=listener)
-
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event and update the status; both are on the disk when this returns."""
         with self.database.write() as connection:

@@ -138,10 +138,6 @@ class MemoryLedger:
         """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
-    def with_listener(self, listener: Listener) -> "MemoryLedger":
-        """Return the same ledger; `listener` alone is called with each event it has recorded."""
-        return replace(self, listener=listener)
-
     def status(self, ref: IssueRef) -> IssueStatus:
         """Return an issue's status; an unknown issue has epoch 0."""
         with self._kept.lock:

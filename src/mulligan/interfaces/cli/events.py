@@ -1,8 +1,6 @@
 """`mulligan events`: print the ledger's events as JSON or text, and write docs/events.md."""
 
-import inspect
 import json
-import re
 import select
 import signal
 import sys
@@ -201,100 +199,3 @@ def _without_kind(definition: Json) -> Json:
     left = [name for name in required if name != "kind"] if isinstance(required, list) else []
     kept = {name: field_schema for name, field_schema in properties.items() if name != "kind"}
     return {**definition, "properties": kept, "required": left}
-
-
-# The page docs/events.md
-
-OPENING = """# Events
-
-Mulligan records everything it does in the ledger, a list of events. `mulligan events --json` prints
-the events for other programs: one line of JSON each, in ASCII, without secrets.
-
-```console
-$ mulligan events --json --follow --since 17
-```
-
-| option | prints |
-|---|---|
-| `--since 17` | events after number 17 |
-| `--since 7d` | events of the last 7 days; `--since 0s` only new ones |
-| `--issue OWNER/NAME#N` | events of one issue |
-| `--follow` | also new events, until you interrupt it (like `tail -f`) |
-
-With `--follow`, an event of any worker on the same ledger appears within about a second.
-
-To miss no event and get none twice, store the last `seq` that your program handled, and start after
-it. With several workers, Mulligan prints events strictly in the order of `seq`.
-
-[Retention](operating.md#what-is-removed) removes old events. A removed issue has a single event,
-`forgotten`, with its own number.
-
-`make docs` generates this page and the [JSON Schema of a line](schemas/events.json) from the code.
-`mulligan events --schema` prints the schema too. Later versions add names and fields, so ignore the
-ones that your program does not know.
-"""
-
-LINE = """## A line
-
-| field | type | meaning |
-|---|---|---|"""
-
-PAYLOADS = """## Payloads
-
-Times are in UTC. Fields that end in `_ms` are milliseconds.
-"""
-
-RULES = re.compile(r" \([A-Z]+-\d+(?:, [A-Z]+-\d+)*\)")
-"""The rule ids in a docstring, which the page omits."""
-
-
-def reference() -> str:
-    """Return docs/events.md."""
-    fields = [
-        f"| `{name}` | {_type(field_schema)} | {meaning} |"
-        for name, (field_schema, meaning) in FIELDS.items()
-    ]
-    parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
-    definitions = JSON.validate_python(schema()["$defs"])
-    parts += [_section(kind, definitions) for kind in EVENT_TYPES]
-    return "\n".join(f"{part.rstrip()}\n" for part in parts)
-
-
-def _section(kind: type[Event], definitions: Json) -> str:
-    """Return the section of one event, from its docstring and schema."""
-    definition = JSON.validate_python(definitions[kind.__name__])
-    properties = JSON.validate_python(definition["properties"])
-    rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
-    text = RULES.sub("", re.sub(r"\s*\n\s*", " ", inspect.getdoc(kind) or ""))
-    return "\n".join(
-        [f"### `{name_of(kind)}`\n", f"{text}\n", "| field | type |", "|---|---|", *rows]
-    )
-
-
-def _type(definition: Json) -> str:
-    """Return a JSON Schema type for a table cell."""
-    if "anyOf" in definition and isinstance(definition["anyOf"], list):
-        return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
-    if isinstance(given := definition.get("type"), list):
-        return " or ".join(map(str, given))
-    return " ".join(_type_names(definition)) or "any"
-
-
-def _type_names(definition: Json) -> Iterator[str]:
-    match definition:
-        case {"$ref": str(place)}:
-            yield f"[{place.rpartition('/')[2]}](schemas/events.json)"
-        case {"enum": list(values)}:
-            yield ", ".join(f"`{_plain(value)}`" for value in values)
-        case {"type": "array", "items": dict(items)}:
-            yield f"list of {_type(items)}"
-        case {"type": str(name), "format": "date-time"}:
-            yield f"{name}, a time"
-        case {"type": str(name)}:
-            yield name
-        case _:
-            yield "[one of several](schemas/events.json)"
-
-
-def _plain(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

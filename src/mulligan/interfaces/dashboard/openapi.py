@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue, TypeAdapter
 
 from mulligan import __version__
-from mulligan.interfaces.json_schemas import Inspection, Row, StatsRow, StatusRow
+from mulligan.interfaces.json_types import Inspection, Row, StatsRow, StatusRow
 
 
 class Failure(Row):

@@ -1,13 +1,7 @@
-"""The types of what commands print with `--json`, and the API answers; with their JSON Schemas.
+"""The types of what commands print with `--json`, and of what the API answers."""
 
-`python -m mulligan.interfaces.json_schemas DIRECTORY` writes one file for each command.
-"""
-
-import json
-import sys
 from collections.abc import Mapping
 from datetime import date, datetime
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
@@ -335,15 +329,3 @@ ADAPTERS: Mapping[str, TypeAdapter[object]] = {
     "learnings-issue": TypeAdapter(list[NotedRow]),
 }
 """The output of each command, by the name of its schema."""
-
-
-def schema_of(name: str) -> str:
-    """Return the JSON Schema of an output, as `make docs` writes it."""
-    schema = ADAPTERS[name].json_schema(mode="validation")
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps({**dialect, **schema}, indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    for each in ADAPTERS:
-        (Path(sys.argv[1]) / f"{each}.json").write_text(schema_of(each), encoding="utf-8")
