@@ -4,7 +4,7 @@ import codecs
 import io
 import signal
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pytest
 from hypothesis import given, settings
@@ -268,3 +268,23 @@ def test_the_patterns_of_a_repository_find_what_nothing_else_would() -> None:
     ]
     named = digest(output, exit_code=1, patterns=[r"(?P<test_id>\w+) is (?P<code>out)"])
     assert [(each.test_id, each.code) for each in named.findings] == [("lamp", "out")]
+
+
+SIZE = 100_000
+SLOWEST = 1.5
+"""Seconds; each took from five seconds to minutes while its time grew with its square."""
+
+BUSY = {
+    "blank lines": "\n",
+    "tabs before a word of failure": "[ERROR] " + "\t" * 1400 + "FAILED x\n",
+    "lines of an assertion": "==== FAILURES ====\n____ test_a ____\n" + "E   no\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_the_time_of_a_digest_grows_no_faster_than_the_output(name: str) -> None:
+    """More such outputs are in tests/bench/test_hostile_texts_bench.py."""
+    output = (BUSY[name] * (SIZE // len(BUSY[name]) + 1))[:SIZE]
+    began = process_time()
+    told(output)
+    assert process_time() - began < SLOWEST

@@ -141,14 +141,15 @@ class Traceback:
     source: str = ""
 
 
-def traceback_at(lines: Sequence[str], start: int) -> Traceback | None:
-    """Read the traceback that starts at a line, with all that it is chained to."""
-    first = _one(lines, start)
+def traceback_at(lines: Sequence[str], start: int, stop: int | None = None) -> Traceback | None:
+    """Read the traceback that starts at a line, with all that it is chained to before `stop`."""
+    stop = len(lines) if stop is None else stop
+    first = _one(lines, start, stop)
     if first is None:
         return None
     chain = [first]
-    while (following := _linked(lines, chain[-1].end)) is not None:
-        following = _one(lines, following)
+    while (following := _linked(lines, chain[-1].end, stop)) is not None:
+        following = _one(lines, following, stop)
         if following is None:
             break
         chain.append(following)
@@ -158,16 +159,16 @@ def traceback_at(lines: Sequence[str], start: int) -> Traceback | None:
     return replace(last, start=start, place=best.place, source=best.source, causes=causes)
 
 
-def _one(lines: Sequence[str], start: int) -> Traceback | None:
+def _one(lines: Sequence[str], start: int, stop: int) -> Traceback | None:
     opening = START.match(lines[start])
     if opening is None:
         return None
     depth = len(opening["indent"])
     frames = list[tuple[Place, str]]()
-    for at in range(start + 1, min(start + LONGEST_TRACEBACK, len(lines))):
+    for at in range(start + 1, min(start + LONGEST_TRACEBACK, stop)):
         line = lines[at]
         if frame := TRACEBACK_FRAME.match(line):
-            below = lines[at + 1] if at + 1 < len(lines) else ""
+            below = lines[at + 1] if at + 1 < stop else ""
             place = Place(frame["file"], number(frame["line"]))
             frames.append((place, "" if TRACEBACK_FRAME.match(below) else below.strip(" |+-")))
         elif line[depth : depth + 1].strip(" |+-") and EXCEPTION.match(line):
@@ -178,15 +179,13 @@ def _one(lines: Sequence[str], start: int) -> Traceback | None:
     return None
 
 
-def _linked(lines: Sequence[str], end: int) -> int | None:
+def _linked(lines: Sequence[str], end: int, stop: int) -> int | None:
     """Find the next traceback of a chain: a few lines below, after a linking sentence."""
-    near = range(end, min(end + 12, len(lines)))
+    near = range(end, min(end + 12, stop))
     link = next((at for at in near if LINK.match(lines[at])), None)
     if link is None:
         return None
-    return next(
-        (at for at in range(link, min(link + 4, len(lines))) if START.match(lines[at])), None
-    )
+    return next((at for at in range(link, min(link + 4, stop)) if START.match(lines[at])), None)
 
 
 def _is_own(place: Place | None) -> bool:

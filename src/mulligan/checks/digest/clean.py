@@ -117,6 +117,9 @@ ESCAPES = re.compile(
 )
 
 BACKSPACE = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*|[^\n\x08])?\x08")
+OVERPRINTED = 64 * 1024
+"""Bytes that are searched for backspaces at a time: many matches in a larger text take longer."""
+
 CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
 SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
 
@@ -134,7 +137,8 @@ def clean(chunk: bytes) -> bytes:
     if b"webpack:///" in chunk:
         chunk = chunk.replace(b"webpack:///./", b"").replace(b"webpack:///", b"")
     if b"\b" in chunk:
-        chunk = BACKSPACE.sub(b"", chunk)
+        starts = range(0, len(chunk), OVERPRINTED)
+        chunk = b"".join(BACKSPACE.sub(b"", chunk[at : at + OVERPRINTED]) for at in starts)
     if b"\r" in chunk:
         chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
     return chunk

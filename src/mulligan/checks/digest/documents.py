@@ -5,19 +5,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from mulligan.checks.digest.clean import VARYING
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 
-OPENS = re.compile(r"^\s*(?:[\[{]|<\?xml|<testsuites?\b|<checkstyle\b)", re.MULTILINE)
+OPENS = re.compile(r"^[ \t]*+(?:[\[{]|<\?xml|<testsuites?\b|<checkstyle\b)", re.MULTILINE)
 
 XML = re.compile(r"<\?xml\b|<(?:testsuites?|checkstyle)\b")
 
 XML_END = re.compile(r"</(?:testsuites?|checkstyle)>")
 
 BEGINS = re.compile(
-    r'^\s*(?:\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null|NaN|Infinity)))', re.MULTILINE
+    r'^[ \t]*+(?:\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null|NaN|Infinity)))', re.MULTILINE
 )
 """Where JSON may begin: what follows a bracket there can follow it in JSON, unlike in `[ok]`."""
 
@@ -92,18 +93,28 @@ def _parsed(text: str) -> Json:
 
 
 def _whole(text: str) -> Iterator[Document]:
-    """Yield the values that begin where a line begins."""
-    decoder, done = json.JSONDecoder(strict=False), 0
-    for tried, opening in enumerate(BEGINS.finditer(text)):
+    """Yield the values that begin where a line begins.
+
+    What fails to be one may be read twice in all, so that the time grows no faster than the text.
+    """
+    decoder, done, line, room = json.JSONDecoder(strict=False), 0, 1, 2 * len(text)
+    for opening in islice(BEGINS.finditer(text), MAX_DOCUMENTS):
         start = opening.end() - 1
-        if start < done or tried > MAX_DOCUMENTS:
+        if start < done:
             continue
         try:
             found: tuple[Json, int] = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
+            room -= error.pos - start
+            if room < 0:
+                return
             continue
+        except (ValueError, RecursionError):
+            return
+        first = line + text.count("\n", done, start)
+        line = first + text.count("\n", start, found[1])
         value, done = found
-        yield Document(value, _line_at(text, start), _line_at(text, done))
+        yield Document(value, first, line)
 
 
 def _line_at(text: str, position: int) -> int:

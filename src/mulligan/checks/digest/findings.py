@@ -105,6 +105,9 @@ def group_of(found: Finding) -> str:
     return found.file or ""
 
 
+MAX_FINDINGS = 1000
+"""Findings that a reading tells at most; of more, the count tells how many there are."""
+
 # Making a finding
 
 SUMMARY_CHARS = 100

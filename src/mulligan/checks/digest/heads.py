@@ -1,11 +1,12 @@
 """Find the lines that open a finding: test names, places, and words of failure. Pure."""
 
 import re
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cached_property
 from itertools import pairwise
 
 from mulligan.checks.digest.blocks import depth_of, traceback_at
@@ -65,7 +66,7 @@ class FindingHead:
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
     """List what opens a finding, in order; what lies inside a traceback opens none."""
     is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
-    sections = files_over(lines)
+    sections, alone = files_over(lines), _Above(lines)
     heads, skip_to = list[FindingHead](), 0
     for at, weight in enumerate(weights):
         if at < skip_to:
@@ -76,7 +77,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
         head = (
             annotation(lines[at])
             or example(lines, at)
-            or row(lines, at, sections[at])
+            or row(lines, at, sections[at], alone)
             or head
             or above_arrow(lines, at)
             or patch(lines, at)
@@ -89,7 +90,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
     return list(_from_their_start(_from_their_errors(heads, lines), lines))
 
 
-TITLE_END = re.compile(r"\s+(?:=>|\(|\[|@|in\b|at\b)|:(?:\s|$)|$")
+TITLE_END = re.compile(r"(?<!\s)\s++(?:=>|\(|\[|@|in\b|at\b)|:(?:\s|$)|$")
 TITLE_EDGE = " │|#-=─═>*"
 MAX_TITLE_CHARS = 200
 
@@ -151,14 +152,15 @@ def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Ite
     for at, line in enumerate(lines):
         if name := started(line):
             starts[name].append(at)
-    others = [head.at for head in heads if head.test_id is None]
+    others = sorted(head.at for head in heads if head.test_id is None)
     moved, used = list[FindingHead](), set[int]()
     for head in heads:
-        before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
-        start = next(before, head.at)
+        own = starts.get(head.test_id or "", [])
+        before = bisect_left(own, head.at)
+        start = own[before - 1] if before else head.at
         start = head.at if start in used else start
         used.add(start)
-        between = any(start < at < head.at for at in others) if start < head.at else False
+        between = bisect(others, start) < bisect_left(others, head.at)
         moved.append(replace(head, at=start, end=head.at) if between else head)
     return iter(sorted(moved, key=lambda head: head.start or head.at))
 
@@ -187,21 +189,22 @@ def _speaking(
 
 # Lines that name a test
 
-_TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
+_TIME = r"(?:(?<!\s)\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
 _PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
 _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
 _BAD = r"[\[(]\s*(?:FAILED|FAIL|fail)\s*[\])]"
 _CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+\) |\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
 
-_ENTRY = r"^(?:\[\w+\]\s*)?(?:\s*test |\d+/\d+ |- )?"
-_MARKED = rf"(?: ---| \*\*\*|\s+[\[|])\s*{_FAILED}(?: \*\*\*| \||\])?"
+_ENTRY = r"^(?:\[\w+\]\s*+)?(?:\s*+test |\d+/\d+ |- )?"
+_CHAIN, _WORD = r"\S.* > \S", r"[\w.:/#\[\]-]{2,}+\)?(?<=[\w\])])"
+_MARKED = rf"(?: ---| \*\*\*|(?<!\s)\s+[\[|])\s*+{_FAILED}(?: \*\*\*| \||\])?"
 
 NAMES = tuple(
     re.compile(pattern)
     for pattern in (
         r"^\s*--- FAIL: (?P<test>\S+)",
         r"^\s+JUnit (?:Jupiter|Vintage):(?P<test>\S.*)$",
-        r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
+        r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:(?<!\s)\s+#.*)?$",
         r"^---- (?P<test>\S.*) stdout ----$",
         r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
         rf"^[>│|\s]*{_BAD}\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}[│|\s]*$",
@@ -225,7 +228,7 @@ NAMES = tuple(
         r"^\s+(?P<test>(?P<file>[^\s:]+):(?P<line>\d+):\d+ › .+?)(?: ─+)?$",
         r"^\S.{2,60}? \(.{2,30}\) (?P<test>.+) FAILED$",
         rf"{_ENTRY}(?P<test>\S.*?)(?: - should panic)?(?: ?\.{{3}} {_FAILED}|{_MARKED}$)",
-        r"^(?P<test>\S.* > \S.*?|[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+        rf"^(?={_CHAIN}|{_WORD} +FAIL)(?P<test>\S.*?) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
         rf"^\s+(?:[-*•] )?(?P<test>\S.*?):?\s+\[?(?:FAIL(?:ED)?|ERROR)\]?{_TIME}$",
     )
 )
@@ -258,9 +261,9 @@ def started(line: str) -> str | None:
 NUMBERED = re.compile(r"^(?P<indent>\s*)(?:\d+\)|[=─━-]+ #\d+:) (?P<test>\S.*)$")
 
 NUMBERED_LIST = re.compile(
-    r"^\s*(?:Failures|Failed (?:examples|tests)|Errors):$|^\s*\d+ (?:failing|failed)\b"
+    r"^[ \t]*+(?:Failures|Failed (?:examples|tests)|Errors):$|^[ \t]*+\d+ (?:failing|failed)\b"
     r"|^[=─━-]+ #1: \S|^There (?:was|were) \d+ (?:failure|error)"
-    r"|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
+    r"|^[ \t]*+1\) (?:test |Failure|Error)|^Finished in ",
     re.MULTILINE,
 )
 """What stands over, or in, a list of failures that is numbered: `1) name`."""
@@ -335,16 +338,44 @@ def files_over(lines: Sequence[str]) -> list[Place | None]:
     return found
 
 
-def row(lines: Sequence[str], at: int, section: Place | None) -> FindingHead | None:
+@dataclass(frozen=True)
+class _Above:
+    """Finds the lines above a row that name its file; each line is looked at once."""
+
+    lines: Sequence[str]
+
+    def file(self, at: int) -> str | None:
+        """Return the nearest file that stands alone."""
+        over = bisect(self._files, at) - 1
+        near = over >= 0 and self._files[over] >= at - MAX_ROWS_BELOW_FILE
+        return self.lines[self._files[over]].strip().rstrip(":") if near else None
+
+    def title(self, at: int) -> str | None:
+        """Return the file in the title of a table, with no blank line between the two."""
+        over = bisect(self._titles, at) - 1
+        title = TABLE_FILE.match(self.lines[self._titles[over]]) if over >= 0 else None
+        return title["file"] if title else None
+
+    @cached_property
+    def _files(self) -> Sequence[int]:
+        return [at for at, line in enumerate(self.lines) if FILE_ALONE.match(line)]
+
+    @cached_property
+    def _titles(self) -> Sequence[int]:
+        """List the titles, and the blank lines, beneath which no title counts."""
+        lines = enumerate(self.lines)
+        return [at for at, line in lines if not line.strip() or TABLE_FILE.match(line)]
+
+
+def row(lines: Sequence[str], at: int, section: Place | None, above: _Above) -> FindingHead | None:
     """Read a row of a table; the file stands alone on a line above."""
     if found := TABLE_ROW.match(lines[at]):
-        return _table_row(lines, at, found)
+        title = above.title(at)
+        return _table_row(at, found, title) if title else None
     found = ROW.match(lines[at])
     if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
         return None
-    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
-    file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
-    file = section.file if section else file
+    file = section.file if section else above.file(at)
     if file is None:
         return None
     place = Place(file, number(found["line"]), number(found["column"]))
@@ -352,17 +383,11 @@ def row(lines: Sequence[str], at: int, section: Place | None) -> FindingHead | N
     return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
 
 
-def _table_row(lines: Sequence[str], at: int, found: re.Match[str]) -> FindingHead | None:
-    """Read a row under the title of a table, with no blank line between the two."""
-    for above in reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at]):
-        if title := TABLE_FILE.match(above):
-            place = Place(title["file"], number(found["line"]))
-            rank = Rank.WARNING if found["severity"] == "WARNING" else Rank.FAILURE
-            rest, code = found["rest"], code_in(found["rest"])
-            return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
-        if not above.strip():
-            break
-    return None
+def _table_row(at: int, found: re.Match[str], file: str) -> FindingHead:
+    place = Place(file, number(found["line"]))
+    rank = Rank.WARNING if found["severity"] == "WARNING" else Rank.FAILURE
+    rest, code = found["rest"], code_in(found["rest"])
+    return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
 
 
 # Lines for other programs
@@ -373,7 +398,7 @@ ANNOTATION = re.compile(
 )
 """How a tool asks GitHub or Azure to mark a line."""
 
-FIELD = re.compile(r"(?P<name>\w+)=(?P<value>[^,;]*)")
+FIELD = re.compile(r"(?<!\w)(?P<name>\w++)=(?P<value>[^,;]*)")
 FIELD_NAMES = {"sourcepath": "file", "linenumber": "line", "columnnumber": "col"}
 ESCAPED = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
 
@@ -431,7 +456,7 @@ def example(lines: Sequence[str], at: int) -> FindingHead | None:
 
 TITLE = re.compile(rf"^(?:Failure|Error)(?::| → (?:{PATH_AND_LINE}))$")
 
-BELOW_TITLE = re.compile(rf"^(?P<test>\S+#\S.*?) \[{PATH_AND_LINE}\]:?$")
+BELOW_TITLE = re.compile(rf"^(?P<test>[^\s#]++#\S.*?) \[{PATH_AND_LINE}\]:?$")
 
 
 def named_above(lines: Sequence[str], at: int) -> FindingHead | None:

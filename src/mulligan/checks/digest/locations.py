@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 PATH = (
     r"(?!\d{4}/\d\d/\d\d )(?:[A-Za-z]:[\\/])?"
-    r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/))*"
+    r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/)){0,255}"
     r"(?:(?<=[\w)\]])\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
     r"|\b[Mm]akefile|\bDockerfile|\bJenkinsfile|\bRakefile|\bGemfile|/\w[\w-]*)"
 )
@@ -25,24 +25,29 @@ HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|\w [@\d]|[(\[]\d+[,:)\]]|\bline:
 
 _EDGE = r"(?<![\w./\\@:~+$%=#-])"
 
+_MARKS = r"(?:[^\w./~@\\\[(]|\[(?![\w.]+\][\\/.])|\((?![\w.]+\)/)){0,20}+"
+"""What may stand before a path, such as bullets."""
+
 DIAGNOSTIC = re.compile(
-    r"^[^\w./~@\\]{0,20}(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
+    rf"^{_MARKS}(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
     r"(?:(?:\w+ )?(?P<severity>error|warning|fatal|failure|err)\b[^\w./]{0,9}(?:(?:in|at|from) )?)?"
     rf"{PATH_AND_LINE}(?=[\s:,)\]\-]|$)[\s:,)\]-]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
 """A line that opens with a place, followed by the complaint."""
 
-POINTERS = (
-    re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)'),
-    re.compile(
-        rf"(?:-->|╭─\[|┌─|❯|\b(?:at|in|on)|Location:|::)\s+(?:.{{0,80}}?{_EDGE})?{PATH_AND_LINE}"
-    ),
+FILE_AND_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+EDGED_PLACE = re.compile(rf"{_EDGE}{PATH_AND_LINE}")
+POINTER = re.compile(r"(?:-->|╭─\[|┌─|❯|\b(?:at|in|on)|Location:|::)\s")
+"""What stands before the place that a line is about, at most `POINTER_REACH` characters."""
+
+POINTER_REACH = 90
+OTHER_PLACES = (
     re.compile(
         rf"\b(?:at|in|on|file)\s+\"?(?P<file>{PATH})\"?,?\s+(?:on |at )?line:? (?P<line>\d+)",
         re.IGNORECASE,
     ),
-    re.compile(rf"{_EDGE}{PATH_AND_LINE}"),
+    EDGED_PLACE,
     re.compile(rf"{_EDGE}(?P<file>{PATH}):\(\.\w+\+0x"),
     re.compile(rf"{_EDGE}(?P<file>{PATH}): .*\((?P<line>\d+):(?P<column>\d+)\)\W*$"),
 )
@@ -51,7 +56,7 @@ FILE = re.compile(rf"{_EDGE}(?P<file>[\w@~+.-]*/[\w@~+./-]*\.[A-Za-z]\w{{0,9}})(
 TEMPORARY = re.compile(r"(?:^|[/\\])tmp[^/\\]*$")
 """A file that has another name in the next run."""
 PLACE_ALONE = re.compile(
-    rf"^[^\w./~@\\]{{0,20}}(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
+    rf"^{_MARKS}(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
     rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
     re.IGNORECASE,
 )
@@ -105,8 +110,19 @@ def pointed_at(line: str) -> Place | None:
     line = line.replace("file://", "")
     if not HAS_PLACE.search(line):
         return None
-    matches = (pointer.search(line) for pointer in POINTERS)
+    matches = (search(line) for search in (FILE_AND_LINE.search, _pointed, *_OTHERS))
     return next((place_of(match) for match in matches if match), None)
+
+
+_OTHERS = tuple(place.search for place in OTHER_PLACES)
+
+
+def _pointed(line: str) -> re.Match[str] | None:
+    for place in EDGED_PLACE.finditer(line):
+        at = place.start()
+        if POINTER.search(line, max(0, at - POINTER_REACH), at):
+            return place
+    return None
 
 
 def file_in(line: str) -> Place | None:

@@ -5,6 +5,7 @@ tests. If they do not, the file in a stack trace is used (DIGEST-4).
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from mulligan.checks.digest.locations import Place
 def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
     """Name the tests together with what they belong to; add Go packages that died for no test."""
     units = _Units(lines)
-    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
+    kept = [head for head in heads if not (head.test_id and units.failed_for_its_parts(head))]
     named = [units.named(head) if head.test_id else head for head in kept]
     parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
     named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
@@ -77,6 +78,9 @@ GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
 GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
 NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
 EITHER = " or "
+MOST_TOGETHER = 20
+"""Packages that are named where several print between each other."""
+
 OF_PACKAGE = " (package)"
 
 
@@ -87,18 +91,24 @@ def go_packages(lines: Sequence[str]) -> list[str]:
     """
     found = [""] * len(lines)
     start, ends, closed, failed = 0, 0, 0, list[str]()
+    is_said = False
     for at, line in enumerate(lines):
         if GO_END.match(line):
-            ends += any(text.strip() for text in lines[start:at])
+            ends += is_said
+            is_said = True
             continue
         package = GO_PACKAGE.match(line)
         if package is None:
+            is_said = is_said or bool(line.strip())
             continue
+        is_said = True
         closed += 1
-        failed += [package["unit"]] if package["failed"] else []
+        if package["failed"] and len(failed) < MOST_TOGETHER:
+            failed.append(package["unit"])
         if closed >= ends:
             found[start : at + 1] = [EITHER.join(failed) or package["unit"]] * (at + 1 - start)
             start, ends, closed, failed = at + 1, 0, 0, []
+            is_said = False
     if failed:
         found[start:] = [EITHER.join(failed)] * (len(lines) - start)
     return found
@@ -136,21 +146,10 @@ def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterat
 CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
 FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
 
+OPENED = re.compile(r"^(?P<name>\s*▶ .+?)(?: \([\d.]+ms\))?$")
+
 SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
 """How node and Vitest report a suite that failed only because of its tests."""
-
-
-def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
-    """Return whether this is a suite of node's, which failed only since a test in it did."""
-    if SUITE_OPENS.match(head.written) or any(
-        FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
-    ):
-        return True
-    closed = CLOSED.match(head.written)
-    if closed is None or head.message:
-        return False
-    opened = f"{closed['indent']}▶ {closed['test']}"
-    return any(line.startswith(opened) for line in lines[: head.at])
 
 
 # Cargo's test programs
@@ -218,7 +217,7 @@ SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)
 HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
 
 OF_SUITE = re.compile(
-    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
+    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '|^(?=.* > ).* FAILED$"
 )
 """How those tools write a test that failed."""
 
@@ -228,6 +227,23 @@ class _Units:
     """What the lines of an output belong to."""
 
     lines: Sequence[str]
+
+    def failed_for_its_parts(self, head: FindingHead) -> bool:
+        """Return whether this is a suite of node's, which failed only since a test in it did."""
+        block = self.lines[head.at : head.end]
+        if SUITE_OPENS.match(head.written) or any(map(FOR_ITS_PARTS.match, block)):
+            return True
+        closed = CLOSED.match(head.written)
+        if closed is None or head.message:
+            return False
+        opened = self._opened.get(f"{closed['indent']}▶ {closed['test']}")
+        return opened is not None and opened < head.at
+
+    @cached_property
+    def _opened(self) -> dict[str, int]:
+        """Return where each of node's suites begins."""
+        found = ((at, OPENED.match(line)) for at, line in enumerate(self.lines) if "▶" in line)
+        return {opened["name"]: at for at, opened in reversed([*found]) if opened}
 
     def named(self, head: FindingHead) -> FindingHead:
         """Qualify the name of a failed test with its unit, if the output names one."""
@@ -271,8 +287,8 @@ class _Units:
     def _crate(self, head: FindingHead) -> tuple[str, str]:
         if ".rs - " in (head.test_id or ""):
             return "", ""  # A test in a comment has its file in its name.
-        over = (crate for crate in reversed(self._crates) if crate.start <= head.at)
-        unit = (found.unit if (found := next(over, None)) else "") or self._captured(head.at)
+        over = bisect_right(self._crates, head.at, key=lambda crate: crate.start)
+        unit = (self._crates[over - 1].unit if over else "") or self._captured(head.at)
         if self._times[unit] == 1:
             return unit, "::"
         return (head.place.file if head.place and head.place.is_own else ""), " › "

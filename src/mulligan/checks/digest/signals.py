@@ -35,7 +35,7 @@ _END = r"(?![\w/\\-]|\.\w)"
 
 TEST = re.compile(
     r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
-    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+(?=.*\w)|^\s+JUnit (?:Jupiter|Vintage):"
+    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s++(?=.*\w)|^\s+JUnit (?:Jupiter|Vintage):"
     r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
     r"|\[E\]$|^---- .+ stdout ----$|(?<!\.)\.{3,}Failed$"
     r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
@@ -52,7 +52,7 @@ CRASH = re.compile(
 )
 
 EXCEPTION = re.compile(
-    r"^(?:E\s+|\W{0,20})(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
+    r"^(?:E\s+|[^\w$]{0,20}+)(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
     r"(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Interrupt|Timeout)\b"
     r"(?:\s*[:(\[]|\s*$)"
 )
@@ -235,7 +235,7 @@ ANYWHERE = (
 )
 
 AFTERMATH = re.compile(
-    "|".join([rf"^(?:\[\w+\]\s*)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
+    "|".join([rf"^(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
 )
 
 
@@ -319,9 +319,10 @@ def _totals_among(lines: Sequence[str]) -> list[str]:
 
 
 BAD = re.compile(
-    r"(?P<of>\d+) (?:out )?of \d+ (?:tests? |\w+ )?(?:failed|failing)\b"
-    r"|(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
-    r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
+    r"(?<!\d)(?P<of>\d++) (?:out )?of \d+ (?:tests? |\w+ )?(?:failed|failing)\b"
+    r"|(?<!\d)(?P<before>\d++) (?:tests? |\w+ )?"
+    r"(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
+    r"|\b(?:failed|failing|failures?|fail|errors?)\s*+[:=]?\s*+(?P<after>\d+)",
     re.IGNORECASE,
 )
 

@@ -68,13 +68,13 @@ BEFORE, ABOVE = 10, 15
 DEEPER = re.compile(r"^\[\w+\] {2}")
 
 EMPTY_MESSAGE = re.compile(
-    r"(?:[|>]-?|^\W*(?:(?:fatal )?error|warning|failure|failed)?\W*(?:\[[\w-]+\])?\W*)$",
+    r"[|>]-?$|^\W*+(?:(?:(?:fatal )?error|warning|failure|failed)\W*+)?(?:(?<=\[)[\w-]++\]\W*+)?$",
     re.IGNORECASE,
 )
 """A message without content, whose text follows on the next lines."""
 
 SHORT = 60
-LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
+LABEL = re.compile(r"^\W*+(?:[A-Z]\w*+(?: \w++)?\W*+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,8 @@ def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
             others.append(head)
             continue
         alike = tests.setdefault(head.test_id, [])
-        same = next((at for at, each in enumerate(alike) if not _is_another(head, each)), None)
+        near = range(max(0, len(alike) - NAMESAKES), len(alike))
+        same = next((at for at in near if not _is_another(head, alike[at])), None)
         if same is None:
             alike.append(head)
         else:
@@ -231,6 +232,9 @@ def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
             alike[same] = replace(best, place=best.place or alike[same].place or head.place)
     return [*_without_short_names([head for each in tests.values() for head in each]), *others]
 
+
+NAMESAKES = 20
+"""Heads of one name that each other is compared with."""
 
 ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 

@@ -5,7 +5,7 @@ Without -v, and for build and vet, the generic path reads Go's output.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mulligan.checks.digest.blocks import worth_showing
 from mulligan.checks.digest.clean import CleanLog
@@ -40,7 +40,8 @@ def read(log: CleanLog) -> Reading:
         for at, line in enumerate(log.lines)
         if (found := FAILED.match(line))
     }
-    leaves = [(package, test) for package, test in failed if not _has_parts(package, test, failed)]
+    parents = {(package, test.rpartition("/")[0]) for package, test in failed}
+    leaves = [leaf for leaf in failed if leaf not in parents]
     found = tuple(found_of(*leaf, said[leaf], at=failed[leaf]) for leaf in leaves)
     own = {package for package, _ in failed}
     closed = {
@@ -49,10 +50,6 @@ def read(log: CleanLog) -> Reading:
         if (package := GO_PACKAGE.match(line)) and package["unit"] in own
     }
     return Reading(found, len(found), (), frozenset({*claimed, *failed.values(), *closed}))
-
-
-def _has_parts(package: str, test: str, failed: Iterable[Key]) -> bool:
-    return any(where == package and other.startswith(f"{test}/") for where, other in failed)
 
 
 GO = Family("go", recognises, read)

@@ -4,10 +4,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
 from mulligan.checks.digest.clean import CleanLog
-from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
+from mulligan.checks.digest.findings import (
+    MAX_FINDINGS,
+    Family,
+    FindingBlock,
+    Reading,
+    finding,
+)
 from mulligan.checks.digest.locations import Place, number
 
 # The whole output
@@ -30,8 +37,8 @@ TOTALS = re.compile(
     r"(?P<time> in [\d.]+s)"
 )
 
-BAD = re.compile(r"(\d+) (?:failed|errors?)\b")
-RAN = re.compile(r"\d+ (?:failed|errors?|passed|xfailed|xpassed)\b")
+BAD = re.compile(r"\b(\d++) (?:failed|errors?)\b")
+RAN = re.compile(r"\b\d++ (?:failed|errors?|passed|xfailed|xpassed)\b")
 
 
 def read(log: CleanLog) -> Reading:
@@ -42,7 +49,7 @@ def read(log: CleanLog) -> Reading:
     totals_line = tuple(found["totals"] + found["time"] for found in totals[-1:])
     count = max((sum(map(int, BAD.findall(found["totals"]))) for found in totals), default=0)
     if len(failed) < count or not failed:
-        failed += list(_around(lines))
+        failed += list(islice(_around(lines), MOST_AROUND))
     if not failed and totals and not RAN.search(totals[-1]["totals"]):
         message = f"No tests ran: {totals_line[0]}"
         failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
@@ -137,7 +144,7 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
 
 def _with_said(lines: Sequence[str], said: Sequence[int], plain: Why) -> Why:
     """Take the message from the last run of lines that begin with an E."""
-    runs = [at for at in said if at - 1 not in said]
+    runs = [at for before, at in pairwise([-1, *said]) if at - 1 != before]
     message = dedent([lines[at][4:] for at in said if at >= runs[-1]])
     inner = [frame for text in message if (frame := TRACEBACK_FRAME.match(text))]
     place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else plain.place
@@ -152,7 +159,7 @@ def _with_said(lines: Sequence[str], said: Sequence[int], plain: Why) -> Why:
 def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
     """Read a block of `--tb=native`, which is a traceback."""
     opening = next((at for at in range(start, end) if START.match(lines[at])), None)
-    trace = traceback_at(lines[:end], opening) if opening is not None else None
+    trace = traceback_at(lines, opening, end) if opening is not None else None
     if trace is None:
         return plain
     beneath = [line for line in lines[trace.at + 1 : end] if line.strip()]
@@ -166,8 +173,9 @@ def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
 def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Yield the tests that the summary, or else the progress, names; with their reasons."""
     reasons = blocks(lines)
-    loose = list(_loose_places(lines))
-    for at, test_id, key, message in list(_summary(lines)) or list(_progress(lines)):
+    loose = list(islice(_loose_places(lines), MAX_FINDINGS))
+    named = list(_summary(lines)) or list(_progress(lines))
+    for at, test_id, key, message in named[:MAX_FINDINGS]:
         waiting = reasons.get(key)
         reason = waiting.pop(0) if waiting else _without_block(at, test_id, message, loose)
         yield _found(test_id, reason, message)
@@ -283,6 +291,7 @@ NOT_STARTED = re.compile(
 
 STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
 REACH = 80
+MOST_AROUND = 20
 
 
 def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
@@ -290,7 +299,7 @@ def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
     internal = [line.removeprefix(INTERNAL) if line.startswith(INTERNAL) else "" for line in lines]
     for at, line in enumerate(lines):
         if line.startswith(INTERNAL) and "Traceback" in line:
-            yield _aside("INTERNALERROR", why(internal, at, len(lines)), at)
+            yield _aside("INTERNALERROR", why(internal, at, min(at + REACH, len(lines))), at)
         elif found := CRASH.search(line):
             yield from _crash(found["why"].strip("+ "), lines, at)
         elif found := NOT_STARTED.search(line):

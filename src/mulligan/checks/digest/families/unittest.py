@@ -73,7 +73,7 @@ def _closes(line: str) -> bool:
 
 def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> FindingBlock:
     opening = next((n for n in range(at, end) if START.match(lines[n])), None)
-    trace = traceback_at(lines[:end], opening) if opening is not None else None
+    trace = traceback_at(lines, opening, end) if opening is not None else None
     said = _said(lines, at, end, trace)
     place = trace.place if trace else None
     test_id = dotted(header["name"], header["owner"]) + (header["sub"] or "")
