@@ -236,8 +236,25 @@ def test_a_status_comment_on_record_is_found_by_its_id(office: TrackerEnvironmen
     office.clock.time += STATUS_EDIT_INTERVAL
     office.requests()
     assert office.writer.update_status(told) == known
-    path = f"/repos/{NAME}/issues/comments/{known}"
-    assert office.requests()[-2:] == [f"GET {path}", f"PATCH {path}"]
+    asked = [line for line in office.requests() if known in line]
+    assert asked == [f"PATCH /repos/{NAME}/issues/comments/{known}"]
+
+
+def test_a_status_comment_on_record_is_found_where_the_list_lacks_it(
+    office: TrackerEnvironment,
+) -> None:
+    ref = office.ready()
+    known = office.writer.update_status(case_for(case(), ref)) or ""
+    told = on_record(case_for(case(attempt(1)), ref), known)
+    office.clock.time += STATUS_EDIT_INTERVAL
+    where = f"/repos/{NAME}/issues/{ref.number}/comments"
+
+    def lack(method: str, path: str) -> Fault | None:
+        return Fault(200, "[]") if (method, path) == ("GET", where) else None
+
+    office.hub.world.faults = lack
+    assert office.writer.update_status(told) == known
+    assert len(office.hub.world.comments_of(ref)) == 1
 
 
 def on_record(told: IssueContext, known: str) -> IssueContext:

@@ -3,7 +3,8 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -55,6 +56,9 @@ Tokens = Callable[[str | None], str | None]
 """Returns the token for a repository, or for calls outside any; None to send none."""
 
 BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+FACTS_KEY = re.compile(r"/repos/[^/?]+/[^/?]+\?")
+"""The key of a repository's own facts, which no write of Mulligan's changes."""
 
 REPOSITORY_PATH = re.compile(r"/repos/([^/?]+/[^/?]+)")
 
@@ -124,6 +128,27 @@ class ETagCache:
         self._size -= len(gone.body) if gone else 0
 
 
+class Look(threading.local):
+    """The answers that a thread has read in a `one_look` block; None outside of any."""
+
+    answers: dict[str, Answer] | None = None
+
+    def find(self, asked: str) -> Answer | None:
+        """Return the answer of a request that was read in this block."""
+        return self.answers.get(asked) if self.answers else None
+
+    def keep(self, asked: str, answer: Answer) -> None:
+        """Keep an answer until the block ends, or the thread writes."""
+        if self.answers is not None:
+            self.answers[asked] = answer
+
+    def drop(self) -> None:
+        """Forget what a write may change: all but the facts about repositories."""
+        if self.answers is not None:
+            kept = {asked: each for asked, each in self.answers.items() if FACTS_KEY.match(asked)}
+            self.answers = kept
+
+
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
     """Retries and waits of reads, in seconds; `cache_chars` limits the ETag cache in characters."""
@@ -187,6 +212,7 @@ class Client:
         self._transport = transport or Transport()
         self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
         self._cache = ETagCache(self._retry.cache_chars)
+        self._look = Look()
         self.guard: Guard | None = None
 
     def guarded(self, guard: Guard) -> "Client":
@@ -194,6 +220,18 @@ class Client:
         made = copy(self)
         made.guard = guard
         return made
+
+    @contextmanager
+    def one_look(self) -> Generator[None]:
+        """Read each address once while the block lasts, in this thread, and again after a write."""
+        if self._look.answers is not None:
+            yield
+            return
+        self._look.answers = {}
+        try:
+            yield
+        finally:
+            self._look.answers = None
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -336,12 +374,16 @@ class Client:
     ) -> tuple[Answer, T]:
         """Send a GET with the cached ETag; on 304 Not Modified return the cached answer."""
         key = f"{path}?{urlencode(query)}"
+        if seen := self._look.find(key):
+            return seen, parsed(shape, seen, f"GET {path}")
         known = self._cache.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
         answer = self._ask(ApiRequest("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
+            self._look.keep(key, known)
             return known, parsed(shape, known, f"GET {path}")
         found = parsed(shape, answer, f"GET {path}")
+        self._look.keep(key, answer)
         if "etag" in answer.headers:
             self._cache.keep(key, answer)
         return answer, found
@@ -397,8 +439,10 @@ class Client:
         sent = {"Accept": "application/vnd.github+json", **ask.headers}
         request = f"{ask.verb} {urlsplit(ask.path).path}"
         self._await_rate_limit(session.backoff, request)
-        if ask.is_write and self.guard:
-            self.guard()
+        if ask.is_write:
+            self._look.drop()
+            if self.guard:
+                self.guard()
         try:
             status, received, text = session.github.requester.requestJson(
                 ask.verb, ask.path, dict(ask.query), sent, ask.body, session.connection

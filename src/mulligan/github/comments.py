@@ -60,7 +60,10 @@ class Comments:
         Of several, update the oldest. Write nothing if the text is the same.
         """
         text = self._client.as_sent(text)
-        found = self._by_id(ref, known) or self._by_marker(ref, marker)
+        listed = self.list_on(ref)
+        found = next((each for each in listed if str(each.id) == known), None)
+        # A list may lack what was written a moment ago.
+        found = found or self._by_id(ref, known) or self._own_in(listed, marker)
         if found is None:
             return self._write(ref, marker, text)
         if same_text(found.body, text):
@@ -82,8 +85,8 @@ class Comments:
             lambda issue: issue.get_comment(comment).raw_data,
         )
 
-    def _by_marker(self, ref: IssueRef, marker: str) -> CommentShape | None:
-        return next((found for found in self.list_on(ref) if self.is_own(found, marker)), None)
+    def _own_in(self, listed: Sequence[CommentShape], marker: str) -> CommentShape | None:
+        return next((found for found in listed if self.is_own(found, marker)), None)
 
     def _write(self, ref: IssueRef, marker: str, text: str) -> CommentShape:
         try:
@@ -94,7 +97,7 @@ class Comments:
             )
         except UnavailableError:
             # After a failed request, the comment may exist all the same (PUBLISH-2).
-            if found := self._by_marker(ref, marker):
+            if found := self._own_in(self.list_on(ref), marker):
                 return found
             raise
         return _belongs(written, ref)

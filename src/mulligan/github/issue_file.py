@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,6 +76,10 @@ class LocalTracker:
     def pulls(self) -> NoPulls:
         """Return the pull requests: none."""
         return NoPulls()
+
+    def one_look(self) -> AbstractContextManager[None]:
+        """Do nothing: the issue does not change."""
+        return nullcontext()
 
     def repository(self, name: str) -> RepositoryFacts:
         """Return the facts that were known at the start."""

@@ -1,6 +1,7 @@
 """Implement the port Tracker on GitHub: read issues, requests and commands."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 import structlog
@@ -56,6 +57,10 @@ class GitHubTracker:
         )
         self._commands = CommandReader(client, self._trust, self._comments)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
+
+    def one_look(self) -> AbstractContextManager[None]:
+        """Read each fact once while the block lasts, and again after a write."""
+        return self._client.one_look()
 
     def own_login(self) -> str:
         """Return the login of Mulligan's comments."""

@@ -150,16 +150,15 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     """
     stage = context.ledger.status(ref).stage
     labels = context.policies.in_force(ref.repository).labels
-    with suppress(GoneError):
+    with suppress(GoneError), context.tracker.one_look():
         case = load_context(context.tracker.read(ref), context)
         if not context.tracker.repository(ref.repository).archived:
-            is_theirs = _is_left_to_others(case, labels, context)
+            is_theirs, is_shown = _is_left_to_others(case, labels, context), False
             if not is_theirs:
-                if not case.status.effects.status_comment:
-                    # A label without a record means that somebody deleted the record (RESTORE-1).
-                    write_record(ref, context)
+                # A label without a record means that somebody deleted the record (RESTORE-1).
+                is_shown = not case.status.effects.status_comment and write_record(ref, context)
                 context.writer.set_stage_labels(ref, stage, labels)
-            if not is_theirs or case.status.effects.status_comment:
+            if not is_shown and (not is_theirs or case.status.effects.status_comment):
                 update_status_comment(case, context)
                 return
     record_effect(ref, StageShown(stage), context.ledger)
@@ -172,14 +171,15 @@ def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
     that asks for new attempts is carried out before anything is shown.
     """
     status = context.ledger.status(ref)
-    if status.stage is Stage.RESOLVED:
-        if status.is_asked_anew:
-            return
-        with suppress(GoneError):
-            request = decide_reopening(collect_facts(ref, context))
-            if request:
-                context.ledger.append(ref, request)
-    sync_labels_and_status(ref, context)
+    with context.tracker.one_look():
+        if status.stage is Stage.RESOLVED:
+            if status.is_asked_anew:
+                return
+            with suppress(GoneError):
+                request = decide_reopening(collect_facts(ref, context))
+                if request:
+                    context.ledger.append(ref, request)
+        sync_labels_and_status(ref, context)
 
 
 def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext) -> bool:
@@ -201,15 +201,17 @@ def update_status_comment(case: IssueContext, context: WriteContext) -> None:
     record_effect(ref, StageShown(case.status.stage if written else None), context.ledger)
 
 
-def write_record(ref: IssueRef, context: WriteContext) -> None:
+def write_record(ref: IssueRef, context: WriteContext) -> bool:
     """Write the status comment, so that the attempt counts if the ledger is lost (RESTORE-2).
 
-    The labels wait for the next attempt. If GitHub denies it, nothing is written.
+    The labels wait for the next attempt. Return whether it was written; not if GitHub denies it.
     """
-    with suppress(DeniedError):
+    with suppress(DeniedError), context.tracker.one_look():
         written = context.writer.update_status(load_context(context.tracker.read(ref), context))
         if written:
             record_effect(ref, StatusWritten(written), context.ledger)
+            return True
+    return False
 
 
 def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:

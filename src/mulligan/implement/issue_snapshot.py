@@ -61,6 +61,11 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
     `act` is an operator's command; without one, the request is read from GitHub. The text is read
     before its edits, so that no edit is missed in between.
     """
+    with context.tracker.one_look():
+        return _collect_facts(ref, context, act)
+
+
+def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | None) -> Facts:
     issue = context.tracker.read(ref)
     ready = context.policies.in_force(ref.repository).labels.ready
     before = context.ledger.status(ref)
@@ -295,9 +300,10 @@ def objection(ref: IssueRef, context: ReadContext) -> Objection | None:
 
 def check_request(ref: IssueRef, context: ReadContext) -> Withdrawn | None:
     """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2)."""
-    if why := withdrawal(ref, context):
-        return Withdrawn(why)
-    found = objection(ref, context)
+    with context.tracker.one_look():
+        if why := withdrawal(ref, context):
+            return Withdrawn(why)
+        found = objection(ref, context)
     if found is None:
         return None
     return Withdrawn(f"{found.reason}.", found.reason if found.by_edit else "")
@@ -307,13 +313,14 @@ def check_publication(
     ref: IssueRef, last: WorkerResultMeta, context: ReadContext
 ) -> Situation | None:
     """Check base, people and text right before a push; people and text last."""
-    elsewhere = pull_request_elsewhere(ref, context)
-    try:
-        if not base_has_start(ref, last, context.worktrees):
-            return BaseDropped(last)
-    except (DeniedError, MisconfiguredError) as error:
-        return PublicationRefused(str(error))
-    return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
+    with context.tracker.one_look():
+        elsewhere = pull_request_elsewhere(ref, context)
+        try:
+            if not base_has_start(ref, last, context.worktrees):
+                return BaseDropped(last)
+        except (DeniedError, MisconfiguredError) as error:
+            return PublicationRefused(str(error))
+        return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
 
 
 def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> bool:

@@ -83,6 +83,13 @@ class Tracker(Protocol):
     @property
     def pulls(self) -> PullRequests: ...
 
+    def one_look(self) -> AbstractContextManager[None]:
+        """Read each fact once while the block lasts, in this thread, and again after a write.
+
+        For reads that belong to one decision. Start a new block where the facts must be new.
+        """
+        ...
+
     def repository(self, name: str) -> RepositoryFacts:
         """Read a repository's facts; GoneError if it was renamed."""
         ...
