@@ -2,17 +2,20 @@
 
 import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+import structlog
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from mulligan.interfaces.cli.setup import start_logs
 from mulligan.interfaces.cli.terminal import (
     OUTPUT_FILTER,
     Cleaning,
@@ -186,3 +189,24 @@ def test_advice_can_be_typed_as_it_is_shown(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["prog"])
     assert with_program_name(text, Path(config) if config else None) == shown
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_log_record_is_one_line(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
+    try:
+        start_logs(logging.INFO, as_json=as_json)
+        structlog.get_logger().info("started", reason="two\nlines\x1b[31m of 'text'", count=2)
+    finally:
+        structlog.reset_defaults()
+    (line,) = capsys.readouterr().err.splitlines()
+    if as_json:
+        record = json.loads(line)
+        assert record.pop("timestamp").endswith("Z")
+        assert record == {
+            "level": "info",
+            "event": "started",
+            "reason": "two\nlines of 'text'",
+            "count": 2,
+        }
+    else:
+        assert " level=info event=started reason=" in line

@@ -232,11 +232,15 @@ def run(
         typer.Option(help="In a fleet: only poll GitHub, only work on issues, or both."),
     ] = "all",
     take_over: TakeOver = False,
+    log_format: Annotated[
+        Literal["text", "json"],
+        typer.Option(envvar="MULLIGAN_LOG_FORMAT", help="Log lines for people, or as JSON."),
+    ] = "text",
 ) -> Exit:
     """Work continuously: poll, work on every labelled issue, serve the dashboard."""
     from mulligan.interfaces.cli import run as module
 
-    return module.run(config, role=role, take_over=take_over)
+    return module.run(config, role=role, take_over=take_over, json_logs=log_format == "json")
 
 
 @in_one_sentence

@@ -39,14 +39,20 @@ from mulligan.sandbox.cancellation import CLOSING, stopping
 log = structlog.get_logger()
 
 
-def run(config: Path | None, *, role: str = Role.ALL, take_over: bool = False) -> Exit:
+def run(
+    config: Path | None,
+    *,
+    role: str = Role.ALL,
+    take_over: bool = False,
+    json_logs: bool = False,
+) -> Exit:
     """Run until SIGINT or SIGTERM; `take_over` the repositories of another installation."""
     path = configuration_path(config)
     operator = read_configuration(path)
     if role != Role.ALL and operator.engine is not Engine.FLEET:
         message = "--role needs a fleet's job engine; set engine: fleet in mulligan.yml."
         raise UsageError(message)
-    start_logs(logging.INFO)
+    start_logs(logging.INFO, as_json=json_logs)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
     console = make_console()

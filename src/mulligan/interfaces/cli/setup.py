@@ -81,23 +81,27 @@ def make_console() -> Console:
     return console
 
 
-def start_logs(level: int = logging.WARNING) -> None:
-    """Write log records to standard error: `key=value` lines, or sentences on a terminal."""
+def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
+    """Log to standard error: lines of `key=value` or JSON, or sentences on a terminal."""
     # Imported here: it takes 75 ms of CPU, while `mulligan status` takes 600.
     import structlog  # noqa: PLC0415
 
     for library in ("github", "urllib3"):
         # Below that level, PyGithub logs whole requests and answers.
         logging.getLogger(library).setLevel(logging.WARNING)
+    if as_json:
+        renderer = structlog.processors.JSONRenderer()
+    elif sys.stderr.isatty():
+        renderer = sentence
+    else:
+        renderer = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"])
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             clean_record,
-            sentence
-            if sys.stderr.isatty()
-            else structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         # Looked up for each record: live lines stand below what is written while they are shown.
