@@ -147,7 +147,7 @@ def test_what_an_agent_may_reach(
 
 
 def test_a_model_that_is_nowhere_cannot_be_all_that_is_reached() -> None:
-    with pytest.raises(ConfigError, match="nothing says where tinker finds its model; name its"):
+    with pytest.raises(ConfigError, match="does not say where tinker finds its model; name its"):
         choose_network("model", UNKNOWN, ())
 
 

@@ -229,6 +229,11 @@ def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInsta
     assert found.level is Level.FAULT
     policy(here, checks=[CHECK, lost], setup=["true"])
     assert only(see(here)).level is Level.WARNING
+    venv: JsonValue = {"name": "own", "run": ".venv/bin/pytest -q"}
+    policy(here, checks=[CHECK, venv], setup=["true", ".venv/bin/pip install x"])
+    assert bad(see(here)) == []
+    said = "The repository does not contain '.venv/bin/pip' and '.venv/bin/pytest'."
+    assert said in [each.message for each in see(here) if each.level is Level.NOTE]
     policy(here, checks=[CHECK], setup=["nobody-has-this install"])
     assert "the setup command 'nobody-has-this install'" in only(see(here)).message
     assert only(see(here)).level is Level.FAULT

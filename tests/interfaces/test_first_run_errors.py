@@ -27,10 +27,8 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
 
 def test_commands_that_only_look_here_need_no_token(here: MulliganInstallation) -> None:
     del here.environment["GITHUB_TOKEN"]
-    assert (
-        here.run("status").stdout
-        == "No issues yet. Add the label to one, then run `mulligan once`.\n"
-    )
+    said = "No issues yet. Add the label to one, then run `mulligan once --config "
+    assert here.run("status").stdout == f"{said}{here.config}`.\n"
     assert here.run("config", "check").returncode == 0
     assert "*** (from $GITHUB_TOKEN)" in here.run("config", "show").stdout
     refused = here.run("once")

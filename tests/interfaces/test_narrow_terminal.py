@@ -1,8 +1,10 @@
 """On a terminal of 80 columns addresses, words and figures stay whole."""
 
 import io
+import sys
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from mulligan.domain.hold import Pause
@@ -95,7 +97,8 @@ def test_a_running_attempt_says_when_it_began() -> None:
     assert lines(console)[2].split() == f"Attempt 2 began at {END:%Y-%m-%d %H:%M:%S} UTC.".split()
 
 
-def test_nothing_to_show_is_one_sentence() -> None:
+def test_nothing_to_show_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["mulligan"])
     console = terminal()
     print_statuses([], console)
     assert lines(console) == ["No issues yet. Add the label to one, then run `mulligan once`."]

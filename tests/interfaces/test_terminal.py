@@ -23,6 +23,8 @@ from mulligan.interfaces.cli.terminal import (
     is_attended,
     pager_of,
     print_json,
+    print_point,
+    print_text,
     say_error,
     with_program_name,
 )
@@ -188,7 +190,28 @@ def test_advice_can_be_typed_as_it_is_shown(
     monkeypatch: pytest.MonkeyPatch, text: str, config: str, shown: str
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["prog"])
-    assert with_program_name(text, Path(config) if config else None) == shown
+    monkeypatch.setattr(OUTPUT_FILTER, "config", Path(config) if config else None)
+    assert with_program_name(text) == shown
+
+
+def test_no_line_ends_inside_a_command_or_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["prog"])
+    monkeypatch.setattr(OUTPUT_FILTER, "config", Path("/srv/a/long/path/mulligan.yml"))
+    console = Console(file=io.StringIO(), width=40, highlight=False)
+    said = "Start `mulligan run`, or make one pass. See https://example.org/a/b/c/d/e/f/g/h/i/j."
+    print_text(console, said)
+    print_point(console, Text("  →"), said)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines() == [
+        "Start",
+        "`prog run --config /srv/a/long/path/mulligan.yml`,",
+        "or make one pass. See",
+        "https://example.org/a/b/c/d/e/f/g/h/i/j.",
+        "  → Start",
+        "    `prog run --config /srv/a/long/path/mulligan.yml`,",
+        "    or make one pass. See",
+        "    https://example.org/a/b/c/d/e/f/g/h/i/j.",
+    ]
 
 
 @pytest.mark.parametrize("as_json", [True, False])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.agents.invocation import (
     NO_OPERATOR_AGENTS,
     Invocation,
@@ -442,11 +443,15 @@ def find_program(
     adapter = adapter_of(settings, own or {})
     program, *before = program_of(settings, adapter)
     arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
-    path = environment.get("PATH", os.defpath)
+    path, known = (
+        environment.get("PATH", os.defpath),
+        None if settings.command else BUILT_IN_AGENTS.get(settings.kind),
+    )
     found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
     return AgentPresence(
         program=next(found, None),
         wanted=program,
+        install=known.install if known and program == known.adapter.program else "",
         missing_files=tuple(
             each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
         ),

@@ -131,10 +131,13 @@ def _text_of(path: Path) -> str:
     try:
         return _decoded(path.read_bytes(), str(path))
     except FileNotFoundError:
-        message = (
-            f"No configuration at {path}. Run `mulligan init` to write one, or name another "
-            "file with --config FILE."
+        above = ".." / path
+        fix = (
+            f"There is one above: add --config {above}."
+            if path.name == str(path) and above.is_file()
+            else "Run `mulligan init` to write one, or name another file with --config FILE."
         )
+        message = f"No configuration at {path}. {fix}"
         raise ConfigError(message) from None
     except IsADirectoryError:
         message = (

@@ -321,28 +321,40 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
 def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
     """Find the program of every command; `known` is whether the repository was fetched."""
     lines = [(f"the setup command {line!r}", line) for line in policy.setup.run]
+    installers = len(lines)
     lines += [(f"the check {check.name!r}", check.run) for check in policy.checks]
     lines += [("the reviewer", policy.reviewer.run)] if policy.reviewer else []
     missing = [
-        (what, program)
-        for what, line in lines
+        (what, program, min(place, installers))
+        for place, (what, line) in enumerate(lines)
         if (program := probes.program_of(line)) and not _is_there(name, program, probes, known)
     ]
-    for what, program in missing:
+    made = dict.fromkeys(
+        program for _, program, before in missing if before and not _is_on_path(program)
+    )
+    if made:
+        said = f"The repository does not contain {' and '.join(map(repr, made))}."
+        fix = "The setup commands have to create that. To try: `mulligan check --setup`."
+        yield note(name, said, fix)
+    for what, program, before in missing:
         said = f"{program!r} not found. It is the program of {what}."
-        if policy.setup.run and not what.startswith("the setup"):
-            yield warning(name, said, "Make sure that the setup commands install it.")
-        else:
+        if not before:
             yield fault(name, said, "Install it, or fix the command.")
+        elif program not in made:
+            yield warning(name, said, "Make sure that the setup commands install it.")
     if lines and not missing:
         yield fine(name, "The programs of the setup commands and checks are installed.")
 
 
 def _is_there(name: str, program: str, probes: Probes, known: bool) -> bool:  # noqa: FBT001
     """Find a program: a relative path in the repository, another one on this machine."""
-    if "/" not in program or program.startswith("/"):
+    if _is_on_path(program):
         return probes.has_program(program)
     return not known or probes.file(name, str(PurePosixPath(program))) is not None
+
+
+def _is_on_path(program: str) -> bool:
+    return "/" not in program or program.startswith("/")
 
 
 def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
@@ -498,6 +510,8 @@ def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
         )
     else:
         fix = f"Install it on the PATH of this process, or fix {key}.command."
+        if found.install:
+            fix = f"Install it: `{found.install}`. Or name another agent in {key}.kind."
         yield fault(key, f"The agent's program {program!r} was not found.", fix)
     for file in found.missing_files:
         fix = f"Create it, or fix {key}.command."

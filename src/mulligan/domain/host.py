@@ -108,11 +108,12 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
 class AgentPresence:
     """The path of the agent's program, None if not found, and anything else that is missing.
 
-    `wanted` is the program's configured name.
+    `wanted` is the program's configured name; `install` installs a built-in agent, else it is "".
     """
 
     program: str | None
     wanted: str = ""
+    install: str = ""
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
 

@@ -21,7 +21,7 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import print_json, print_point, with_program_name
+from mulligan.interfaces.cli.terminal import print_json, print_point
 
 CONFIGURATION = "configuration"
 TRIES = (
@@ -47,7 +47,7 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
         for each in _findings(config, agent=agent):
             if console:
                 heading = not found or found[-1].area != each.area
-                _print(each, console, config, heading=heading)
+                _print(each, console, heading=heading)
             found.append(each)
     if console:
         console.print(f"\n{_sum_up(found)}")
@@ -58,8 +58,8 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
 
 def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
     try:
+        operator = read_configuration(config)
         path = configuration_path(config)
-        operator = read_configuration(path)
         count = len(operator.repositories)
         several = "1 repository" if count == 1 else f"{count} repositories"
         yield fine(CONFIGURATION, f"{path.absolute()} is valid; it names {several}.")
@@ -75,13 +75,13 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             )
 
 
-def _print(found: Diagnosis, console: Console, config: Path | None, *, heading: bool) -> None:
+def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
     if heading:
         console.print(f"[bold]{escape(found.area)}[/]")
     mark, style = MARKS[found.level]
-    print_point(console, Text(f"  {mark}", style), with_program_name(found.message, config))
+    print_point(console, Text(f"  {mark}", style), found.message)
     if found.fix:
-        print_point(console, Text("    →", style), with_program_name(found.fix, config))
+        print_point(console, Text("    →", style), found.fix)
 
 
 def _sum_up(found: list[Diagnosis]) -> str:

@@ -425,10 +425,10 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
         yield "Push the workflow." if plan.proposes else what, there(add)
     for said in say_of_workflow(clone, plan.drafts):
         yield said, ""
-    yield from _steps_on_machine(config, plan)
+    yield from _steps_on_machine(config, plan, policy.labels.ready)
 
 
-def _steps_on_machine(config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
+def _steps_on_machine(config: Path, plan: InitPlan, ready: str) -> Iterator[tuple[str, str]]:
     """Yield the next steps that do not concern the clone."""
     if plan.operator and (missing := _agent_to_install(plan.operator)):
         yield f"Install the agent {plan.operator.agent.kind}, or name another one.", missing
@@ -437,6 +437,7 @@ def _steps_on_machine(config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]
     if plan.operator:
         given = None if config == DEFAULT else config
         yield "See whether anything is missing.", typed("doctor", given)
+        yield f"Put the label {ready} on an issue, then make a pass.", typed("once", given)
 
 
 def _agent_to_install(operator: Operator) -> str:

@@ -34,7 +34,7 @@ from mulligan.interfaces.cli.terminal import (
     page_diff,
     print_json,
     print_point,
-    with_program_name,
+    print_text,
 )
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
@@ -196,11 +196,11 @@ def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
 def _print(found: Explanation, console: Console) -> None:
     title = escape(one_line(found.title, 200))
     console.print(f"[bold]{escape(str(found.issue))}[/]  {title}".rstrip())
-    console.print(escape(found.summary))
+    print_text(console, found.summary)
     if found.rules:
-        console.print(escape(describe_request(found.act)))
+        print_text(console, describe_request(found.act))
     for note in found.notes:
-        console.print(escape(with_program_name(note)))
+        print_text(console, note)
     if found.rules:
         console.print()
     for rule in found.rules:

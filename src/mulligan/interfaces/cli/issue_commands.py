@@ -50,7 +50,7 @@ def _set_pause(config: Path | None, what: str, *, paused: bool, json: bool) -> E
         return Exit.DONE
     console = make_console()
     for each in left:
-        console.print(escape(with_program_name(each.sentence, config)), soft_wrap=True)
+        console.print(escape(with_program_name(each.sentence)), soft_wrap=True)
     if paused:
         console.print("No new attempt begins there. A running attempt finishes.")
     elif not left:

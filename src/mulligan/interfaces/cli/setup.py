@@ -35,6 +35,7 @@ def read_configuration(named: Path | None, *, needs_token: bool = True) -> Opera
 
     Without `needs_token`, the token's variable may be missing.
     """
+    OUTPUT_FILTER.config = None if named == DEFAULT else named
     operator = load_operator(configuration_path(named), os.environ, needs_token=needs_token)
     OUTPUT_FILTER.redactor = redactor_of(operator, os.environ)
     return operator

@@ -37,7 +37,7 @@ def push(config: Path | None) -> Exit:
 
 def copy(config: Path | None, source: Path) -> Exit:
     """Import another ledger, from the configuration `source`."""
-    operator, other = (read_configuration(each, needs_token=False) for each in (config, source))
+    other, operator = (read_configuration(each, needs_token=False) for each in (source, config))
     start_logs()
     return _told(copy_state(operator, other), "taken over")
 

@@ -24,6 +24,7 @@ from mulligan.interfaces.cli.terminal import (
     is_attended,
     print_json,
     print_point,
+    print_text,
     single_keys,
     with_program_name,
 )
@@ -43,15 +44,15 @@ def status(config: Path | None, *, json: bool, watch: bool) -> Exit:
         return Exit.DONE
     console = make_console()
     if watch and console.is_interactive and is_attended(environment()):
-        seen = _watch(console, seen, lambda: read_all_statuses(operator), config)
-    _print(seen, console, config)
+        seen = _watch(console, seen, lambda: read_all_statuses(operator))
+    _print(seen, console)
     return Exit.DONE
 
 
-def _print(seen: Seen, console: Console, config: Path | None) -> None:
+def _print(seen: Seen, console: Console) -> None:
     statuses, held = seen
     for each in held:
-        said = escape(with_program_name(each.sentence, config))
+        said = escape(with_program_name(each.sentence))
         console.print(f"[yellow]{said}[/]", soft_wrap=True)
     print_statuses(statuses, console)
 
@@ -63,7 +64,7 @@ REFRESH_SECONDS = 1.0
 QUIT_KEYS = frozenset({"q", "Q", "\x1b", END_OF_INPUT})
 
 
-def _watch(console: Console, seen: Seen, read: Callable[[], Seen], config: Path | None) -> Seen:
+def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
     """Show the list on a screen of its own until a key ends it; return what was seen last."""
     # Imported here: only a terminal needs it.
     from rich.live import Live  # noqa: PLC0415
@@ -76,17 +77,17 @@ def _watch(console: Console, seen: Seen, read: Callable[[], Seen], config: Path 
         Live(console=console, screen=True, auto_refresh=False) as live,
     ):
         while True:
-            live.update(screenful(seen, sheet, datetime.now(UTC), config), refresh=True)
+            live.update(screenful(seen, sheet, datetime.now(UTC)), refresh=True)
             if QUIT_KEYS & {*read_key(REFRESH_SECONDS)}:
                 break
             seen = read()
     return seen
 
 
-def screenful(seen: Seen, console: Console, now: datetime, config: Path | None = None) -> Group:
+def screenful(seen: Seen, console: Console, now: datetime) -> Group:
     """Return the list as far as it fits on the screen, and a line about keys and the time."""
     with console.capture() as captured:
-        _print(seen, console, config)
+        _print(seen, console)
     lines = Text.from_ansi(captured.get().removesuffix("\n")).wrap(console, console.width)
     room = max(1, console.height - 2)
     more = f"{len(lines) - room} more lines; press q to see all · " if len(lines) > room else ""
@@ -101,7 +102,7 @@ def screenful(seen: Seen, console: Console, now: datetime, config: Path | None =
 def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
     """Print a table; if it would break an address, print the reasons below their rows."""
     if not statuses:
-        console.print("No issues yet. Add the label to one, then run `mulligan once`.")
+        print_text(console, "No issues yet. Add the label to one, then run `mulligan once`.")
         return
     rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
     table = _table(rows)

@@ -7,7 +7,8 @@ import select
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
+import textwrap
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,11 @@ HINT = re.compile(r"`mulligan (?P<command>[a-z]+)(?P<rest>[^`]*)`(?! \()")
 
 WITHOUT_CONFIG = frozenset({"action", "check", "demo", "digest", "init", "rehearse", "simulate"})
 """The commands that work without the configuration, or propose one."""
+
+COMMAND = re.compile(r"`[^`\n]+`")
+
+IN_COMMAND = "\ue000"
+"""Stands for a space inside a command while text is wrapped."""
 
 MODULE = "__main__.py"
 
@@ -56,22 +62,26 @@ def typed(words: str, config: Path | None) -> str:
     return f"{program()} {words}" + (f" --config {shlex.quote(str(config))}" if config else "")
 
 
-def with_program_name(text: str, config: Path | None = None) -> str:
+def with_program_name(text: str) -> str:
     """Spell the commands in a text's backquotes as a user types them here."""
 
     def spelled(found: re.Match[str]) -> str:
         has_config = found["command"] not in WITHOUT_CONFIG and "--config" not in found["rest"]
         words = f"{found['command']}{found['rest']}"
-        return f"`{typed(words, config if has_config else None)}`"
+        return f"`{typed(words, OUTPUT_FILTER.config if has_config else None)}`"
 
     return HINT.sub(spelled, text)
 
 
 @dataclass(slots=True)
 class OutputFilter:
-    """The output filter of this process; every error and log record passes through it."""
+    """The output filter of this process; every error and log record passes through it.
+
+    `config` is the configuration file that the user named, for the commands in advice.
+    """
 
     redactor: Redactor = field(default_factory=Redactor)
+    config: Path | None = None
 
     def clean(self, text: str) -> str:
         """Remove secrets, escape sequences and invisible characters."""
@@ -136,9 +146,25 @@ def print_command(console: Console, line: str) -> None:
 
 def print_point(console: Console, mark: Text, said: str) -> None:
     """Print text after a mark, with wrapped lines indented below the text."""
-    for line in Text(said).wrap(console, max(20, console.width - len(mark) - 1)):
-        console.print(Text.assemble(mark, " ", line))
+    for line in _wrapped(said, max(20, console.width - len(mark) - 1)):
+        console.print(Text.assemble(mark, f" {line}"), soft_wrap=True)
         mark = Text(" " * len(mark))
+
+
+def print_text(console: Console, said: str) -> None:
+    """Print text that wraps at the width of the terminal, but never inside a command."""
+    for line in _wrapped(said, console.width):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _wrapped(said: str, width: int) -> Iterator[str]:
+    """Wrap text between words; keep what stands in backquotes, and addresses, on one line."""
+    whole = COMMAND.sub(lambda found: found[0].replace(" ", IN_COMMAND), with_program_name(said))
+    for paragraph in whole.split("\n"):
+        lines = textwrap.wrap(
+            paragraph, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+        )
+        yield from (line.replace(IN_COMMAND, " ") for line in lines or [""])
 
 
 def is_attended(environment: Mapping[str, str]) -> bool:

@@ -72,7 +72,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import say_error, with_program_name
+from mulligan.interfaces.cli.terminal import print_text, say_error
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -162,9 +162,9 @@ def summarise(result: PassResult, console: Console) -> None:
     """Print the skipped issues of a pass, and its problems as errors."""
     for each in result.visits:
         if each.skipped:
-            console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
+            print_text(console, f"{each.issue}  skipped: {each.skipped}")
     for reason in result.paused:
-        console.print(escape(with_program_name(reason)), soft_wrap=True)
+        print_text(console, reason)
     if not (result.visits or result.problems or result.paused):
         console.print("No issue is due.")
     for problem in result.problems:
