@@ -14,6 +14,7 @@ from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
@@ -45,6 +46,7 @@ from mulligan.interfaces.cli.setup import (
 from mulligan.interfaces.cli.terminal import (
     is_attended,
     print_command,
+    print_point,
     program,
     show_comment,
     wait_for_key,
@@ -94,7 +96,7 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
                 rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
-            _close_story(console, world, seeded, container.context)
+            _close_story(console, seeded, container.context)
         if rest:
             _show_comment(console, world, seeded)
         keeps = wait and is_attended(environment())
@@ -131,7 +133,7 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
         done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:
             said = problem.removeprefix(f"{seeded.issues[-1]}: ")
-            console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
+            print_point(console, Text("   "), said)
         rest = STAGE_LABELS.keys() >= {context.ledger.status(ref).stage for ref in _refs(seeded)}
         if rest or stopping():
             write_deferred_comments(context, Worker(context), (seeded.repository,))
@@ -323,17 +325,14 @@ def _open_story(console: Console, world: World, seeded: Seeded) -> None:
     console.print("A scripted agent works on them. It fixes only what its prompt names.")
 
 
-def _close_story(console: Console, world: World, seeded: Seeded, context: BotContext) -> None:
+def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
     console.print("\nResults:")
     for ref in _refs(seeded):
         where, colour = STAGE_LABELS.get(context.ledger.status(ref).stage, ("not finished", "red"))
         runs = [each for each in context.ledger.events(ref) if isinstance(each.event, AgentStarted)]
         ran, ended = pluralize(len(runs), "agent run"), _ended(context.ledger.history(ref))
-        label = escape(", ".join(_stage_labels(world, ref))) or "no label"
         console.print(
-            f"  [cyan]#{ref.number}[/]  [{colour}]{where:25}[/]  [blue]{label:15}[/]  {ran:12}"
-            f"  {ended}",
-            soft_wrap=True,
+            f"  [cyan]#{ref.number}[/]  [{colour}]{where:25}[/]  {ran:12}  {ended}", soft_wrap=True
         )
 
 
