@@ -23,8 +23,8 @@ DENSE = 8
 """MB/s on texts in which every few bytes hold what looks like a secret, or a colour."""
 BOUNDED = 0.3
 """MB/s: of a body of an issue only the first 64 KiB are read, however slow that is."""
-READ = 0.5
-"""MB/s of a digest: at most half a megabyte of an output is read closely, however slow that is."""
+READ = 1
+"""MB/s of a digest: at most 240 KB of an output are read closely, however slow that is."""
 
 RUNS = 3
 KEY_BEGIN = "-----BEGIN RSA PRIVATE KEY-----"

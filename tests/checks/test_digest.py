@@ -288,3 +288,18 @@ def test_the_time_of_a_digest_grows_no_faster_than_the_output(name: str) -> None
     began = process_time()
     told(output)
     assert process_time() - began < SLOWEST
+
+
+def test_the_time_of_a_report_grows_no_faster_than_it_either() -> None:
+    case = '<testcase classname="m" name="t{n}"><failure message="no {n}"/></testcase>'
+    report = "".join(case.format(n=n) for n in range(1500))
+    output = "".join(f"FAILED b.py::test_{n} - other {n}\n" for n in range(1500))
+    began = process_time()
+    found = digest(output, exit_code=1, report=f"<testsuite>{report}</testsuite>".encode())
+    assert process_time() - began < SLOWEST
+    assert found.count >= 2500
+
+
+def test_more_failures_than_are_listed_are_counted() -> None:
+    found = told("".join(f"FAILED b.py::test_{n} - other {n}\n" for n in range(1500)))
+    assert (len(found.findings), found.count) == (1000, 1500)

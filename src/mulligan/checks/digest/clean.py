@@ -326,10 +326,13 @@ def reduce_output(chunks: Iterable[bytes]) -> CleanLog:
     return sieve.log()
 
 
-HEAD_BYTES = 64 * 1024
-TAIL_BYTES = 96 * 1024
-STRONG_BYTES = 320 * 1024
-WEAK_BYTES = 32 * 1024
+HEAD_BYTES = 32 * 1024
+TAIL_BYTES = 64 * 1024
+STRONG_BYTES = 128 * 1024
+WEAK_BYTES = 16 * 1024
+LINE_COST = 20
+"""Bytes that a line takes beside its own: reading many short lines takes long."""
+
 Numbered = tuple[int, bytes]
 
 
@@ -347,7 +350,7 @@ class _LineBuffer:
     def add(self, number: int, line: bytes) -> None:
         self.kept_to = number
         line = clip_line(line)
-        size = len(line) + 1
+        size = len(line) + LINE_COST
         if self.size_first + size <= self.room // 2:
             self.size_first += size
             self.first.append((number, line))
@@ -355,7 +358,7 @@ class _LineBuffer:
         self.size_latest += size
         self.latest.append((number, line))
         while self.size_latest > self.room // 2:
-            self.size_latest -= len(self.latest.popleft()[1]) + 1
+            self.size_latest -= len(self.latest.popleft()[1]) + LINE_COST
 
 
 @dataclass(slots=True)
@@ -433,7 +436,7 @@ class _LineFilter:
 def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
     for number, line in lines:
         clipped = clip_line(line)
-        room -= len(clipped) + 1
+        room -= len(clipped) + LINE_COST
         if room < 0:
             return
         yield number, clipped

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
+_NAME = r"[\w@~+$%=#.\\/-]{0,255}"
 PATH = (
     r"(?!\d{4}/\d\d/\d\d )(?:[A-Za-z]:[\\/])?"
-    r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/)){0,255}"
+    rf"{_NAME}(?:(?:\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/)){_NAME}){{0,5}}"
     r"(?:(?<=[\w)\]])\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
     r"|\b[Mm]akefile|\bDockerfile|\bJenkinsfile|\bRakefile|\bGemfile|/\w[\w-]*)"
 )
@@ -22,6 +24,9 @@ LINES = ("line", "line2", "line3", "line4", "line5", "line6", "line7")
 COLUMNS = ("column", "column2", "column3", "column4", "column5")
 HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|\w [@\d]|[(\[]\d+[,:)\]]|\bline:? \d")
 """A cheap test that a line may hold a place at all."""
+
+HAS_FILE = re.compile(r"[\w)\]]\.[A-Za-z]|/\w|[Ff]ile\b")
+"""A cheap test that a line may hold the name of a file."""
 
 _EDGE = r"(?<![\w./\\@:~+$%=#-])"
 
@@ -105,11 +110,15 @@ def number(digits: str | None) -> int | None:
     return int(digits[:9]) or None if digits and digits.isascii() and digits.isdigit() else None
 
 
+CACHED = 4096
+
+
+@lru_cache(maxsize=CACHED)
 def pointed_at(line: str) -> Place | None:
     """Find the place that a line points to, anywhere in it."""
-    line = line.replace("file://", "")
-    if not HAS_PLACE.search(line):
+    if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
         return None
+    line = line.replace("file://", "")
     matches = (search(line) for search in (FILE_AND_LINE.search, _pointed, *_OTHERS))
     return next((place_of(match) for match in matches if match), None)
 
@@ -132,9 +141,12 @@ def file_in(line: str) -> Place | None:
     return next((place for name in names if (place := Place(name)).is_own), None)
 
 
+@lru_cache(maxsize=CACHED)
 def place_alone(line: str) -> Place | None:
     """Find the place in a line that names nothing else."""
-    found = PLACE_ALONE.search(line.replace("file://", "")) if HAS_PLACE.search(line) else None
+    if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
+        return None
+    found = PLACE_ALONE.search(line.replace("file://", ""))
     return place_of(found) if found else None
 
 

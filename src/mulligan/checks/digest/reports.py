@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -466,7 +467,9 @@ class _Issue:
 def read_issues(document: Document) -> Reading:
     """Find the complaints, errors first; if there are errors, only they are counted."""
     issues = (
-        list(_walk_issues(document.value, "", DEEPEST_ISSUE))[:MOST] if not document.is_xml else []
+        []
+        if document.is_xml
+        else list(islice(_walk_issues(document.value, "", DEEPEST_ISSUE), MOST))
     )
     worse = [issue for issue in issues if not issue.is_mild]
     ordered = list(dict.fromkeys([*worse, *issues]))
@@ -547,15 +550,38 @@ def merged(
 
     A finding of the output alone is dropped if the report has its place or its message.
     """
-    waiting = list(output)
+    waiting, reported = _by_end(output), _by_end(report)
     listed = list[FindingBlock]()
     for found in report:
-        alike = [other for other in waiting if _is_same(found.finding, other.finding)]
+        near = waiting[_end(found.finding)]
+        alike = [other for other in near[:NAMESAKES] if _is_same(found.finding, other.finding)]
         same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
-        if same and not _is_nearer(same.finding, found.finding, report):
-            waiting.remove(same)
+        others = reported[_end(found.finding)][:NAMESAKES]
+        if same and not _is_nearer(same.finding, found.finding, others):
+            near.remove(same)
         listed.append(_better(found, same) if same else found)
-    return (*listed, *(found for found in waiting if _adds(found, listed)))
+    left = {id(found) for near in waiting.values() for found in near}
+    places = {(found.finding.file, found.finding.line) for found in listed}
+    alone = (found for found in output if id(found) in left)
+    return (*listed, *(found for found in alone if _adds(found, listed, places)))
+
+
+NAMESAKES = 50
+"""Findings of one name, or at places of one name, that another is compared with."""
+
+
+def _by_end(found: Sequence[FindingBlock]) -> defaultdict[str, list[FindingBlock]]:
+    ends = defaultdict[str, list[FindingBlock]](list)
+    for block in found:
+        ends[_end(block.finding)].append(block)
+    return ends
+
+
+def _end(one: Finding) -> str:
+    """Return the end of a finding's name, which all that may be the same share."""
+    if one.test_id:
+        return next(reversed(_words(one.test_id)), "")
+    return f"{(one.file or '').rpartition('/')[2]}:{one.line}"
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
@@ -600,12 +626,15 @@ def _says(output: FindingBlock, message: str) -> bool:
     return any(bare in said for said in (output.finding.message, *output.detail))
 
 
-def _adds(found: FindingBlock, listed: Sequence[FindingBlock]) -> bool:
+def _adds(
+    found: FindingBlock,
+    listed: Sequence[FindingBlock],
+    places: Collection[tuple[str | None, int | None]],
+) -> bool:
     """Return whether a finding of the output alone is missing in the report."""
     one = found.finding
     if one.test_id is None and one.file is None:
-        return not any(_says(other, one.message) for other in listed)
-    places = {(other.finding.file, other.finding.line) for other in listed}
+        return not any(_says(other, one.message) for other in listed[:NAMESAKES])
     return one.file is None or (one.file, one.line) not in places
 
 

@@ -16,6 +16,7 @@ from mulligan.checks.digest.blocks import (
 )
 from mulligan.checks.digest.clean import NOISE, CleanLog
 from mulligan.checks.digest.findings import (
+    MAX_FINDINGS,
     Family,
     FindingBlock,
     Reading,
@@ -35,11 +36,15 @@ SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 def read(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
     log = log.without(log.noise) if log.noise else log
-    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
+    scan = Scan(log.lines, list(_weights(log.lines)))
+    opened = find_heads(scan.lines, scan.weights)
+    heads = list(scan.heads(_foremost(opened)))
     often = Counter(map(_template, heads))
     ranked = _relevant(_without_repeats(_by_test(with_units(heads, log.lines))), often)
     totals = total_lines(log.lines)
     count = max([0, *(count_bad(line) for line in totals)])
+    if len(opened) > MAX_FINDINGS:
+        count = max(count, len(opened))
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)
     return Reading(found, count, totals, doubtful=doubtful)
@@ -59,7 +64,12 @@ def _weights(lines: Iterable[str]) -> Iterator[Weight]:
 
 # The block, message and place of each head
 
-MOST_HEADS = 5000
+
+def _foremost(heads: Sequence[FindingHead]) -> Sequence[FindingHead]:
+    """Choose the first of the best rank, in their order."""
+    best = sorted(heads, key=lambda head: head.rank)[:MAX_FINDINGS]
+    return sorted(best, key=lambda head: head.at) if len(heads) > MAX_FINDINGS else heads
+
 
 STEP = 4
 """With more places than this beneath it, a failed name is a step, not a test."""
@@ -84,9 +94,9 @@ class Scan:
     lines: Sequence[str]
     weights: Sequence[Weight]
 
-    def heads(self) -> Iterator[FindingHead]:
+    def heads(self, opened: Sequence[FindingHead]) -> Iterator[FindingHead]:
         """Yield every head, complete; where nothing opens a finding, the lines that weigh most."""
-        groups = _groups(find_heads(self.lines, self.weights)[:MOST_HEADS] or self._last_resort())
+        groups = _groups(opened or self._last_resort())
         for group, following in zip(groups, [*groups[1:], None], strict=False):
             limit = following[0].at if following else len(self.lines)
             if group[0].test_id:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
@@ -44,10 +44,12 @@ RAN = re.compile(r"\b\d++ (?:failed|errors?|passed|xfailed|xpassed)\b")
 def read(log: CleanLog) -> Reading:
     """Find the tests that failed, or else why none ran."""
     lines = log.lines
-    failed = list(_failed(lines)) or list(_from_blocks(lines))
+    named = list(_summary(lines)) or list(_progress(lines))
+    failed = list(_failed(named[:MAX_FINDINGS], lines)) or list(_from_blocks(lines))
     totals = [found for line in lines if (found := TOTALS.match(line))]
     totals_line = tuple(found["totals"] + found["time"] for found in totals[-1:])
-    count = max((sum(map(int, BAD.findall(found["totals"]))) for found in totals), default=0)
+    counts = (sum(map(int, BAD.findall(found["totals"]))) for found in totals)
+    count = max([len(named) if len(named) > MAX_FINDINGS else 0, *counts])
     if len(failed) < count or not failed:
         failed += list(islice(_around(lines), MOST_AROUND))
     if not failed and totals and not RAN.search(totals[-1]["totals"]):
@@ -169,13 +171,15 @@ def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
 
 # Tests named by the summary or the progress
 
+Entry = tuple[int, str, str, str]
+"""Line, id, name of the block, and message."""
 
-def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
+
+def _failed(named: Iterable[Entry], lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Yield the tests that the summary, or else the progress, names; with their reasons."""
     reasons = blocks(lines)
     loose = list(islice(_loose_places(lines), MAX_FINDINGS))
-    named = list(_summary(lines)) or list(_progress(lines))
-    for at, test_id, key, message in named[:MAX_FINDINGS]:
+    for at, test_id, key, message in named:
         waiting = reasons.get(key)
         reason = waiting.pop(0) if waiting else _without_block(at, test_id, message, loose)
         yield _found(test_id, reason, message)
@@ -198,8 +202,8 @@ SUMMARY = re.compile(
 NODE = re.compile(r"^\S+(?:::|\.py\b)")
 
 
-def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield line, id, name of the block, and message, of each entry of the short summary."""
+def _summary(lines: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of the short summary."""
     inside, known = False, set[tuple[str, str]]()
     for at, line in enumerate(lines):
         inside = inside or bool(SUMMARY_TITLE.match(line))
@@ -222,7 +226,7 @@ VERBOSE = re.compile(
 )
 
 
-def _progress(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+def _progress(lines: Sequence[str]) -> Iterator[Entry]:
     for at, line in enumerate(lines):
         if found := VERBOSE.match(line):
             node, kind = found["node"] or found["node2"], found["kind"] or found["kind2"]
