@@ -39,7 +39,9 @@ SERVICE = Service(
 )
 
 
-def run(place: Path, program: str, *steps: Step, stall: float = 3) -> AgentRun:
+def run(
+    place: Path, program: str, *steps: Step, stall: float = 3, provider_stall: float = 1
+) -> AgentRun:
     adapter = Adapter(
         program=sys.executable,
         arguments=("-c", ASK + program),
@@ -50,7 +52,7 @@ def run(place: Path, program: str, *steps: Step, stall: float = 3) -> AgentRun:
         kind="asker",
         timeout=timedelta(seconds=60),
         stall_timeout=timedelta(seconds=stall),
-        provider_stall=timedelta(seconds=1),
+        provider_stall=timedelta(seconds=provider_stall),
     )
     with serve_model(conversation(*steps)) as model:
         outer = {"PATH": os.environ["PATH"], "MODEL_KEY": "k" * 20, "MODEL_URL": model.address}
@@ -65,6 +67,8 @@ def outcome(ended: AgentRun) -> Outcome:
 
 
 WAIT = "try: ask()\nexcept OSError: time.sleep(60)"
+ASK_AGAIN = "while True:\n try: ask()\n except OSError: time.sleep(0.4)"
+LATE = "asked to wait just before"
 TIME_OUTS = {
     "silent": ("ask()", HANG, Outcome.INFRASTRUCTURE),
     "asked by halves": ("hold(); time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
@@ -72,6 +76,8 @@ TIME_OUTS = {
     "not read": ("answer = ask(); time.sleep(60)", Turn("Hi."), Outcome.AGENT_TIMED_OUT),
     "not asked": ("time.sleep(60)", HANG, Outcome.AGENT_TIMED_OUT),
     "asked to wait": (WAIT, Fault(429, retry_after=600), Outcome.INFRASTRUCTURE),
+    LATE: (WAIT, Fault(429, retry_after=600), Outcome.AGENT_TIMED_OUT),
+    "asked to wait again": (ASK_AGAIN, Fault(429, retry_after=600), Outcome.INFRASTRUCTURE),
     "used": (
         "ask().read(); ask().read(); time.sleep(60)",
         Turn("Hi.", input_tokens=1000, output_tokens=70),
@@ -88,7 +94,7 @@ def test_a_time_out_is_the_services_only_if_that_was_silent_or_asked_to_wait(
         place = tmp_path / name.replace(" ", "-")
         place.mkdir()
         program, step, _ = TIME_OUTS[name]
-        return run(place, program, step)
+        return run(place, program, step, provider_stall=60 if name == LATE else 1)
 
     # Each waits for its limit, so they wait together.
     with ThreadPoolExecutor(len(TIME_OUTS)) as threads:
@@ -97,7 +103,10 @@ def test_a_time_out_is_the_services_only_if_that_was_silent_or_asked_to_wait(
     assert {name: outcome(each) for name, each in ended.items()} == {
         name: expected for name, (_, _, expected) in TIME_OUTS.items()
     }
-    assert [name for name, each in ended.items() if each.retry_after] == ["asked to wait"]
+    # Whoever is to blame, nobody asks the service before the time that it named.
+    assert [name for name, each in ended.items() if each.retry_after] == [
+        name for name, (_, step, _) in TIME_OUTS.items() if step == Fault(429, retry_after=600)
+    ]
     used = ended["used"].facts  # The agent itself said nothing of it.
     assert (used.input_tokens, used.output_tokens) == (2000, 140)
 

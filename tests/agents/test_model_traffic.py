@@ -174,7 +174,7 @@ def test_a_service_that_is_not_reached_is_silent_until_it_is(clock: Clock) -> No
         exchange.ended()
         clock.time += 10
     assert seconds(traffic) == 120
-    assert traffic.refusal == ServiceRefusal(0, age=timedelta(seconds=10))
+    assert traffic.refusal == ServiceRefusal(0, age=timedelta(seconds=90))
     traffic.begin().answered(200, EVENTS)
     assert (seconds(traffic), traffic.refusal) == (0, None)
 

@@ -168,7 +168,7 @@ class ServiceRefusal:
     """The service's last answer, if it was an error or limited the rate.
 
     `status` is 0 if the service was unreachable. `retry_after` is how long it still refuses
-    requests, and `age` is the time since the answer.
+    requests, and `age` is the time since its first refusal without another answer in between.
     """
 
     status: int
@@ -187,6 +187,7 @@ class ModelTraffic:
         self._last_byte_at = float("-inf")
         self._unreachable_since: float | None = None
         self._refused: tuple[float, ServiceRefusal] | None = None
+        self._refused_since: float | None = None
 
     def begin(self) -> "ModelExchange":
         """Observe another request."""
@@ -212,12 +213,13 @@ class ModelTraffic:
     @property
     def refusal(self) -> ServiceRefusal | None:
         """The service's last answer, if it refused the request or did not arrive."""
-        if self._refused is None:
+        if self._refused is None or self._refused_since is None:
             return None
-        at, refusal = self._refused
-        passed, wait = timedelta(seconds=self.clock() - at), refusal.retry_after
-        left = None if wait is None else max(wait - passed, NO_TIME)
-        return replace(refusal, retry_after=left, age=passed)
+        now, (at, refusal) = self.clock(), self._refused
+        wait = refusal.retry_after
+        left = None if wait is None else max(wait - timedelta(seconds=now - at), NO_TIME)
+        age = timedelta(seconds=now - self._refused_since)
+        return replace(refusal, retry_after=left, age=age)
 
     def note_bytes(self) -> None:
         """Record that the service sent bytes."""
@@ -227,7 +229,9 @@ class ModelTraffic:
     def note_answer(self, refusal: ServiceRefusal | None) -> None:
         """Record the outcome of an answer; None if it was on time and no error."""
         with self._lock:
-            self._refused = (self.clock(), refusal) if refusal else None
+            now, since = self.clock(), self._refused_since
+            self._refused = (now, refusal) if refusal else None
+            self._refused_since = (now if since is None else since) if refusal else None
 
     def note_unreachable(self, since: float) -> None:
         """Record that the service could not be reached."""

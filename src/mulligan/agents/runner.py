@@ -244,7 +244,10 @@ class CommandAgent:
     def _blame_service(
         self, run: AgentRun, silence: timedelta, refusal: ServiceRefusal | None
     ) -> AgentRun:
-        """Add the fault of a service that was silent, or refused, when the run ended."""
+        """Add the fault of a service that was silent, or refused, when the run ended.
+
+        After any failure the service's `Retry-After` counts for the next attempt.
+        """
         fault = run.fault
         if fault is None and run.stopped_by in self._time_limits:
             stall = self._settings.provider_stall
@@ -254,7 +257,10 @@ class CommandAgent:
                 fault = refusing_service(refusal.status)
         elif run.stopped_by is None and run.exit_code and refusal and not self._adapter.reads:
             fault = refusing_service(refusal.status)
-        return replace(run, fault=fault, retry_after=fault and refusal and refusal.retry_after)
+        failed = fault or run.stopped_by or run.exit_code
+        return replace(
+            run, fault=fault, retry_after=refusal.retry_after if failed and refusal else None
+        )
 
     def _output_reader(
         self, reader: Reader, meter: Meter, traffic: ModelTraffic
