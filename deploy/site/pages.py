@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: add the pages that lie outside docs/, and order all as README.md lists them."""
+"""Hooks of MkDocs: add the pages that lie outside docs/, in the order of docs/pages.md."""
 
 import posixpath
 import re
@@ -27,17 +27,17 @@ ROW = re.compile(
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Take the navigation from the table of pages in README.md."""
+    """Take the navigation from the table in docs/pages.md."""
     nav: list[object] = [{"Mulligan": "index.md"}]
     pages = list[object]()
-    for row in ROW.finditer((ROOT / "README.md").read_text().partition("## Pages")[2]):
+    for row in ROW.finditer((ROOT / "docs/pages.md").read_text()):
         if row["section"]:
             pages = []
             nav.append({row["section"]: pages})
-        elif row["path"] != "docs/decisions/":
-            pages.append({row["name"]: row["path"].removeprefix("docs/")})
+        elif row["path"] != "decisions/":
+            pages.append({row["name"]: row["path"]})
     pages += [{"Contributing": "contributing.md"}, {"Reporting a weakness": "reporting.md"}]
-    others = {"Comparison": "comparison.md", "Reliability": "reliability.md"}
+    others = {"Reliability": "reliability.md", "All pages": "pages.md"}
     listed = str(nav)
     nav += [{name: path} for name, path in others.items() if path not in listed]
     decisions = sorted((ROOT / "docs/decisions").glob("*.md"))

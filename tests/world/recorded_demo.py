@@ -18,7 +18,7 @@ from rich.text import Text
 from world.pseudo_terminal import on_a_terminal
 
 ERASED, MOVES = "\x1b[2K", re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\r")
-CHAPTERS = ("maya has added", "acme/calculator#2", "Results:")
+CHAPTERS = ("acme/calculator#2", "Results:")
 COLUMN, ROW, MARGIN, WIDTH = 8.4, 20, 16, 80
 GAP = "\u00a0\u00a0"
 SECONDS, PAUSE = 0.3, 0.9
