@@ -505,7 +505,7 @@ def check_run(place: RepositoryUrls, one: CheckRun) -> Shape:
         "url": api,
         "html_url": f"{place.html}/runs/{one.id}",
         "details_url": f"{place.html}/runs/{one.id}",
-        "external_id": "",
+        "external_id": one.external_id,
         "check_suite": {"id": one.suite},
         "status": "completed" if done else "in_progress",
         "conclusion": one.conclusion,
@@ -552,7 +552,7 @@ def annotation(one: Annotation) -> Shape:
         "blob_href": "",
         "annotation_level": one.level,
         "message": one.message,
-        "title": None,
+        "title": one.title,
         "raw_details": None,
     }
 

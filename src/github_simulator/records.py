@@ -348,6 +348,7 @@ class Annotation:
     line: int
     message: str
     level: str = "failure"
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +373,7 @@ class CheckRun:
     output: CheckOutput
     at: datetime
     suite: int = 1
+    external_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +405,8 @@ class CheckRuns:
         output: CheckOutput | None = None,
         app: str = ACTIONS,
         suite: int = 1,
+        *,
+        external_id: str = "",
     ) -> int:
         """Add a check run to a commit, and return its id; a known name is a re-run in its suite.
 
@@ -410,7 +414,8 @@ class CheckRuns:
         """
         now, where = self.stamps.now(), (commit[0].lower(), commit[1])
         said = output or CheckOutput()
-        run = CheckRun(self.stamps.id(), where, name, app, conclusion, said, now, suite)
+        number = self.stamps.id()
+        run = CheckRun(number, where, name, app, conclusion, said, now, suite, external_id)
         self.checks.append(run)
         return run.id
 

@@ -75,6 +75,13 @@ class Fields:
             return value
         raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an integer.")
 
+    def part(self, name: str) -> "Fields":
+        """Return an object; an empty one if missing."""
+        value = self.values.get(name, {})
+        if not isinstance(value, dict):
+            raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an object.")
+        return Fields(value)
+
     def parts(self, name: str) -> list["Fields"]:
         """Return a list of objects; empty if missing."""
         value = self.values.get(name)

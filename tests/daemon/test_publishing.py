@@ -24,6 +24,7 @@ from world.ledgers import with_listener
 from world.repositories import git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
+from world.trackers import BOT
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
 PULLS = f"POST /repos/{NAME}/pulls"
@@ -336,3 +337,22 @@ def test_work_that_was_lost_before_it_was_decided_is_made_again(here: WorkerEnvi
         isinstance(event, Decided) and isinstance(event.decision, Escalate)
         for event in here.events(ref)
     )
+
+
+@pytest.mark.parametrize("account", ["Bot", "User"])
+def test_the_verdict_is_one_check_run_where_github_allows_it_and_is_no_ci(
+    here: WorkerEnvironment, account: str
+) -> None:
+    world = here.desk.hub.world
+    world.users[BOT.casefold()].type = account
+    here.policy["pull_request"] = {"check_run": True}
+    here.desk.hub.world.faults = Trouble(f"POST /repos/{NAME}/check-runs", Fault(502, apply=True))
+    ref, agent = work(here)
+    passes(here, agent)
+    here.desk.clock.time += timedelta(hours=1)
+    passes(here, agent)
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+    shown = [(run.name, run.conclusion, run.commit[1]) for run in world.runs.checks]
+    expected = [("Mulligan", "neutral", here.pushed(ref))] if account == "Bot" else []
+    assert shown == expected
+    assert not here.desk.tracker.pulls.checks(ref, here.pushed(ref) or "")

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 from github_simulator import json_shapes
 from github_simulator.bare_repository import BareRepository
-from github_simulator.records import ACTIONS, CheckRun
-from github_simulator.reply import ErrorReply, Reply, not_found
+from github_simulator.records import ACTIONS, Annotation, CheckOutput, CheckRun, Permission
+from github_simulator.reply import ErrorReply, Reply, forbidden, not_found
 from github_simulator.request import ApiCall
 
 REPO = "/repos/{owner}/{repo}"
 
 SIGNATURE = "c0ffee"
+
+MAX_ANNOTATIONS = 50
 
 
 def checks(call: ApiCall) -> Reply:
@@ -24,6 +26,41 @@ def checks(call: ApiCall) -> Reply:
 def check(call: ApiCall) -> Reply:
     """Show a check run."""
     return Reply(200, json_shapes.check_run(call.urls, _run(call)))
+
+
+def create(call: ApiCall) -> Reply:
+    """Create a check run, as only an app can."""
+    by, fields = call.actor(Permission.WRITE, forbidden), call.fields
+    if by.user.type != "Bot":
+        raise ErrorReply(403, "You must authenticate via a GitHub App.")
+    repository, said = call.repository(), fields.part("output")
+    sha = BareRepository(repository.bare).resolve(fields.required("head_sha"))
+    if sha is None:
+        raise ErrorReply(422, f"No commit found for SHA: {fields.required('head_sha')}")
+    notes = said.parts("annotations")
+    if len(notes) > MAX_ANNOTATIONS:
+        message = f"Invalid request.\n\nNo more than {MAX_ANNOTATIONS} items are allowed."
+        raise ErrorReply(422, message)
+    found = [
+        Annotation(
+            each.required("path"),
+            each.number("start_line") or 1,
+            each.required("message"),
+            each.required("annotation_level"),
+            each.text("title"),
+        )
+        for each in notes
+    ]
+    output = CheckOutput(None, said.required("title"), said.required("summary"), found)
+    call.world.runs.check(
+        (repository.full_name, sha),
+        fields.required("name"),
+        fields.text("conclusion"),
+        output,
+        by.user.login.removesuffix("[bot]"),
+        external_id=fields.text("external_id") or "",
+    )
+    return Reply(201, json_shapes.check_run(call.urls, call.world.runs.checks[-1]))
 
 
 def annotations(call: ApiCall) -> Reply:
@@ -79,6 +116,7 @@ def _run(call: ApiCall) -> CheckRun:
 ROUTES = (
     ("GET", f"{REPO}/commits/{{ref}}/check-runs", checks),
     ("GET", f"{REPO}/commits/{{ref}}/status", status),
+    ("POST", f"{REPO}/check-runs", create),
     ("GET", f"{REPO}/check-runs/{{run}}", check),
     ("GET", f"{REPO}/check-runs/{{run}}/annotations", annotations),
     ("GET", f"{REPO}/actions/jobs/{{run}}/logs", log),

@@ -318,6 +318,13 @@ class PullRequestSettings(Settings):
 
     Example: [bot]
     """
+    check_run: bool = False
+    """Whether the pull request gets a check run `Mulligan`: the verdict, with annotations on the
+    lines of failures that did not stop it. GitHub allows this to an App with `Checks: write` and to
+    a workflow's token with `checks: write`, but not to a personal access token.
+
+    Example: true
+    """
     delete_branch: bool = True
     """Whether to delete the branch after a merge or close. Mulligan keeps a branch with other
     people's commits.

@@ -29,6 +29,7 @@ RATE_LIMIT_PHRASES = (
 )
 
 RIGHTS = (
+    ("POST .*/check-runs", "Checks: write"),
     ("/check-runs", "Checks: read"),
     ("/status", "Commit statuses: read"),
     ("/actions", "Actions: read"),
@@ -36,7 +37,7 @@ RIGHTS = (
     ("/issues", "Issues: write"),
     ("/collaborators", "push access to the repository"),
 )
-"""The permission a fine-grained token needs for a path (first match), if no header names it."""
+"""The permission a fine-grained token needs for a request (first match), if no header names it."""
 
 DEFAULT_LIMIT_SECONDS = 60.0
 """Seconds to wait if a rate-limited response has no Retry-After, as GitHub's docs recommend."""
@@ -164,7 +165,7 @@ def _missing_right(answer: Answer, request: str) -> str:
     if named:
         return f"the token needs the permission {one_line(named, MAX_MESSAGE_CHARS)}"
     scopes = answer.headers.get("x-accepted-oauth-scopes")
-    by_path = next((right for part, right in RIGHTS if part in request), "")
+    by_path = next((right for part, right in RIGHTS if re.search(part, request)), "")
     either = [
         *([f"the permission {by_path!r}"] if by_path else []),
         *([f"the scope {one_line(scopes, MAX_MESSAGE_CHARS)}"] if scopes else []),

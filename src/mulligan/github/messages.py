@@ -309,7 +309,7 @@ def pull_request_body(case: IssueContext) -> str:
         "### What changed",
         what_changed(last),
         "### Checks",
-        _checks(case, last),
+        check_summary(case),
         *_advice(last),
         *_learned(case),
         "### Attempts",
@@ -361,8 +361,9 @@ def _fixed(meta: WorkerResultMeta | None) -> str:
     return f", after {pluralize(rounds, 'fix round')}" if rounds else ""
 
 
-def _checks(case: IssueContext, meta: WorkerResultMeta | None) -> str:
-    checks = meta.checks if meta else ()
+def check_summary(case: IssueContext) -> str:
+    """Return the table of the last attempt's checks, with notes."""
+    checks = case.last.checks if case.last else ()
     if not case.verifies or not checks:
         return NOTHING_VERIFIED
-    return body(checks_table(checks), baseline_and_flaky_notes(meta))
+    return body(checks_table(checks), baseline_and_flaky_notes(case.last))

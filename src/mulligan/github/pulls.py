@@ -13,6 +13,7 @@ from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import NotFoundError
 from mulligan.github.authorization import TrustReader
+from mulligan.github.check_run import KEY
 from mulligan.github.client import Client
 from mulligan.github.markdown_parts import MARKER
 from mulligan.github.shapes import (
@@ -210,9 +211,10 @@ def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[
 
 
 def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
-    """Return check runs and statuses of a commit; an unchanged answer costs no quota."""
+    """Return check runs of others and statuses of a commit; free if the answer is unchanged."""
     commit = f"/repos/{repository}/commits/{sha}"
-    checks = client.read_all(CHECK_RUNS, f"{commit}/check-runs")
+    found = client.read_all(CHECK_RUNS, f"{commit}/check-runs")
+    checks = (each for each in found if not each.external_id.startswith(KEY))
     statuses = client.read_all(STATUSES, f"{commit}/status")
     return (*map(_of_check, checks), *map(_of_status, statuses))
 

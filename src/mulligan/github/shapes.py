@@ -277,6 +277,7 @@ class CheckRunShape(Shape):
     id: int
     name: str
     status: str
+    external_id: Words = ""
     conclusion: str | None = None
     app: AppShape | None = None
     check_suite: SuiteShape | None = None

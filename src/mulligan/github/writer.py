@@ -17,6 +17,8 @@ from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
+from mulligan.github.check_run import NAME as CHECK_RUN_NAME
+from mulligan.github.check_run import check_run_text
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments, StatusComments, same_text
 from mulligan.github.escalation import escalation_comment, escalation_marker
@@ -37,6 +39,7 @@ from mulligan.github.messages import (
 from mulligan.github.pulls import belongs, find_any, find_open, is_elsewhere, read_pull
 from mulligan.github.shapes import (
     ANYTHING,
+    CHECK_RUNS,
     ISSUE,
     LABELS,
     NOTE,
@@ -327,6 +330,36 @@ class GitHubWriter:
                     ),
                 ),
             )
+
+        if settings.check_run:
+            self._try("check run", case, lambda: self._show_verdict(case))
+
+    def _show_verdict(self, case: IssueContext) -> None:
+        """Create the check run of the verified commit, unless it is there (PR-6)."""
+        repository, head = case.issue.ref.repository, case.last.head_sha if case.last else None
+        if head is None:
+            return
+        made = check_run_text(case)
+        path = f"/repos/{repository}/commits/{head}/check-runs"
+        there = self.client.read_all(CHECK_RUNS, path)
+        if any(each.external_id == made.external_id for each in there):
+            return
+        self.client.call(
+            ANYTHING,
+            repository,
+            lambda here: here.create_check_run(
+                CHECK_RUN_NAME,
+                head,
+                external_id=made.external_id,
+                status="completed",
+                conclusion=made.conclusion,
+                output={
+                    "title": made.title,
+                    "summary": made.summary,
+                    "annotations": [*made.annotations],
+                },
+            ),
+        )
 
     def _try(self, what: str, case: IssueContext, send: Callable[[], object]) -> None:
         try:
