@@ -6,6 +6,8 @@ two processors can show what many machines do: the figures measure Mulligan, and
 `make bench-fleet` runs it.
 """
 
+import hmac
+import http.client
 import json
 import os
 import signal
@@ -19,6 +21,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import psutil
@@ -29,7 +32,7 @@ import yaml
 from github_simulator.app import running
 from github_simulator.world import World
 from mulligan.config.operator import Limits
-from mulligan.domain.events import AttemptCompleted, AttemptStarted, RecordedEvent
+from mulligan.domain.events import AgentStarted, AttemptCompleted, AttemptStarted, RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -50,6 +53,7 @@ pytestmark = [
 BIN = Path(sys.executable).parent
 GITHUB, DATABASE, BRIDGE = "10.77.0.1", "10.77.0.2", "mulligan-br"
 ISSUES = int(os.environ.get("ISSUES", "300"))
+HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
 TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
 AGENT = """
 import os, pathlib, sys, time
@@ -167,6 +171,7 @@ class Site:
             "HOME": str(home),
             "GITHUB_TOKEN": TOKEN,
             "MULLIGAN_STATE": self.secret,
+            "HOOK_SECRET": HOOK_SECRET,
         }
         log = self.stack.enter_context((home / "log").open("wb"))
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
@@ -261,7 +266,11 @@ def site(
         daemon = subprocess.Popen(git, stderr=subprocess.DEVNULL, start_new_session=True)
         stack.callback(lambda: (os.killpg(daemon.pid, signal.SIGTERM), daemon.wait()))
         settings: dict[str, object] = {
-            "github": {"api_url": address, "token": "$GITHUB_TOKEN"},
+            "github": {
+                "api_url": address,
+                "token": "$GITHUB_TOKEN",
+                "webhook_secret": "$HOOK_SECRET",
+            },
             "repositories": [
                 {"name": name, "clone_url": f"git://{GITHUB}:{port}/{name.partition('/')[2]}.git"}
                 for name in names
@@ -338,6 +347,46 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
     if engine == "fleet":
         assert max(rates.values()) <= 1.1 * rates[1]
         assert max(at.connections) <= 60
+
+
+@pytest.mark.parametrize("engine", ["fleet", "polling"])
+def test_webhook_to_agent(tmp_path: Path, postgres: Server, engine: str) -> None:
+    """A delivery reaches a worker that does not poll, and its hint the one that does."""
+    with site(tmp_path / "site", postgres, 3, engine) as at:
+        own: dict[str, object] = {"poll": {"interval": "1h"}, "dashboard": f"0.0.0.0:{HOOK_PORT}"}
+        at.start("all", **own)
+        until(lambda: len(at.world.requests) > 8)
+        receiving = at.start("worker", **own) if engine == "fleet" else None
+        address = f"10.77.0.{receiving.number + 10 if receiving else 11}"
+        waited = list[float]()
+        for _ in range(6):
+            time.sleep(2)
+            (ref,) = at.issues(1)
+            began = datetime.now(UTC)
+            until(lambda ref=ref: deliver(address, ref.repository) == 202)
+            until(lambda ref=ref: at.done([ref]) == 1)
+            waited.append((agent_started(at.events(), ref) - began).total_seconds())
+        median, worst = statistics.median(waited), max(waited)
+        say(bench="webhook_to_agent", engine=engine, median=median, worst=worst)
+        assert median <= 1
+
+
+def deliver(address: str, repository: str) -> int:
+    """Send a delivery as GitHub does; give the status of the answer, or 0."""
+    body = json.dumps({"repository": {"full_name": repository}})
+    signature = hmac.new(HOOK_SECRET.encode(), body.encode(), sha256).hexdigest()
+    line = http.client.HTTPConnection(address, HOOK_PORT, timeout=10)
+    try:
+        line.request("POST", "/webhook", body, {"X-Hub-Signature-256": f"sha256={signature}"})
+        return line.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        line.close()
+
+
+def agent_started(events: list[RecordedEvent], ref: IssueRef) -> datetime:
+    return next(e.at for e in events if e.issue == ref and isinstance(e.event, AgentStarted))
 
 
 def test_throughput_of_three_workers(tmp_path: Path, postgres: Server) -> None:

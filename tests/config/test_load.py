@@ -46,10 +46,10 @@ sandbox: auto
 state: {url: "sqlite:////var/lib/mulligan/mulligan.db"}
 workspace: {root: /var/lib/mulligan/work}
 """
-    operator = load_operator(written(tmp_path, text), {"GITHUB_TOKEN": "secret"})
+    operator = load_operator(written(tmp_path, text), {"GITHUB_TOKEN": "ghp_abc"})
     assert operator.github.token is not None
-    assert operator.github.token.get_secret_value() == "secret"
-    assert "secret" not in repr(operator)
+    assert operator.github.token.get_secret_value() == "ghp_abc"
+    assert "ghp_abc" not in repr(operator)
     assert operator.sandbox.mode is SandboxMode.AUTO
 
 

@@ -22,6 +22,8 @@ CHANGES: dict[str, dict[str, JsonValue]] = {
     "engine": {"engine": "fleet"},
     "dashboard.listen": {"dashboard": "off"},
     "dashboard.hosts": {"dashboard": {"hosts": ["mulligan.example.org"]}},
+    "github.webhook_secret": {"github": {"webhook_secret": "it-is-a-secret-of-32-characters!"}},
+    "github.webhook_secret_file": {"github": {"webhook_secret_file": "/etc/webhook-secret"}},
 }
 
 

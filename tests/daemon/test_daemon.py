@@ -12,6 +12,7 @@ from github_simulator.world import Fault
 from mulligan.config.operator import Limits
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.implement.ports import BotContext
 from mulligan.storage.database import open_database
@@ -54,6 +55,22 @@ def test_it_works_what_it_finds_at_once_and_what_comes_later(here: WorkerEnviron
         second = here.desk.ready()
         wait_until(lambda: here.ledger.status(second).stage is Stage.REVIEW)
     assert len(here.desk.hub.world.pulls_of(NAME)) == 2
+
+
+def test_a_hint_has_one_repository_polled_at_once(here: WorkerEnvironment) -> None:
+    daemon = Daemon(Reloads(crew(here.context(fix_the_bug), NAME, "acme/quiet")))
+    with pytest.raises(UnavailableError):
+        Daemon(Reloads()).hint(NAME)
+    with serving(daemon, timedelta(hours=1), Limits(), here.desk.clock):
+        wait_until(lambda: daemon.pulse.snapshot.polls == 1)
+        here.desk.requests()
+        ref = here.desk.ready()
+        assert not daemon.hint("acme/strange")
+        assert all(daemon.hint(NAME.upper()) for _ in range(9))
+        wait_until(lambda: here.ledger.status(ref).stage is Stage.REVIEW)
+    asked = here.desk.requests()
+    assert not any("acme/quiet" in path for path in asked)
+    assert daemon.pulse.snapshot.polls == 1
 
 
 def test_nothing_is_asked_before_there_is_a_configuration(here: WorkerEnvironment) -> None:

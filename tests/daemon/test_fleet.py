@@ -39,6 +39,7 @@ class HandedOut:
     poller: str = "one"
     is_away: bool = False
     visit: Callable[[IssueRef], None] | None = None
+    hinted: Callable[[str], None] | None = None
     deferred: list[list[IssueRef]] = field(default_factory=list[list[IssueRef]])
     done: list[IssueRef | None] = field(default_factory=list[IssueRef | None])
     ended: list[PollerLease] = field(default_factory=list[PollerLease])
@@ -66,9 +67,15 @@ class HandedOut:
     def tidy(self, lease: PollerLease) -> None:
         assert lease.worker == self.poller
 
+    def hint(self, repository: str) -> None:
+        if self.hinted:
+            self.hinted(repository)
+
     @contextmanager
-    def working(self, visit: Callable[[IssueRef], None]) -> Generator[None]:
-        self.visit = visit
+    def working(
+        self, visit: Callable[[IssueRef], None] | None, hinted: Callable[[str], None]
+    ) -> Generator[None]:
+        self.visit, self.hinted = visit, hinted
         yield
         self.visit = None
 
@@ -115,6 +122,20 @@ def test_who_does_not_poll_asks_github_nothing_and_is_ready(
     here.desk.requests()
     with serving(here, HandedOut(), role, worker="two") as daemon:
         wait_until(lambda: daemon.pulse.snapshot.has_succeeded)
+    assert here.desk.requests() == []
+
+
+def test_a_hint_wakes_the_worker_that_polls_and_no_other(here: WorkerEnvironment) -> None:
+    queue, hourly = HandedOut(), timedelta(hours=1)
+    with serving(here, queue, Role.POLLER, often=hourly) as daemon:
+        wait_until(lambda: queue.deferred == [[]])
+        ref = here.desk.ready()
+        assert daemon.hint(NAME)
+        wait_until(lambda: queue.deferred == [[], [ref]])
+    here.desk.requests()
+    with serving(here, queue, Role.ALL, worker="two", often=hourly) as daemon:
+        wait_until(lambda: daemon.pulse.snapshot.has_succeeded)
+        assert daemon.hint(NAME)
     assert here.desk.requests() == []
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from datetime import timedelta
 
 import pytest
@@ -192,6 +192,24 @@ def test_workers_visit_each_issue_once_and_leave_no_job(
     assert visited == Counter(refs)
     assert max(most) <= 3
     assert (jobs(database), jobs(database, "doing")) == ([], [])
+
+
+@pytest.mark.parametrize("visit", [None, print])
+def test_a_hint_of_one_worker_reaches_all(
+    database: Database,
+    clock: FrozenClock,
+    postgres_url: str,
+    visit: Callable[[IssueRef], None] | None,
+) -> None:
+    queue, hinted = queue_of(database, clock), list[str]()
+
+    def has_arrived() -> bool:
+        queue.hint("octo/one")
+        return bool(hinted)
+
+    with working(postgres_url, visit, 1, hinted.append):
+        wait_until(has_arrived)
+    assert set(hinted) == {"octo/one"}
 
 
 def test_leaving_waits_for_the_visits_that_have_begun(

@@ -3,7 +3,7 @@
 import http.client
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
@@ -30,6 +30,7 @@ from mulligan.interfaces.dashboard.access import DashboardKey, key_in
 from mulligan.interfaces.dashboard.app import build, serving
 from mulligan.interfaces.dashboard.metrics import MetricsRegistry
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
+from mulligan.interfaces.dashboard.webhook import Webhook
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.memory import MemoryLedger
 from mulligan.storage.usage import MemoryUsageStore
@@ -70,7 +71,8 @@ class Dashboard:
     desk: DashboardState
     stores: DashboardStores
     measures: MetricsRegistry
-    writable: list[Exception] = field(default_factory=list[Exception])
+    writable: list[Exception]
+    hinted: list[str]
 
     def ask(
         self, path: str, method: str = "GET", body: str | None = None, **headers: str
@@ -143,6 +145,7 @@ def serve_dashboard(
     is_starting: bool = False,
     found: DashboardStores | None = None,
     read_history: Callable[[], LedgerHistory] = sample_month,
+    webhook_secret: str = "",
 ) -> Generator[Dashboard]:
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
@@ -165,7 +168,9 @@ def serve_dashboard(
         read_history=read_history,
     )
     measures, key = MetricsRegistry(desk), key_in(directory)
-    app = build(desk, key, frozenset({"mulligan.example"}), measures)
+    hinted = list[str]()
+    hook = Webhook(webhook_secret, lambda name: name == "octo/one" and not hinted.append(name))
+    app = build(desk, key, frozenset({"mulligan.example"}), measures, hook)
     with serving(app, (LOCAL, 0), desk.ending) as where:
         port = int(where.rstrip("/").rpartition(":")[2])
-        yield Dashboard(port, key, desk, stores, measures, wrong)
+        yield Dashboard(port, key, desk, stores, measures, wrong, hinted)

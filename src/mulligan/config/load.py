@@ -209,6 +209,7 @@ def _mapping(
 
 
 TOKEN_KEY: KeyPath = ("github", "token")
+WRITTEN_SECRETS: tuple[KeyPath, ...] = (TOKEN_KEY, ("github", "webhook_secret"))
 
 
 def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[ConfigMistake]:
@@ -227,19 +228,19 @@ def _empty_token(document: Document) -> dict[str, str]:
 PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 
 WRITTEN_OUT = (
-    "is a secret in the file; put it into an environment variable and write token: $NAME, or "
-    "into a "
-    "file and write token_file: PATH"
+    "is a secret in the file; put it into an environment variable and write {key}: $NAME, or into "
+    "a file and write {key}_file: PATH"
 )
 
 
 def _secrets(document: Document) -> Iterator[ConfigMistake]:
     """Yield a mistake for each secret written in the file itself (CONFIG-2)."""
-    spot = document.spots.get(TOKEN_KEY)
-    if spot and spot.is_plain and spot.found != "empty":
-        value = dict(_texts(document.content)).get(TOKEN_KEY, "")
-        if not _variable(value):
-            yield ConfigMistake(spot.line, dotted(TOKEN_KEY), WRITTEN_OUT)
+    for key in WRITTEN_SECRETS:
+        spot = document.spots.get(key)
+        if spot and spot.is_plain and spot.found != "empty":
+            value = dict(_texts(document.content)).get(key, "")
+            if not _variable(value):
+                yield ConfigMistake(spot.line, dotted(key), WRITTEN_OUT.format(key=key[-1]))
     for place, value in _texts(document.content):
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
             said = (

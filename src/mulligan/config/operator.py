@@ -84,6 +84,17 @@ class GitHubSettings(Settings):
     """
     app: AppSettings | None = Field(default=None, validate_default=True)
     """A GitHub App to act as, instead of a token. Install it on each repository."""
+    webhook_secret: SecretStr | None = None
+    """The secret of the [webhook](github.md#a-webhook), as $NAME. Without one, Mulligan refuses
+    all deliveries.
+
+    Example: $MULLIGAN_WEBHOOK_SECRET
+    """
+    webhook_secret_file: LocalPath | None = Field(default=None, validate_default=True)
+    """A file with the secret, instead of `webhook_secret`.
+
+    Example: /etc/mulligan/webhook-secret
+    """
     ca_file: LocalPath | None = None
     """The certificates to trust, in PEM form, for a GitHub Enterprise with its own authority.
 
@@ -98,6 +109,14 @@ class GitHubSettings(Settings):
             message = "name one of token, token_file and app"
             raise ValueError(message)
         return app
+
+    @field_validator("webhook_secret_file")
+    @classmethod
+    def _one_secret(cls, file: LocalPath | None, info: ValidationInfo) -> LocalPath | None:
+        if file and info.data.get("webhook_secret"):
+            message = "name one of webhook_secret and webhook_secret_file"
+            raise ValueError(message)
+        return file
 
 
 def _off(value: object) -> object:
@@ -614,6 +633,16 @@ class Operator(Settings):
             message = "a fleet needs state.url: postgresql://USER@HOST/NAME"
             raise ValueError(message)
         return engine
+
+    @field_validator("dashboard")
+    @classmethod
+    def _serves_webhook(cls, dashboard: Dashboard, info: ValidationInfo) -> Dashboard:
+        github: GitHubSettings | None = info.data.get("github")
+        asked = github and (github.webhook_secret or github.webhook_secret_file)
+        if asked and dashboard.address is None:
+            message = "github.webhook_secret needs an address here, to receive deliveries"
+            raise ValueError(message)
+        return dashboard
 
     @property
     def all_agents(self) -> Mapping[str, AgentSettings]:

@@ -14,6 +14,8 @@ RESTART_KEYS = (
     "engine",
     "dashboard.listen",
     "dashboard.hosts",
+    "github.webhook_secret",
+    "github.webhook_secret_file",
 )
 """What a daemon reads once, at its start."""
 

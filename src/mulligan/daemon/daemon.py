@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,10 +15,17 @@ from mulligan.config.operator import Limits
 from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.health import DaemonHealth
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
-from mulligan.daemon.poll import FetchCache, holds_on, poll, poll_interval
+from mulligan.daemon.poll import (
+    REQUESTS_PER_POLL,
+    FetchCache,
+    holds_on,
+    poll,
+    poll_interval,
+)
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Worker
-from mulligan.domain.errors import MulliganError
+from mulligan.domain.errors import MulliganError, UnavailableError
+from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
 from mulligan.implement.ports import BotContext, Clock, LedgerReader, VisitQueue
@@ -32,6 +39,12 @@ NAME = "mulligan.schedule"
 MIN_INTERVAL = timedelta(milliseconds=10)
 
 CLEANUP_INTERVAL = timedelta(hours=1)
+
+HINT_INTERVAL = timedelta(seconds=1)
+"""The least time between two polls that webhooks start; deliveries meanwhile become one poll."""
+
+HINT_REQUESTS_PER_POLL = 2 * REQUESTS_PER_POLL
+"""Counted for each, so that webhooks and the regular poll stay below GitHub's 900 a minute."""
 
 log = structlog.get_logger()
 
@@ -173,6 +186,35 @@ def run_periodically(
         scheduler.shutdown(wait=True)  # pyright: ignore[reportUnknownMemberType]
 
 
+class Hints:
+    """The repositories that may have changed, as GitHub's webhook reports; safe for threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._names = set[str]()
+        self._is_ended = False
+
+    def add(self, repository: str) -> None:
+        """Add a repository, once."""
+        with self._changed:
+            self._names.add(repository)
+            self._changed.notify_all()
+
+    def take(self, pause: timedelta) -> set[str]:
+        """Wait for `pause`, then for repositories, and return them; none after `end`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_ended, pause.total_seconds())
+            self._changed.wait_for(lambda: self._is_ended or self._names)
+            taken, self._names = self._names, set[str]()
+            return set[str]() if self._is_ended else taken
+
+    def end(self) -> None:
+        """Let `take` return nothing from now on."""
+        with self._changed:
+            self._is_ended = True
+            self._changed.notify_all()
+
+
 class Daemon:
     """The jobs of `mulligan run`, on the newest runtime; a replaced runtime finishes its visits."""
 
@@ -180,6 +222,7 @@ class Daemon:
         """Start without a runtime; `reload` builds one if the configuration changed, else None."""
         self._runtimes = ReloadableRuntime(reload)
         self.pulse = DaemonHealth()
+        self.hints = Hints()
         self._workers = 1
         self._held = set[str]()
 
@@ -210,16 +253,41 @@ class Daemon:
         for ref, reason in recovered.failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
         repositories = self.pulse.note_each(runtime.repositories)
-        found, failed = poll(repositories, runtime.context, runtime.worker, runtime.fetch_cache)
-        failed_repositories = len(failed.keys() & set(runtime.repositories))
+        found, failed, held = _poll_each(repositories, runtime)
+        failed_repositories = len(set(failed) & set(runtime.repositories))
         self.pulse.asked(len(runtime.repositories), failed_repositories)
-        for repository, reason in failed.items():
-            log.warning("not_polled", repository=repository, reason=reason)
-        held = holds_on(found, runtime.context)
         standing = {back.sentence for back in runtime.context.owners.standing_back()}
         self._log_holds(standing | {hold.reason for hold in held.values()})
         self.pulse.held(sorted(hold.reason for hold in held.values() if hold.is_fault))
         wake([ref for ref in found if ref.repository not in held])
+
+    def hint(self, repository: str) -> bool:
+        """Have a repository polled at once, by the worker that polls; False if it has none.
+
+        UnavailableError if the worker is starting, or if the database of a fleet is away.
+        """
+        with self._runtimes.reloaded() as runtime:
+            if runtime is None:
+                message = "Mulligan is starting; it polls all repositories then."
+                raise UnavailableError(message)
+            names = {name.lower(): name for name in runtime.repositories}
+            name = names.get(repository.lower())
+            if name is not None:
+                hint = runtime.queue.hint if runtime.queue else self.hints.add
+                hint(name)
+        return name is not None
+
+    def poll_hinted(self, names: Container[str], wake: Callable[[list[IssueRef]], None]) -> None:
+        """Poll some repositories between two regular polls; log what fails."""
+        with self._runtimes.reloaded() as runtime:
+            if runtime is None:
+                return
+            repositories = [name for name in runtime.repositories if name in names]
+            try:
+                found, _, held = _poll_each(repositories, runtime)
+                wake([ref for ref in found if ref.repository not in held])
+            except MulliganError as error:
+                log.warning("not_polled", reason=str(error))
 
     def _log_holds(self, reasons: set[str]) -> None:
         """Log each hold once, when it begins, and once when none is left."""
@@ -303,11 +371,40 @@ class Daemon:
         self._runtimes.close()
 
 
+def _poll_each(
+    repositories: Iterable[str], runtime: Runtime
+) -> tuple[list[IssueRef], Collection[str], Mapping[str, Hold]]:
+    """Poll repositories; return the due issues, the failed polls, which it logs, and the holds."""
+    found, failed = poll(repositories, runtime.context, runtime.worker, runtime.fetch_cache)
+    for name, reason in failed.items():
+        log.warning("not_polled", repository=name, reason=reason)
+    return found, failed.keys(), holds_on(found, runtime.context)
+
+
 def _is_undone(ref: IssueRef, ledger: LedgerReader) -> bool:
     """Return whether a recorded decision was not carried out completely."""
     with suppress(MulliganError):
         return ledger.status(ref).phase is Phase.DECIDED
     return False
+
+
+@contextmanager
+def polling_hinted(daemon: Daemon, wake: Callable[[list[IssueRef]], None]) -> Generator[None]:
+    """Poll the repositories that GitHub's webhook names, in a thread of its own, in this block."""
+
+    def run() -> None:
+        pause = timedelta()
+        while names := daemon.hints.take(pause):
+            daemon.poll_hinted(names, wake)
+            pause = poll_interval(HINT_INTERVAL, len(names), HINT_REQUESTS_PER_POLL)
+
+    thread = threading.Thread(target=run, name="hints")
+    thread.start()
+    try:
+        yield
+    finally:
+        daemon.hints.end()
+        thread.join()
 
 
 @contextmanager
@@ -324,5 +421,5 @@ def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -
             "attend": (daemon.heartbeat, lambda: limits.lease / HEARTBEATS_PER_LEASE),
             "clean_up": (daemon.clean_up, lambda: CLEANUP_INTERVAL),
         }
-        with run_periodically(jobs, clock.now()):
+        with run_periodically(jobs, clock.now()), polling_hinted(daemon, dispatcher.wake):
             yield

@@ -13,7 +13,7 @@ from enum import StrEnum
 import structlog
 
 from mulligan.config.operator import Limits
-from mulligan.daemon.daemon import CLEANUP_INTERVAL, Daemon, run_periodically
+from mulligan.daemon.daemon import CLEANUP_INTERVAL, Daemon, polling_hinted, run_periodically
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
 from mulligan.daemon.poll import poll_interval
 from mulligan.daemon.worker import VisitIssue
@@ -27,8 +27,9 @@ LEAD_INTERVAL = timedelta(seconds=5)
 COMMANDS_INTERVAL = timedelta(seconds=1)
 """How often a worker reads the ledger for commands on the issues that it visits."""
 
-Working = Callable[[VisitIssue], AbstractContextManager[None]]
-"""Fetches jobs in its block, and calls the function for the issue of each."""
+Working = Callable[[VisitIssue | None, Callable[[str], None]], AbstractContextManager[None]]
+"""Fetches jobs in its block, and calls the first function, if any, for the issue of each; calls the
+second one for each repository that any worker of the fleet hints at."""
 
 log = structlog.get_logger()
 
@@ -73,12 +74,18 @@ class Poller:
         thread = threading.Thread(target=self._run, name="poller")
         thread.start()
         try:
-            yield
+            with polling_hinted(self._daemon, self._defer):
+                yield
         finally:
             self._ended.set()
             self._wake.set()
             thread.join()
             self._step_down()
+
+    def hint(self, repository: str) -> None:
+        """Have a repository polled at once, if this worker has the right to poll."""
+        if self._lease:
+            self._daemon.hints.add(repository)
 
     def _note(self, lease: PollerLease | None) -> None:
         before, self._lease = self._lease, lease
@@ -157,7 +164,7 @@ def serving_fleet(
         pass  # This builds the first runtime, and with it the tables of the job engine.
     with (
         run_periodically(jobs, clock.now()),
-        nullcontext() if role is Role.POLLER else working(visit),
+        working(None if role is Role.POLLER else visit, poller.hint),
         nullcontext() if role is Role.WORKER else poller.polling(),
     ):
         yield

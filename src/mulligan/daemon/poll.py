@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Lock
 
 import structlog
 
@@ -54,16 +55,18 @@ def poll_interval(
 
 @dataclass(frozen=True, slots=True)
 class FetchCache:
-    """When each repository was last fetched, and the pull requests last read; for one thread.
+    """When each repository was last fetched, and the pull requests last read.
 
-    `restored` are the repositories whose ledger was checked for a loss; `contested` are those that
-    another installation owned at the last poll.
+    `polling` lets one thread at a time poll a repository with it. `restored` are the repositories
+    whose ledger was checked for a loss; `contested` are those that another installation owned at
+    the last poll.
     """
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
     restored: set[str] = field(default_factory=set[str])
     contested: set[str] = field(default_factory=set[str])
+    polling: Lock = field(default_factory=Lock)
 
     def fetch_if_older(
         self, repository: str, context: ReadContext, oldest: timedelta
@@ -104,7 +107,8 @@ def poll(
         if stopping():
             break
         try:
-            due, problems = _poll_one(repository, known[repository], context, worker, freshness)
+            with freshness.polling:
+                due, problems = _poll_one(repository, known[repository], context, worker, freshness)
             found += due
             failed |= problems
         except ShutdownError:

@@ -604,6 +604,10 @@ class VisitQueue(Protocol):
         """Have issues visited that a dead worker left; LeaseLostError if another one polls."""
         ...
 
+    def hint(self, repository: str) -> None:
+        """Tell the worker that polls that a repository may have changed."""
+        ...
+
 
 class UsageStore(Protocol):
     """Tokens and dollars used, as agents report them, for all workers. See storage/usage.py."""

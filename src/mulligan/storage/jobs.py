@@ -38,6 +38,9 @@ only jobs that it understands."""
 
 VISIT = "mulligan.visit"
 
+HINTS = "mulligan_hints"
+"""The channel of PostgreSQL that names repositories to poll at once."""
+
 POLLER_LEASE = timedelta(seconds=20)
 """The time without a sign of life after which another worker polls."""
 
@@ -58,6 +61,9 @@ RETRY_SECONDS = 0.5
 POOL_SECONDS = 5.0
 
 Visit = Callable[[IssueRef], None]
+
+Hinted = Callable[[str], None]
+"""Is called with the name of a repository that may have changed; returns at once."""
 
 T = TypeVar("T")
 
@@ -127,6 +133,14 @@ class JobQueue:
                 log.warning("stalled_job_deleted", issue=lock)
             connection.execute(UNFINISHED, {**self._urgent(now), "released": False})
             self._fill(connection, now)
+
+    def hint(self, repository: str) -> None:
+        """Tell the worker that polls that a repository may have changed.
+
+        One that does not listen just now misses it, and finds the change at its next poll.
+        """
+        with self.database.write_rows() as connection:
+            connection.execute(HINT, {"channel": HINTS, "repository": repository})
 
     @contextmanager
     def _leading(self, lease: PollerLease) -> Generator[tuple[Connection, str]]:
@@ -216,6 +230,8 @@ def _bring_up_to_date(connection: Connection) -> None:
 def _run(connection: Connection, script: str) -> None:
     connection.exec_driver_sql(script.replace("%", "%%"))
 
+
+HINT = text("SELECT pg_notify(:channel, :repository)")
 
 # The rows.
 
@@ -339,7 +355,7 @@ UNFINISHED = text(
 class _Connector(PsycopgConnector):
     """A connector that waits while PostgreSQL is away, so that running visits go on."""
 
-    def __init__(self, url: str, stopping: threading.Event) -> None:
+    def __init__(self, url: str, hinted: Hinted, stopping: threading.Event) -> None:
         own = {"connect_timeout": CONNECT_SECONDS, "application_name": "mulligan", **KEEPALIVES}
         address = make_url(url).set(drivername="postgresql")
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the pool's type is not whole
@@ -351,6 +367,7 @@ class _Connector(PsycopgConnector):
             reconnect_timeout=POOL_SECONDS,
             configure=_prepare,
         )
+        self._hinted = hinted
         self._stopping = stopping
 
     async def execute_query_async(self, query: LiteralString, **arguments: object) -> None:
@@ -370,8 +387,16 @@ class _Connector(PsycopgConnector):
         return await self._patiently(lambda: call(query, **arguments))
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        call = super().listen_notify
-        await self._patiently(lambda: call(on_notification, channels))
+        """Listen for jobs, and on the same connection for hints."""
+        call, both = super().listen_notify, [*channels, HINTS]
+
+        async def notified(*, channel: str, payload: str) -> None:
+            if channel == HINTS:
+                self._hinted(payload)
+            else:
+                await on_notification(channel=channel, payload=payload)
+
+        await self._patiently(lambda: call(notified, both))
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         while True:
@@ -391,16 +416,19 @@ async def _prepare(connection: psycopg.AsyncConnection) -> None:
 
 
 @contextmanager
-def working(url: str, visit: Visit, concurrency: int) -> Generator[None]:
+def working(
+    url: str, visit: Visit | None, concurrency: int, hinted: Hinted = lambda _: None
+) -> Generator[None]:
     """Fetch jobs in this block and call `visit`, which must not raise, `concurrency` at a time.
 
-    Leaving the block fetches no more, and waits for the visits that have begun.
+    Without `visit`, fetch no jobs. `hinted` gets the hints of all workers. Leaving the block
+    fetches no more, and waits for the visits that have begun.
     """
     for library in ("procrastinate", "psycopg.pool"):
         # They log each job, and tracebacks while PostgreSQL is away.
         logging.getLogger(library).setLevel(logging.CRITICAL)
     with ThreadPoolExecutor(concurrency, thread_name_prefix="visit") as pool:
-        worker = _Worker(url, visit, pool, concurrency)
+        worker = _Worker(url, visit, pool, concurrency, hinted)
         thread = threading.Thread(target=worker.run, name="jobs")
         thread.start()
         try:
@@ -413,12 +441,14 @@ def working(url: str, visit: Visit, concurrency: int) -> Generator[None]:
 class _Worker:
     """Procrastinate's worker on an event loop in its own thread; visits run in `pool`."""
 
-    def __init__(self, url: str, visit: Visit, pool: Executor, concurrency: int) -> None:
+    def __init__(
+        self, url: str, visit: Visit | None, pool: Executor, concurrency: int, hinted: Hinted
+    ) -> None:
         self._visit = visit
         self._pool = pool
         self._concurrency = concurrency
         self._stopping = threading.Event()
-        self._app = App(connector=_Connector(url, self._stopping))
+        self._app = App(connector=_Connector(url, hinted, self._stopping))
         self._app.task(name=VISIT, queue=QUEUE)(self._on_job)
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._work())
@@ -438,18 +468,29 @@ class _Worker:
         while not self._stopping.is_set():
             try:
                 async with self._app.open_async():
-                    await self._app.run_worker_async(
-                        queues=[QUEUE],
-                        concurrency=self._concurrency,
-                        fetch_job_polling_interval=FETCH_SECONDS,
-                        stalled_worker_timeout=FORGOTTEN_SECONDS,
-                        delete_jobs="always",
-                        install_signal_handlers=False,
-                    )
+                    if self._visit:
+                        await self._fetch()
+                    else:
+                        await self._app.connector.listen_notify(_ignore, [])
             except (ConnectorException, psycopg.Error) as error:
                 log.warning("jobs_not_fetched", reason=str(error.__cause__ or error))
                 await asyncio.sleep(RETRY_SECONDS)
 
+    async def _fetch(self) -> None:
+        await self._app.run_worker_async(
+            queues=[QUEUE],
+            concurrency=self._concurrency,
+            fetch_job_polling_interval=FETCH_SECONDS,
+            stalled_worker_timeout=FORGOTTEN_SECONDS,
+            delete_jobs="always",
+            install_signal_handlers=False,
+        )
+
     async def _on_job(self, issue: str) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._pool, self._visit, IssueRef.parse(issue))
+        if self._visit:
+            await loop.run_in_executor(self._pool, self._visit, IssueRef.parse(issue))
+
+
+async def _ignore(*, channel: str, payload: str) -> None:
+    """Ignore a notification."""

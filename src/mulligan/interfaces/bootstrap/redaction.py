@@ -15,12 +15,12 @@ from mulligan.text.redact import Redactor
 
 
 def redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:
-    """Build the redactor; an unreadable token file is reported where the token is needed."""
-    values, place = secrets_of(operator, environment), operator.github.token_file
+    """Build the redactor; an unreadable file is reported where its secret is needed."""
+    values, github = secrets_of(operator, environment), operator.github
     with suppress(ConfigError):
         adapter = adapter_of(operator.agent, operator.adapters)
         values = (*values, *secrets_given(adapter, environment))
-    if place:
+    for place in filter(None, (github.token_file, github.webhook_secret_file)):
         with suppress(OSError, UnicodeError):
             values = (*values, place.read_text(encoding="utf-8").strip())
     return Redactor(values)

@@ -106,6 +106,11 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResult:
     """Try the sandbox on this machine; it hides Mulligan's own files from commands."""
     app, github = operator.github.app, operator.github
-    files = (state_directory(operator.state.url), github.token_file, app and app.private_key_file)
+    files = (
+        state_directory(operator.state.url),
+        github.token_file,
+        github.webhook_secret_file,
+        app and app.private_key_file,
+    )
     own = (operator.workspace.root, *(each for each in files if each))
     return probe_sandbox(operator.sandbox, environment, tuple(each.absolute() for each in own))

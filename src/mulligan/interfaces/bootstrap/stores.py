@@ -1,12 +1,13 @@
 """Open the stores: for a worker, for commands that only read, and to copy them."""
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from mulligan.config.operator import Engine, Operator
+from mulligan.daemon.fleet import Working
 from mulligan.domain.errors import ConfigError, UnavailableError, UsageError
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
@@ -115,14 +116,12 @@ def open_queue(
     return open_jobs(database, clock_of(database, SystemClock()), operator.limits, account)
 
 
-def fetching_jobs(
-    operator: Operator,
-) -> Callable[[Callable[[IssueRef], None]], AbstractContextManager[None]]:
+def fetching_jobs(operator: Operator) -> Working:
     """Return a function that fetches the jobs of a fleet, and visits their issues."""
     with _needing_procrastinate():
         from mulligan.storage.jobs import working  # noqa: PLC0415
     url, concurrency = operator.state.url, operator.limits.concurrency
-    return lambda visit: working(url, visit, concurrency)
+    return lambda visit, hinted: working(url, visit, concurrency, hinted)
 
 
 @contextmanager

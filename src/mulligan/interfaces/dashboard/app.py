@@ -38,6 +38,7 @@ from mulligan.interfaces.bootstrap.stores import (
 from mulligan.interfaces.dashboard import api, commands, files
 from mulligan.interfaces.dashboard.access import (
     LOGIN,
+    WEBHOOK,
     AccessMiddleware,
     DashboardKey,
     cookie_name,
@@ -53,6 +54,7 @@ from mulligan.interfaces.dashboard.metrics import (
 from mulligan.interfaces.dashboard.openapi import ROOT
 from mulligan.interfaces.dashboard.pages import Pages, renderer
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores, StatsReader
+from mulligan.interfaces.dashboard.webhook import Webhook, webhook_secret
 
 # Serving the dashboard beside the daemon
 
@@ -94,7 +96,8 @@ def open_dashboard(
     with ExitStack() as stack:
         try:
             key = key_in(state_directory_of(operator))
-            app = build(state, key, frozenset(operator.dashboard.hosts), measures)
+            hook = Webhook(webhook_secret(operator.github), daemon.hint)
+            app = build(state, key, frozenset(operator.dashboard.hosts), measures, hook)
             url = stack.enter_context(serving(app, address, state.ending))
         except UnavailableError as error:
             log.warning("dashboard_closed", reason=str(error))
@@ -200,9 +203,13 @@ BUG_MESSAGE = "Internal error: this is a bug in Mulligan. Its log has the traceb
 
 
 def build(
-    state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
+    state: DashboardState,
+    key: DashboardKey,
+    hosts: frozenset[str],
+    measures: MetricsRegistry,
+    hook: Webhook,
 ) -> ASGIApp:
-    """Return the application; all its routes only read, except login, logout and commands."""
+    """Return the application; its routes only read, but for login, logout, commands, webhooks."""
     figures = StatsReader(state.read_history)
     pages = Pages(state, renderer(lambda: state.redactor), key.form_token, figures)
     issue = "/issues/{owner}/{name}/{number}"
@@ -233,6 +240,7 @@ def build(
         Route("/metrics", partial(_metrics, measures)),
         Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
+        Route(WEBHOOK, hook.receive, methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
 

@@ -1,9 +1,10 @@
 """The commands that people with the access key give on the page of an issue."""
 
+from contextlib import suppress
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
 from mulligan.domain.command import Verb
@@ -24,14 +25,24 @@ STALE_FORM = "This form is not from this server, or its key was replaced. Load t
 
 async def read_form(request: Request) -> dict[str, str]:
     """Read a form of short fields, the first value of each; UsageError if it is too large."""
-    form = b""
-    async for chunk in request.stream():
-        form += chunk
-        if len(form) > MAX_FORM_BYTES:
-            message = f"The form is too large. Write at most {MAX_FORM_BYTES // 2:,} characters."
-            raise UsageError(message)
+    form = await read_body(request, MAX_FORM_BYTES)
+    if form is None:
+        message = f"The form is too large. Write at most {MAX_FORM_BYTES // 2:,} characters."
+        raise UsageError(message)
     fields = parse_qs(form.decode(errors="replace"))
     return {name: values[0] for name, values in fields.items()}
+
+
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """Read the body of a request; None if it has more than `limit` bytes, or does not arrive."""
+    body = bytearray()
+    with suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                return None
+        return bytes(body)
+    return None
 
 
 async def give(state: DashboardState, key: DashboardKey, request: Request) -> Response:
