@@ -5,6 +5,7 @@ import pytest
 from mulligan.checks.guards import violations
 from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
+from mulligan.domain.result import GuardKind
 from world.diffs import Files, change_of
 
 pytestmark = pytest.mark.pure
@@ -333,3 +334,16 @@ def test_a_test_with_its_annotations_and_its_name_on_one_line_is_known() -> None
 def test_a_diff_that_is_none_is_no_matter() -> None:
     diff = b"diff --git a/t_test.go b/t_test.go\n+++ b/t_test.go\n@@ odd\n+func TestX(\n"
     assert violations(Change("a" * 40, "b" * 40, 1, diff=diff), Scope()) == ()
+
+
+def test_a_file_of_too_many_lines_is_refused_and_not_read() -> None:
+    lines = 200_001
+    change = change_of({}, {"test_a.py": "\n" * lines, "data.csv": "\n" * lines})
+    (found,) = violations(change, Scope())
+    assert (found.kind, found.path) == (GuardKind.SIZE, "test_a.py")
+
+
+def test_a_file_over_the_limit_of_bytes_is_refused_and_not_read() -> None:
+    change = change_of({}, {"test_a.py": f"@skip\ndef test_a(): ...\n# AKIA{'Q' * 16}\n" * 9})
+    found = violations(change, Scope(max_file_bytes=100))
+    assert {each.kind for each in found} == {GuardKind.SIZE}

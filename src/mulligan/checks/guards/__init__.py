@@ -17,12 +17,15 @@ def violations(
 ) -> tuple[GuardViolation, ...]:
     """List every rule that the change breaks; `redactor` knows Mulligan's own secrets.
 
-    MisconfiguredError if a pattern of the scope is invalid.
+    Files over the size limit are refused, and not read. MisconfiguredError if a pattern of the
+    scope is invalid.
     """
     patches = tuple(patches_of(change.diff))
+    large = {file.path for file in change.files if (file.size or 0) > scope.max_file_bytes}
+    read = tuple(patch for patch in patches if patch.path not in large)
     return (
         *path_violations(change, patches, scope),
         *file_violations(change, patches, scope),
-        *lost_test_violations(change, patches, scope),
-        *secret_violations(patches, scope, redactor),
+        *lost_test_violations(change, read, scope),
+        *secret_violations(read, scope, redactor),
     )
