@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep soak mutants site release-check check check-agents bench bench-digest bench-fleet bench-retry docs format update clean
+.PHONY: install demo test test-deep soak mutants coverage site release-check check check-agents bench bench-digest bench-fleet bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -32,6 +32,11 @@ test-deep: install
 # It is a part of test-deep, and prints what was done.
 soak: install
 	$(BIN)/pytest -q -s -n 0 -m "deep or not deep" tests/soak
+
+# The tables of the pure modules alone have to reach nearly all of these modules' lines and branches.
+coverage: install
+	$(BIN)/coverage run --data-file=.coverage -m pytest -q -n 0 -m pure
+	$(BIN)/coverage report --data-file=.coverage --skip-covered --fail-under=92 --include="$$(grep -rlE --include='*.py' 'Pure\.("""|$$)' src | paste -sd,)"
 
 # Faults planted one by one, each of which the suite has to notice: about half an hour.
 mutants: install
@@ -61,6 +66,7 @@ check: install
 	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic action.yml .github
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/docs/test_specification.py tests/docs/test_plain_words.py tests/docs/test_documented_commands.py::test_links_and_make_targets_lead_somewhere tests/docs/test_documented_commands.py::test_links_into_a_page_lead_to_a_heading tests/interfaces/test_workflow_text.py
 
 # The real coding agents, installed below .agents/, against a scripted model, with loopback only.
