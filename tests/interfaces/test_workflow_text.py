@@ -73,14 +73,26 @@ def test_every_event_wakes_one_run_at_a_time() -> None:
     assert read(text)["concurrency"] == {"group": "mulligan", "cancel-in-progress": False}
 
 
-def test_the_called_workflow_installs_an_agent_before_mulligan_and_its_secrets_are_there() -> None:
+def test_the_called_workflow_installs_an_agent_as_a_user_that_changes_nothing_later() -> None:
     text = (ROOT / ".github" / "workflows" / "mulligan.yml").read_text()
     assert read(text)["permissions"] == {}
     one = READ.validate_python(READ.validate_python(read(text)["jobs"])["pass"])
     assert "env" not in {*read(text), *one}
     install, checkout, run, _ = STEPS.validate_python(one["steps"])
-    assert install["env"] == {"INSTALL": "${{ inputs.install }}"}
-    assert install["run"] == 'bash -euo pipefail -c "$INSTALL"'
+    given = READ.validate_python(install["env"])
+    assert given["INSTALL"] == "${{ inputs.install }}"
+    assert "--no-new-privs env --ignore-environment" in " ".join(
+        str(given["CONFINE"]).replace("\\\n", " ").split()
+    )
+    lines = str(install["run"]).replace("\\\n", " ").splitlines()
+    (line,) = (line for line in lines if '"$INSTALL"' in line)
+    assert line.startswith("sudo unshare --mount --pid --fork --kill-child --mount-proc")
+    after = lines[lines.index(line) + 1 :]
+    assert [line.split()[1] for line in after] == ["userdel", "chown", "chmod"]
+    # Found last, so that nothing of it is taken for git or bwrap.
+    assert READ.validate_python(run["env"])["AGENT_PATH"] == "/opt/agent/.local/bin"
+    action = (ROOT / "action.yml").read_text()
+    assert 'PATH="$PATH${AGENT_PATH:+:$AGENT_PATH}"' in action
     assert READ.validate_python(checkout["with"]) == {
         "repository": "${{ job.workflow_repository }}",
         "ref": "${{ job.workflow_sha }}",
