@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from github_simulator.world import Fault
+from mulligan.config.operator import Limits
 from mulligan.daemon.lease_guard import under_lease
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import Visit, Worker
@@ -208,11 +209,14 @@ class ShakyLeases:
 
 
 @contextmanager
-def held(here: WorkerEnvironment, ref: IssueRef) -> Generator[tuple[Cancellation, ShakyLeases]]:
+def held(
+    here: WorkerEnvironment, ref: IssueRef, limits: Limits | None = None
+) -> Generator[tuple[Cancellation, ShakyLeases]]:
     """Hold an issue with a heart that beats fast."""
     lease, stop, leases = here.leases.claim(ref, "one"), Cancellation(), ShakyLeases(here.leases)
     assert lease
-    with under_lease(lease, replace(here.context(fix_the_bug), leases=leases), stop, SOON):
+    context = replace(here.context(fix_the_bug), leases=leases, limits=limits or Limits())
+    with under_lease(lease, context, stop, SOON):
         yield stop, leases
 
 
@@ -238,6 +242,17 @@ def test_a_database_that_is_away_for_a_moment_does_no_harm(here: WorkerEnvironme
         here.desk.clock.time += LEASE_TIME - SOON
         assert stop.reason is None
         assert here.leases.claim(ref, "two") is None
+
+
+def test_work_ends_with_its_lease_while_the_database_is_away(here: WorkerEnvironment) -> None:
+    """Without it, the agent of a worker that is cut off would run beyond the limits."""
+    limits = Limits(lease=timedelta(seconds=1))
+    with held(here, here.desk.ready(), limits) as (stop, leases):
+        leases.beat()
+        assert stop.reason is None
+        leases.away = True
+        wait_until(lambda: stop.reason is not None)
+    assert isinstance(stop.reason, LeaseLostError)
 
 
 def test_a_lease_that_is_lost_ends_what_runs_under_it(

@@ -453,7 +453,7 @@ class WorkspaceSettings(Settings):
     """
 
 
-LEASE_TIME = timedelta(seconds=60)
+LEASE_TIME = timedelta(seconds=40)
 
 
 class Limits(Settings):

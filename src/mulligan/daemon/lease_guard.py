@@ -12,7 +12,7 @@ from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.implement.ports import BotContext, GitWriter, Guard
 from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation
 
-HEARTBEAT = timedelta(seconds=15)
+HEARTBEAT = timedelta(seconds=10)
 """The default time between two renewals of a lease."""
 
 HEARTBEATS_PER_LEASE = 4
@@ -70,17 +70,38 @@ def _renew(
     ended: threading.Event,
     interval: timedelta,
 ) -> None:
-    while not ended.wait(interval.total_seconds()):
-        try:
-            if not context.leases.renew(lease):
-                raise lease_lost(lease)
-            context.owners.require(lease.issue.repository, fresh=False)
-        except LeaseLostError as error:
-            stop.cancel(error)
-            return
-        except MulliganError:
-            # The database or GitHub is unavailable; if it stays so, both expire by themselves.
-            continue
+    expiry = _expiry(lease, context, stop)
+    try:
+        while not ended.wait(interval.total_seconds()):
+            # It begins before the request, so it ends before the lease does in the database.
+            following = _expiry(lease, context, stop)
+            try:
+                if not context.leases.renew(lease):
+                    raise lease_lost(lease)
+                expiry, following = following, expiry
+                context.owners.require(lease.issue.repository, fresh=False)
+            except LeaseLostError as error:
+                stop.cancel(error)
+                return
+            except MulliganError:
+                # The database or GitHub is unavailable; if it stays so, both expire by themselves.
+                continue
+            finally:
+                following.cancel()
+    finally:
+        expiry.cancel()
+
+
+def _expiry(lease: Lease, context: BotContext, stop: Cancellation) -> threading.Timer:
+    """Start a timer that stops the work at the end of the lease, even if the renewal hangs.
+
+    Another worker may start the issue then, and the limits count it no longer.
+    """
+    message = f"The lease of {lease.issue} could not be renewed in time; this worker stops."
+    seconds = context.limits.lease.total_seconds()
+    timer = threading.Timer(seconds, stop.cancel, [LeaseLostError(message)])
+    timer.start()
+    return timer
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,12 +297,18 @@ def open_artifacts(
     return SharedArtifacts(files, database, clock_of(database, SystemClock()))
 
 
-def check_writable(operator: Operator) -> None:
-    """Raise a MulliganError if the ledger cannot be written; change nothing."""
+def check_writable(operator: Operator, heartbeat: Callable[[], None]) -> None:
+    """Raise a MulliganError if the ledger cannot be written.
+
+    A server's is tested by the worker's `heartbeat`, over a connection that the worker has.
+    """
+    place = state_directory(operator.state.url)
+    if place is None:
+        heartbeat()
+        return
     with open_database(operator.state.url) as database, database.write():
         pass
-    place = state_directory(operator.state.url)
-    if place and not disk_space_for(place).writable:
+    if not disk_space_for(place).writable:
         message = f"{place} is not writable. Check its permissions and the free space on its disk."
         raise UnavailableError(message)
 

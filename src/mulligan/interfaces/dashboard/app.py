@@ -79,6 +79,10 @@ def open_dashboard(
         interval = poll_interval(operator.poll.interval, daemon.repositories)
         return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
 
+    def heartbeat() -> None:
+        if context := daemon.context:
+            context.leases.heartbeat(context.worker)
+
     def find_stores() -> DashboardStores | None:
         context = daemon.context
         return DashboardStores.of(context) if context else None
@@ -88,7 +92,7 @@ def open_dashboard(
         pulse=daemon.pulse,
         gauges=GAUGES,
         patience=patience,
-        check_writable=partial(check_writable, operator),
+        check_writable=partial(check_writable, operator, heartbeat),
         read_history=partial(read_ledger, operator),
     )
     measures = MetricsRegistry(state)
