@@ -139,11 +139,15 @@ def dumped(separator: str, mark: str = "") -> str:
         dumped(":"),
         dumped(", ", "0x"),
         dumped("", "\\x"),
+        dumped("", "%"),
+        dumped("", "\\u00"),
+        dumped(";", "&#x"),
         dumped(" ").lower().replace(" ", "\n", 3),
     ],
 )
 def test_what_stands_between_the_bytes_of_a_secret_does_not_hide_it(written: str) -> None:
-    mark = written[:2] if written[:2] in {"0x", "\\x"} else ""
+    marks = ("0x", "\\x", "%", "\\u00", "&#x")
+    mark = next((mark for mark in marks if written.startswith(mark)), "")
     shown = f"{mark}[redacted]"
     assert KNOWN.text(f"<{written}>") == f"<{shown}>"
     assert KNOWN.knows_of(written.encode()) is not written.startswith("ghp_")

@@ -121,9 +121,9 @@ CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
 LINE_ENDS = b"\r\n"
 """Programs such as base64 break long lines."""
 
-HEX_MARKS = (b"0x", b"\\x")
-HEX_SEPARATORS = b" \t\r\n:,.-"
-"""Characters that programs write before and between the bytes of a hex dump."""
+HEX_MARKS = (b"0x", b"\\x", b"\\u00", b"&#x")
+HEX_SEPARATORS = b" \t\r\n:,.-%=;"
+"""Characters that programs write before and between bytes in hex: dumps, escapes, entities."""
 
 CHUNK = 4096
 """Size in bytes of the steps in which kept positions are counted."""

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from html import unescape
 from itertools import takewhile
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import unescapeAll
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
@@ -176,7 +178,11 @@ HIDING = re.compile(
 DRAWN = _names("geojson math mermaid stl topojson")
 """Languages of code that GitHub draws: as a map, formula, diagram or model."""
 
-LANGUAGE_OF_PRE = re.compile(r"(?<![\w-])lang\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+LANGUAGE_OF_PRE = re.compile(
+    r"(?<![\w-])(?:lang|class)\s*=\s*[\"']?\s*(?:language-)?([\w-]+)", re.IGNORECASE
+)
+FIRST_WORD = re.compile(r"[A-Za-z0-9_+#.-]+")
+"""The language of a code block: GitHub reads `mermaid{x}` and `mermaid,x` as `mermaid`."""
 
 SMALLER = _names("sub sup")
 MOST_SMALLER = 2
@@ -277,7 +283,8 @@ class HtmlVisibility:
             # Its closing tag is not read.
             self._smaller -= 1
             return True
-        language = LANGUAGE_OF_PRE.search(attributes) if name == "pre" else None
+        attributes = strip_invisible(unescape(attributes), Counter())
+        language = LANGUAGE_OF_PRE.search(attributes) if name in {"pre", "code"} else None
         drawn = language is not None and language[1].lower() in DRAWN
         return drawn or name in UNSEEN_ELEMENTS or bool(HIDING.search(attributes))
 
@@ -510,9 +517,12 @@ class VisibleRenderer:
     def _code(self, token: Token) -> str:
         if self._tags.hides:
             return ""
-        language, _, more = token.info.strip().partition(" ")
+        info = self._unhidden(unescapeAll(token.info)).strip()
+        language, _, more = info.partition(" ")
+        if (first := FIRST_WORD.search(language)) and first[0].lower() in DRAWN:
+            language = first[0]
         if not LANGUAGE.fullmatch(language):
-            language, more = "", token.info.strip()
+            language, more = "", info
         content = self._unhidden(token.content)
         match language.lower():
             case drawn if drawn not in DRAWN or (drawn == MATHS and shows_all(content)):
