@@ -36,7 +36,7 @@ soak: install
 # The tables of the pure modules alone have to reach nearly all of these modules' lines and branches.
 coverage: install
 	$(BIN)/coverage run --data-file=.coverage -m pytest -q -n 0 -m pure
-	$(BIN)/coverage report --data-file=.coverage --skip-covered --fail-under=92 --include="$$(grep -rlE --include='*.py' 'Pure\.("""|$$)' src | paste -sd,)"
+	$(BIN)/coverage report --data-file=.coverage --skip-covered --fail-under=90 --include="$$(grep -rlE --include='*.py' 'Pure\.("""|$$)' src | paste -sd,)"
 
 # Faults planted one by one, each of which the suite has to notice: about half an hour.
 mutants: install

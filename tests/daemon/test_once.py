@@ -43,6 +43,17 @@ def test_a_pass_may_be_limited_to_some_attempts(here: WorkerEnvironment) -> None
     assert run_once([NAME], here.context(crash)).escalated
 
 
+def test_a_pass_without_work_says_what_waits(here: WorkerEnvironment) -> None:
+    ref = here.desk.ready()
+    here.lines["install"] = lambda _: "no network"
+    here.policy["setup"] = ["install"]
+    assert run_once([NAME], here.context(fix_the_bug)).waiting == ()
+    (said,) = run_once([NAME], here.context(fix_the_bug)).waiting
+    assert said.startswith(f"{ref}: It waits until 20")
+    assert "no network" in said
+    assert run_once([], here.context(fix_the_bug)).waiting == ()
+
+
 def test_whatever_failed_is_told_with_its_name(here: WorkerEnvironment) -> None:
     broken, waiting = here.desk.ready(), here.desk.ready()
     now = here.desk.clock.time

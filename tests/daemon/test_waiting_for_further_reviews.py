@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.daemon.explain import explain
-from mulligan.daemon.once import run_once
+from mulligan.daemon.once import PassResult, run_once
 from mulligan.domain.events import EffectDone, ReviewReceived
 from mulligan.domain.explanation import describe_review
 from mulligan.domain.issue import IssueRef
@@ -25,8 +25,10 @@ def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
         yield made
 
 
-def make_pass(here: WorkerEnvironment) -> None:
-    assert run_once([NAME], here.context(fix_the_bug)).problems == ()
+def make_pass(here: WorkerEnvironment) -> PassResult:
+    done = run_once([NAME], here.context(fix_the_bug))
+    assert done.problems == ()
+    return done
 
 
 def reviewed(here: WorkerEnvironment) -> tuple[IssueRef, IssueRef]:
@@ -56,8 +58,9 @@ def notes_of(here: WorkerEnvironment, ref: IssueRef) -> int:
 def test_everybody_who_looks_is_told_until_when_it_waits(here: WorkerEnvironment) -> None:
     ref, pull = reviewed(here)
     until = object_to(here, pull, "mia")
-    make_pass(here)
+    done = make_pass(here)
     status = here.ledger.status(ref)
+    assert (done.visits, done.waiting) == ((), (f"{ref}: {describe_review(status)}",))
     assert status.reviews_settle_at == until
     assert f"Mulligan acts on it after {until:%Y-%m-%d %H:%M:%S} UTC" in describe_review(status)
     assert status_row(status)["review_until"] == until.isoformat()

@@ -1,6 +1,6 @@
 """Run one pass for `mulligan once`: recover, poll, then visit each due issue until it rests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,18 +9,24 @@ from mulligan.daemon.daemon import run_periodically
 from mulligan.daemon.poll import holds_on, poll
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.eligibility import describe_wait
+from mulligan.domain.explanation import describe_review
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.implement.ports import BotContext, Policies
 
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """The result of one pass: its visits, and a sentence for each failure, pause and owner."""
+    """The result of one pass: its visits, and a sentence for each failure, pause and owner.
+
+    `waiting` has a sentence for each issue that waits for a time, if nothing was due.
+    """
 
     visits: tuple[Visit, ...] = ()
     problems: tuple[str, ...] = ()
     escalated: bool = False
     paused: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,18 @@ def run_once(
             *(back.sentence for back in context.owners.standing_back()),
             *dict.fromkeys(hold.reason for hold in held.values() if not hold.is_fault),
         ),
+        () if visits else tuple(_waiting(repositories, context)),
     )
+
+
+def _waiting(repositories: Sequence[str], context: BotContext) -> Iterator[str]:
+    """Describe the issues whose next attempt, or the answer to a review, waits for a time."""
+    now = context.clock.now()
+    for status in context.ledger.statuses():
+        settles = status.reviews_settle_at
+        said = describe_review(status) if settles and settles > now else describe_wait(status, now)
+        if said and status.issue.repository in repositories and status.stage is not Stage.RESOLVED:
+            yield f"{status.issue}: {said}"
 
 
 def problem_line(ref: IssueRef, problem: str) -> str:

@@ -208,10 +208,14 @@ def _paused(facts: Facts) -> str | None:
 
 
 def _not_due(facts: Facts) -> str | None:
-    due = facts.status.due
-    if due is None or due <= facts.now or facts.at_once:
+    return None if facts.at_once else describe_wait(facts.status, facts.now)
+
+
+def describe_wait(status: IssueStatus, now: datetime) -> str | None:
+    """Return until when the next attempt waits, and why; None if it does not."""
+    if status.due is None or status.due <= now:
         return None
-    return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
+    return f"It waits until {status.due:%Y-%m-%d %H:%M:%S} UTC: {status.reason}"
 
 
 def _misconfigured(facts: Facts) -> str | None:

@@ -71,9 +71,19 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
         f"{meta.attempt}{mark}",
         moment(meta.started_at),
         TITLES[meta.outcome],
-        table_cell(meta.error, 200) or "–",
+        table_cell(_failures(meta) or meta.error, 200) or "–",
         duration_text(meta.duration_ms),
         _cost([meta]) or "–",
+    )
+
+
+def _failures(meta: WorkerResultMeta) -> str:
+    """Name the first failure of each failing check; empty if none is known by name."""
+    return "; ".join(
+        f"{check.name}: {check.findings[0].name}"
+        + (f", and {check.count - 1} more" if check.count > 1 else "")
+        for check in meta.checks
+        if meta.outcome is Outcome.CHECKS_FAILED and check.fails and check.findings
     )
 
 

@@ -167,6 +167,8 @@ def summarise(result: PassResult, console: Console) -> None:
         print_text(console, reason)
     if not (result.visits or result.problems or result.paused):
         console.print("No issue is due.")
+    for said in result.waiting:
+        print_text(console, said)
     for problem in result.problems:
         say_error(problem)
 
