@@ -25,7 +25,11 @@ def test_the_program_is_looked_for_as_it_is_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["agent-nobody-has", "/nowhere/agent", "./agent"])
-def test_a_program_that_is_not_there_is_missing(name: str, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_missing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "agent")
+    monkeypatch.chdir(tmp_path)  # worktrees are elsewhere
     assert find_program(AgentSettings(command=(name,)), {"PATH": str(tmp_path)}).program is None
 
 

@@ -453,7 +453,9 @@ def find_program(
         environment.get("PATH", os.defpath),
         None if settings.command else BUILT_IN_AGENTS.get(settings.kind),
     )
-    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
+    # A relative path is looked for in each worktree, and not where Mulligan runs.
+    places = (place for place in candidate_paths(program, path) if place.startswith("/"))
+    found = (place for place in places if _runs(Path(place)))
     return AgentPresence(
         program=next(found, None),
         wanted=program,
