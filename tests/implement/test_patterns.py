@@ -11,6 +11,7 @@ pytestmark = pytest.mark.pure
 
 OTHER = failing_test(test_id="tests/test_b.py::test_b")
 STOPPED = attempt(2, Outcome.INTERRUPTED)
+AGAIN = "The fix was discarded with attempt 2; make it again."
 
 
 def in_epoch(epoch: int, meta: WorkerResultMeta, number: int) -> WorkerResultMeta:
@@ -40,7 +41,7 @@ def out_of_scope(number: int, *paths: str | None) -> WorkerResultMeta:
         (
             (red(1), red(2, OTHER, files=("b.py",))),
             (
-                "Fixed since attempt 1: tests/test_importer.py::test_old_dates.",
+                f"Fixed since attempt 1: tests/test_importer.py::test_old_dates. {AGAIN}",
                 "New since attempt 1: tests/test_b.py::test_b.",
                 "Check 'pytest' failed in attempts 1 and 2.",
             ),
@@ -152,7 +153,7 @@ def test_advice_to_change_course_is_kept_while_the_failures_become_fewer() -> No
     """ "Take a different approach" was said while the failing tests went from three to two."""
     three, two = several(1, "a.py::x", "a.py::y", "b.py::z"), several(2, "a.py::x", "a.py::y")
     told = find_patterns((three, two))
-    assert "Fixed since attempt 1: b.py::z." in told
+    assert f"Fixed since attempt 1: b.py::z. {AGAIN}" in told
     assert not any("different approach" in line for line in told)
     assert any(
         "different approach" in line
@@ -212,4 +213,4 @@ def test_many_that_are_fixed_are_told_in_short() -> None:
         for line in find_patterns((several(1, *names), several(2, names[0])))
         if line.startswith("Fixed")
     ]
-    assert fixed.endswith("(+ 3 more).")
+    assert fixed.endswith(f"(+ 3 more). {AGAIN}")

@@ -594,6 +594,14 @@ def test_a_text_that_keeps_the_rules_passes() -> None:
         (Finding(summary="a.py:3: E501 too long", message="too long"), "a.py:3: E501 too long"),
         (Finding(summary="t::x", message="boom\nmore", test_id="t::x"), "t::x - boom"),
         (Finding(summary="assert 1", message="", test_id="t::x"), "t::x - assert 1"),
+        (
+            Finding(
+                summary="a.rs:2: no method named `summ` fou…",
+                message="no method named `summ` found",
+            ),
+            "a.rs:2: no method named `summ` found",
+        ),
+        (Finding(summary="a.rs:2: no…", message=""), "a.rs:2: no…"),
         (Finding(summary="", message=""), ""),
     ],
 )

@@ -102,8 +102,9 @@ def explains(reading: Reading, log: CleanLog) -> bool:
 
 VERDICTS = frozenset(
     {
-        *("at", "call", "error", "errors", "fail", "failed", "failures", "file", "in", "last"),
-        *("line", "most", "panicked", "recent", "stdout", "test", "thread", "traceback"),
+        *("at", "call", "e", "error", "errors", "fail", "failed", "failing", "failures", "file"),
+        *("in", "last", "line", "most", "panicked", "recent", "stdout", "test", "tests", "thread"),
+        "traceback",
     }
 )
 """Words that say no more of a failure than that there is one, or where."""

@@ -140,6 +140,7 @@ PASSING = re.compile(
     r"|(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
     r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
+    r"|^(?:plugins|rootdir): |^collecting \.{3} "
     r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
 )
 
@@ -284,7 +285,9 @@ def _bare(line: str) -> str:
     return TAG.sub("", line).strip(" =-*─_\t|#ℹ")
 
 
-FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)
+FINISHED = re.compile(
+    r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:|failures:$)", re.IGNORECASE
+)
 
 
 def ends_results(line: str) -> bool:

@@ -217,6 +217,8 @@ def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
 
 
 FINDING_CHARS = 200
+SAME_START = 20
+"""Characters of a message with which a shortened summary goes on."""
 
 
 def first_finding(check: CheckResult) -> str:
@@ -225,7 +227,13 @@ def first_finding(check: CheckResult) -> str:
         return one_line(_first_line(check.digest), FINDING_CHARS)
     found = check.findings[0]
     summary, message = one_line(found.summary, FINDING_CHARS), _first_line(found.message)
-    parts = [summary] if message in summary else [summary, one_line(message, FINDING_CHARS)]
+    cut = summary.find(message[:SAME_START]) if summary.endswith("…") else -1
+    if message in summary:
+        parts = [summary]
+    elif cut >= 0:
+        parts = [one_line(summary[:cut] + message, FINDING_CHARS)]
+    else:
+        parts = [summary, one_line(message, FINDING_CHARS)]
     if found.test_id and found.test_id not in summary:
         parts.insert(0, one_line(found.test_id, FINDING_CHARS))
     if _place(found) not in " ".join(parts):

@@ -117,11 +117,12 @@ def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
     before, after = compared
     since, old, new = label(before, epoch), _failures(before), _failures(after)
     named_before, named_after = _naming_all(before), _naming_all(after)
+    again = f"The fix was discarded with attempt {label(after, epoch)}; make it again."
     left = new.keys() | _failures_before_the_change(after)
     fixed = [name for key, name in old.items() if key not in left and key[0] in named_after]
     added = [name for key, name in new.items() if key not in old and key[0] in named_before]
     return [
-        *([f"Fixed since attempt {since}: {_listed(fixed)}."] if fixed else []),
+        *([f"Fixed since attempt {since}: {_listed(fixed)}. {again}"] if fixed else []),
         *([f"New since attempt {since}: {_listed(added)}."] if added else []),
     ]
 
