@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import insert
 
+from bench.ratios import Bench
 from mulligan.__main__ import OBJECTS
 from mulligan.domain.events import (
     AttemptStarted,
@@ -52,6 +53,8 @@ STATUS_RATIO = 2.5
 """Committed: what `statuses()` may take, in times of sqlite3 and json reading the same rows."""
 HISTORY_RATIO = 1.5
 """Committed: what one history may take, in times of the same in a ledger of that issue alone."""
+
+ONE_HISTORY = "history() of one issue of 10,000 / in a ledger of its own"
 
 STATS_RATIO = 2.5
 """Committed: what `stats` may take, in times of sqlite3 and json reading the same attempts."""
@@ -148,7 +151,9 @@ def place() -> Iterator[Path]:
 
 
 @pytest.mark.timeout(600)
-def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Path) -> None:
+def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(
+    place: Path, bench: Bench
+) -> None:
     ref = IssueRef("octo/large", ISSUES // 2)
     path = place / "large.db"
     with (
@@ -173,12 +178,13 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
     report("append()", f"{append:.2f} ms")
     report("rebuild()", f"{rebuilt:.0f} ms")
     report("stats", f"{counted:.0f} ms", f"{counted / read:.2f} × sqlite3 and json")
-    assert counted / read < 1.5 * STATS_RATIO
-    assert status / plain < 1.5 * STATUS_RATIO
-    assert history / one < 1.5 * HISTORY_RATIO
+    stats, statuses = "stats / sqlite3 and json", "statuses() / sqlite3 and json"
+    bench.ratio(stats, [counted / read], most=STATS_RATIO, gates=True)
+    bench.ratio(statuses, [status / plain], most=STATUS_RATIO, gates=True)
+    bench.ratio(f"SQLite: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
 
 
-def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path) -> None:
+def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path, bench: Bench) -> None:
     """Among 100,000 runs on 500 days, a day of 200 costs what it does where there is no other."""
     with (
         open_database(url_of(place / "large.db")) as large,
@@ -194,11 +200,12 @@ def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path) -> None:
         noted = milliseconds(lambda: many.record(run, AgentFacts(kind="x", cost_usd=1)), 101)
     report("a day of 100,000 runs", f"{among_many:.2f} ms", f"{among_many / alone:.2f} × it alone")
     report("record()", f"{noted:.2f} ms")
-    assert among_many / alone < 1.5 * HISTORY_RATIO
+    day = "a day of 100,000 runs / that day alone"
+    bench.ratio(day, [among_many / alone], most=HISTORY_RATIO, gates=True)
 
 
 @pytest.mark.timeout(900)
-def test_the_same_ledger_on_postgresql() -> None:
+def test_the_same_ledger_on_postgresql(bench: Bench) -> None:
     """Its server waits for no disk here; what is measured is what Mulligan asks of it."""
     ref = IssueRef("octo/large", ISSUES // 2)
     with (
@@ -222,7 +229,7 @@ def test_the_same_ledger_on_postgresql() -> None:
     report("PostgreSQL: append()", f"{append:.2f} ms")
     report("PostgreSQL: claim() and release()", f"{claim:.2f} ms")
     report("PostgreSQL: rebuild()", f"{rebuilt:.0f} ms")
-    assert history / one < 1.5 * HISTORY_RATIO
+    bench.ratio(f"PostgreSQL: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
 
 
 def lease_of(leases: SqlLeases, ref: IssueRef) -> Lease:

@@ -1,36 +1,21 @@
-"""A worktree of 11,000 files: its reset, and all that Mulligan adds to an attempt.
-
-Rows in milliseconds are printed; only ratios gate. The yardsticks are bare git commands on the same
-files, measured in the same run, turn and turn about.
-"""
+"""What Mulligan adds to an attempt on 11,000 files, beside bare git and what other tools do."""
 
 import os
 import shutil
-import statistics
 import subprocess
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from bench.ratios import Bench, Stopwatch
+from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import CommitSettings
-from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import repository_paths, worktree_paths
-from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree
-from mulligan.git.worktrees.worktrees import GitWorktrees
-from world.checkouts import REF, REPOSITORY, TEXT, worktrees_of
-from world.repositories import git, make_remote
+from world.checkouts import REF, TEXT, calc_remote, worktrees_of
+from world.place import BIN
+from world.repositories import make_remote
 
-ROUNDS = 7
-RESET_RATIO = 1.5
-"""Committed: a reset, in times of `git reset --hard && git clean -ffdx`."""
-CLONE_RATIO = 10.0
-"""Committed: how many resets a fresh shallow clone from the local disk takes."""
-ADDED_RATIO = 3.0
-"""Committed: all of an attempt but agent and checks, in times of the bare commands it needs."""
+ROUNDS = 5
 
 FILES = {
     f"package_{each // 55}/module_{each % 55}.py": f"NAME = {each}\n" * 20 for each in range(11_000)
@@ -50,64 +35,26 @@ def make_dirty(tree: Path) -> None:
         (tree / name).with_suffix(f".{number}.new").write_text("NEW = True\n")
 
 
-@dataclass
-class Stopwatch:
-    """Adds up what one kind of work took, round by round."""
-
-    taken: list[float]
-
-    def __call__(self, work: Callable[[], object]) -> None:
-        begun = time.perf_counter()
-        work()
-        self.taken.append((time.perf_counter() - begun) * 1000)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.taken)
-
-
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_remote(tmp_path_factory.mktemp("remote") / "remote.git", FILES)
 
 
-def plain_clone(remote: Path, place: Path) -> Path:
-    bare(remote, f"git clone -q file://{remote} {place}")
-    return place
+START = "git fetch -q origin main; git reset -q --hard origin/main; git clean -q -ffdx"
+END = """\
+git add -A
+git -c user.name=A -c user.email=a@example.org commit -q -m x
+git diff HEAD~1 > /dev/null
+"""
+INSTEAD = {
+    "shallow clone": "git clone -q --depth 1 file://{remote} {place}",
+    "local clone": "git clone -q --local {remote} {place}",
+    "full clone": "git clone -q file://{remote} {place}",
+    "new worktree": "git -C {plain} worktree add -q --detach {place} origin/main",
+}
+"""What other tools do for each attempt."""
 
-
-@pytest.mark.timeout(600)
-def test_a_reset_costs_little_more_than_the_bare_commands(remote: Path, tmp_path: Path) -> None:
-    worktrees = worktrees_of(tmp_path / "work", remote)
-    with worktrees.open(REF) as opened:
-        tree, sha = opened.path, opened.base_sha
-    mirror = Mirror(REPOSITORY, repository_paths(tmp_path / "work", REPOSITORY), ENVIRONMENT)
-    site = IssueWorktree(worktree_paths(tmp_path / "work", REF), mirror, REF.branch)
-    plain = plain_clone(remote, tmp_path / "plain")
-    reset, commands, clone = Stopwatch([]), Stopwatch([]), Stopwatch([])
-    for number in range(ROUNDS):
-        make_dirty(tree)
-        make_dirty(plain)
-        reset(lambda: reset_worktree(site, sha, keep_ignored=False))
-        commands(lambda: bare(plain, "git reset -q --hard && git clean -q -ffdx"))
-        fresh = tmp_path / f"clone_{number}"
-        clone(lambda to=fresh: bare(remote, f"git clone -q --depth 1 file://{remote} {to}"))
-        shutil.rmtree(fresh)
-    report("reset", reset, f"{reset.median / commands.median:.2f} × reset --hard, clean -ffdx")
-    report("fresh shallow clone", clone, f"{clone.median / reset.median:.1f} × the reset")
-    assert reset.median / commands.median < 1.5 * RESET_RATIO
-    assert clone.median / reset.median > CLONE_RATIO / 1.5
-
-
-def attempt(worktrees: GitWorktrees) -> None:
-    """Do what an attempt does around an agent that changes two files, and publish it."""
-    with worktrees.open(REF) as tree:
-        write_two(tree.path)
-        head = tree.capture(TEXT, CommitSettings()).head_sha
-        assert head
-        tree.check_out(head)
-    worktrees.push(REF, head, None)
-
+MAKE_VENV = "python3 -m venv .venv"
 
 FRESH = count()
 
@@ -117,47 +64,75 @@ def write_two(tree: Path) -> None:
         (tree / name).write_text(f"CHANGED = {next(FRESH)}\n")
 
 
-BEFORE = """\
-git fetch -q origin main
-git reset -q --hard origin/main
-git clean -q -ffdx
-git status --porcelain > /dev/null
-"""
-AFTER = f"""\
-git add -A
-git -c user.name=A -c user.email=a@example.org commit -q -m x
-git diff HEAD~1 > /dev/null
-git reset -q --hard
-git clean -q -ffdx
-git push -q -f origin HEAD:refs/heads/{REF.branch}
-"""
-
-
-def bare_attempt(tree: Path) -> None:
-    bare(tree, BEFORE)
-    write_two(tree)
-    bare(tree, AFTER)
+@pytest.mark.timeout(900)
+def test_what_an_attempt_adds_to_agent_and_checks(
+    remote: Path, tmp_path: Path, bench: Bench
+) -> None:
+    worktrees, plain = worktrees_of(tmp_path / "work", remote), tmp_path / "plain"
+    bare(remote, f"git clone -q file://{remote} {plain}")
+    with worktrees.open(REF) as opened:
+        tree = opened.path
+    taken = Stopwatch()
+    for number in range(ROUNDS):
+        make_dirty(tree)
+        make_dirty(plain)
+        with taken("start"):
+            entered = worktrees.open(REF)
+            opened = entered.__enter__()
+        with taken("bare start"):
+            bare(plain, START)
+        write_two(tree)
+        write_two(plain)
+        with taken("end"):
+            head = opened.capture(TEXT, CommitSettings()).head_sha
+            assert head
+            opened.check_out(head)
+        with taken("bare end"):
+            bare(plain, END)
+        entered.__exit__(None, None, None)
+        for name, line in INSTEAD.items():
+            place = tmp_path / f"instead-{number}"
+            with taken(name):
+                bare(remote, line.format(remote=remote, plain=plain, place=place))
+            shutil.rmtree(place)
+    added = {
+        "start of an attempt / bare fetch, reset, clean": ("start", "bare start", 1.1),
+        "end of an attempt / bare add, commit, diff": ("end", "bare end", 2),
+    }
+    for name, (work, bare_work, most) in added.items():
+        bench.ratio(name, taken.ratios(work, bare_work), most=most)
+    for name in INSTEAD:
+        least = 10 if name == "shallow clone" else None
+        bench.ratio(f"{name} / start of an attempt", taken.ratios(name, "start"), least=least)
 
 
 @pytest.mark.timeout(600)
-def test_what_is_added_to_an_attempt_is_near_the_bare_commands(
-    remote: Path, tmp_path: Path
-) -> None:
-    worktrees = worktrees_of(tmp_path / "work", remote)
-    with worktrees.open(REF) as opened:
-        tree = opened.path
-    plain = plain_clone(remote, tmp_path / "plain")
-    added, commands = Stopwatch([]), Stopwatch([])
-    for _ in range(ROUNDS):
-        make_dirty(tree)
-        make_dirty(plain)
-        added(lambda: attempt(worktrees))
-        git(remote, "update-ref", "-d", f"refs/heads/{REF.branch}")
-        commands(lambda: bare_attempt(plain))
-        git(remote, "update-ref", "-d", f"refs/heads/{REF.branch}")
-    report("all around the agent", added, f"{added.median / commands.median:.2f} × bare commands")
-    assert added.median / commands.median < 1.5 * ADDED_RATIO
+def test_a_second_set_up_is_a_copy_of_the_first(tmp_path: Path, bench: Bench) -> None:
+    remote = calc_remote(tmp_path / "remote.git")
+    worktrees, taken = worktrees_of(tmp_path / "work", remote), Stopwatch()
+    verifier = CommandVerifier(ENVIRONMENT)
+    for number in range(5):
+        key = f"20260101-{number}"
+        with worktrees.open(REF) as tree:
+            with taken("first"):
+                verifier.set_up((MAKE_VENV,), tree, tree.private / "setup.log")
+                tree.keep_set_up(key).check_out(tree.start_sha)
+            for _ in range(2):
+                with taken("second"):
+                    ready = tree.with_set_up(key)
+                    assert ready
+                    ready.check_out(tree.start_sha)
+            taken.taken["second"].pop()
+    bench.ratio("second set-up / first", taken.ratios("second", "first"), most=0.2)
 
 
-def report(what: str, watch: Stopwatch, ratio: str) -> None:
-    print(f"worktree | {what} | {watch.median:.0f} ms | {ratio}")  # noqa: T201 - for people
+@pytest.mark.timeout(600)
+def test_the_command_line_starts_at_once(bench: Bench) -> None:
+    taken = Stopwatch()
+    program, python = BIN / "mulligan", BIN / "python"
+    for _ in range(9):
+        with taken("python"):
+            subprocess.run([python, "-c", "import typer, rich.console"], check=True)
+        with taken("help"):
+            subprocess.run([program, "--help"], check=True, capture_output=True)
+    bench.ratio("mulligan --help / importing Typer and Rich", taken.ratios("help", "python"))

@@ -309,7 +309,7 @@ def test_an_unchanged_list_is_asked_for_by_its_etag(server: FaultyServer, client
 def test_one_look_reads_an_address_once_and_again_after_a_write(
     server: FaultyServer, client: Client
 ) -> None:
-    server.replies[:] = [Reply(content={"number": each}) for each in range(1, 7)]
+    server.replies[:] = [Reply(content={"number": each}) for each in range(1, 8)]
     with client.one_look():
         with client.one_look():
             seen = [client.read(NUMBER, "/repos/o/n/issues/1") for _ in range(2)]
@@ -317,8 +317,10 @@ def test_one_look_reads_an_address_once_and_again_after_a_write(
         client.write(NUMBER, "POST", "/repos/o/n/issues/1/labels", {})
         seen.append(client.read(NUMBER, "/repos/o/n/issues/1"))
         assert client.read(NUMBER, "/repos/o/n") == facts
+        client.write(NUMBER, "POST", "/repos/o/n/issues/1/comments", {})
+        seen.append(client.read(NUMBER, "/repos/o/n/issues/1"))
     seen.append(client.read(NUMBER, "/repos/o/n/issues/1"))
-    assert [each["number"] for each in seen] == [1, 1, 4, 5]
+    assert [each["number"] for each in seen] == [1, 1, 4, 4, 6]
 
 
 def test_a_server_without_etags_is_asked_plainly(server: FaultyServer, client: Client) -> None:

@@ -142,11 +142,16 @@ class Look(threading.local):
         if self.answers is not None:
             self.answers[asked] = answer
 
-    def drop(self) -> None:
-        """Forget what a write may change: all but the facts about repositories."""
-        if self.answers is not None:
-            kept = {asked: each for asked, each in self.answers.items() if FACTS_KEY.match(asked)}
-            self.answers = kept
+    def drop(self, path: str) -> None:
+        """Forget what a write to `path` may change: all but the facts about repositories.
+
+        A comment does not change the text and labels of its issue either.
+        """
+        self.answers = self.answers and {
+            key: answer
+            for key, answer in self.answers.items()
+            if FACTS_KEY.match(key) or f"{key.removesuffix('?')}/comments" == path
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +445,7 @@ class Client:
         request = f"{ask.verb} {urlsplit(ask.path).path}"
         self._await_rate_limit(session.backoff, request)
         if ask.is_write:
-            self._look.drop()
+            self._look.drop(ask.path)
             if self.guard:
                 self.guard()
         try:
