@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from mulligan.config.operator import Operator
+from mulligan.config.operator import Engine, Operator
 from mulligan.config.restart import RESTART_KEYS, keys_that_need_restart, with_running_state
 
 pytestmark = pytest.mark.pure
@@ -19,7 +19,7 @@ CHANGES: dict[str, dict[str, JsonValue]] = {
     "limits.lease": {"limits": {"lease": "7m"}},
     "limits.shutdown_grace": {"limits": {"shutdown_grace": "7m"}},
     "state.url": {"state": {"url": "postgresql://two/mulligan"}},
-    "engine": {"engine": "fleet"},
+    "engine": {"engine": "polling"},
     "dashboard.listen": {"dashboard": "off"},
     "dashboard.hosts": {"dashboard": {"hosts": ["mulligan.example.org"]}},
     "github.webhook_secret": {"github": {"webhook_secret": "it-is-a-secret-of-32-characters!"}},
@@ -42,3 +42,9 @@ def test_other_settings_need_no_restart() -> None:
     changed = configured(limits={"interruptions": 9}, trust={"permission": "maintain"})
     assert keys_that_need_restart(configured(), changed) == ()
     assert with_running_state(configured(), changed) == changed
+
+
+def test_a_ledger_on_postgresql_has_a_job_engine_unless_it_is_set_off() -> None:
+    assert configured().engine is Engine.FLEET
+    assert configured(engine="polling").engine is Engine.POLLING
+    assert configured(state={"url": "sqlite:////mulligan.db"}).engine is Engine.POLLING

@@ -111,4 +111,7 @@ def test_hints_name_the_program_as_it_was_started(
 
 def test_a_role_without_a_job_engine_is_refused(here: MulliganInstallation) -> None:
     done = here.run("run", "--role", "worker")
-    assert (done.returncode, "set engine: fleet in mulligan.yml" in done.stderr) == (2, True)
+    assert (done.returncode, "set state.url: postgresql://… in mulligan.yml" in done.stderr) == (
+        2,
+        True,
+    )

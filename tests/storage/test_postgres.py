@@ -76,8 +76,8 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(e
         assert ledger.append(REF, SEEN).text.title == "kept"
 
 
-def test_the_migrations_lead_to_the_tables_in_the_code(ledger: SqlLedger) -> None:
-    with ledger.database.read() as connection:
+def test_the_migrations_lead_to_the_tables_in_the_code(empty: str) -> None:
+    with open_ledger_url(empty) as ledger, ledger.database.read() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert compare_metadata(context, METADATA) == []
 

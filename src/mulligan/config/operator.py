@@ -465,7 +465,7 @@ class Limits(Settings):
     Example: 4
     """
     per_repository: int = Field(default=1, ge=1, le=64)
-    """The maximum number of issues of one repository at the same time; with `engine: fleet`, for
+    """The maximum number of issues of one repository at the same time; in a fleet, for
     all workers.
 
     Example: 2
@@ -595,9 +595,10 @@ class Operator(Settings):
     """The sandbox of agents and checks. Short form: `sandbox: required`."""
     state: StateSettings = Field(default_factory=StateSettings)
     """The location of the ledger."""
-    engine: Engine = Engine.POLLING
-    """polling: each worker polls GitHub. fleet: one worker polls for all, and the others get
-    their work from PostgreSQL ([Fleet](fleet.md)).
+    engine: Engine | None = Field(default=None, validate_default=True)
+    """fleet: one worker polls for all, and the others get their work from PostgreSQL
+    ([Fleet](fleet.md)). polling: each worker polls GitHub. Default: fleet with PostgreSQL, else
+    polling.
 
     Example: polling
     """
@@ -627,12 +628,13 @@ class Operator(Settings):
 
     @field_validator("engine")
     @classmethod
-    def _on_a_server(cls, engine: Engine, info: ValidationInfo) -> Engine:
+    def _on_a_server(cls, engine: Engine | None, info: ValidationInfo) -> Engine:
         state = info.data.get("state")
-        if engine is Engine.FLEET and state and not state.url.startswith("postgresql"):
+        is_shared = bool(state) and state.url.startswith("postgresql")
+        if engine is Engine.FLEET and state and not is_shared:
             message = "a fleet needs state.url: postgresql://USER@HOST/NAME"
             raise ValueError(message)
-        return engine
+        return engine or (Engine.FLEET if is_shared else Engine.POLLING)
 
     @field_validator("dashboard")
     @classmethod

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Protocol
 
 from mulligan.agents.invocation import OperatorAgents, litter_of
@@ -89,7 +89,7 @@ class Container:
     repositories: tuple[str, ...]
     context: BotContext
     retention: RetentionPlan
-    queue: VisitQueue | None = None
+    open_queue: Callable[[], VisitQueue | None] = lambda: None
 
     def with_git(self, writer: GitWriter) -> "Container":
         """Return this container with another writer of git."""
@@ -154,9 +154,9 @@ def build(
         _built_on(github, operator, environment, listener) as (container, database),
     ):
         installation = _installation(database, container.context.worker, options or OwnerOptions())
-        queue = open_queue(operator, database, github.tracker.own_login)
+        queue = partial(open_queue, operator, database, github.tracker.own_login)
         with open_owners(operator, environment, github, container, installation) as owned:
-            yield replace(owned, queue=queue)
+            yield replace(owned, open_queue=queue)
 
 
 def _installation(database: Database, worker: str, options: OwnerOptions) -> Installation:

@@ -130,7 +130,7 @@ def _needing_procrastinate() -> Generator[None]:
     try:
         yield
     except ImportError as error:
-        message = "engine: fleet needs Procrastinate; run: pip install 'mulligan[fleet]'."
+        message = "A fleet needs Procrastinate; run: pip install 'mulligan[fleet]'."
         raise ConfigError(message) from error
 
 

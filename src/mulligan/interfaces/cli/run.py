@@ -50,7 +50,9 @@ def run(
     path = configuration_path(config)
     operator = read_configuration(path)
     if role != Role.ALL and operator.engine is not Engine.FLEET:
-        message = "--role needs a fleet's job engine; set engine: fleet in mulligan.yml."
+        message = (
+            "--role needs a fleet's job engine; set state.url: postgresql://… in mulligan.yml."
+        )
         raise UsageError(message)
     start_logs(logging.INFO, as_json=json_logs)
     warn_of_root()
@@ -76,7 +78,7 @@ def _at_work(operator: Operator, daemon: Daemon, role: Role) -> AbstractContextM
     """Return the block in which the daemon works, by the engine that the configuration names."""
     often, limits, clock = operator.poll.interval, operator.limits, SystemClock()
     match operator.engine:
-        case Engine.POLLING:
+        case Engine.POLLING | None:
             return serving(daemon, often, limits, clock)
         case Engine.FLEET:
             return serving_fleet(daemon, role, fetching_jobs(operator), often, limits, clock)
@@ -140,7 +142,7 @@ def _runtime_builder(
             built.context,
             worker,
             keep,
-            queue=built.queue,
+            queue=built.open_queue(),
             close=opened.close,
         )
 
