@@ -84,7 +84,7 @@ def test_what_is_used_up_starts_nothing_until_the_next_day(here: WorkerEnvironme
     assert waiting.attempts == 0
     assert waiting.skipped == (
         "The budget of the day is used up: $1.00 and 1000 tokens of $1.00."
-        " The next day begins at midnight UTC; budget.day in mulligan.yml sets it."
+        " The next day begins at midnight UTC; budget.day in mulligan.yml sets the limit."
     )
     status = here.ledger.status(second)
     assert (status.stage, status.number, status.due) == (Stage.READY, 0, MIDNIGHT)

@@ -83,7 +83,8 @@ def test_status_of_an_open_ledger_needs_neither_sqlalchemy_nor_the_route(tmp_pat
         f"state: {{url: '{url_of(tmp_path / 'ledger.db')}'}}\n"
     )
     code = (
-        "import sys; sys.argv[1:] = ['status']; from mulligan.interfaces.cli.app import app;"
+        "import sys; sys.argv = ['mulligan', 'status'];"
+        "from mulligan.interfaces.cli.app import app;"
         "app(standalone_mode=False);"
         "heavy = {'sqlalchemy', 'structlog', 'jinja2', 'mulligan.implement.ports'};"
         "print(sorted(heavy & {*sys.modules}))"
