@@ -211,7 +211,10 @@ def _loud_lines(lines: Iterable[bytes], alike: Counter[bytes]) -> list[bytes]:
         at = line.find(usual[0]) if line[:1] == b"{" else -1
         if line[:1] == b"{" and (at < 0 or usual[1] not in line):
             usual, at = _level_at(line) or (usual, -1)
-        value = at + len(usual[0]) if at >= 0 else len(line)
+        if at < 0:
+            kept.append(line)
+            continue
+        value = at + len(usual[0])
         if QUIET_LEVEL.match(line, value):
             last.append(line)
         elif not LOUD_LEVEL.match(line, value):
