@@ -293,7 +293,7 @@ def site(
             "poll": {"interval": "5s"},
             "limits": {"shutdown_grace": "5s", **limits},
             "sandbox": "off",
-            "dashboard": "off",
+            "dashboard": f"0.0.0.0:{HOOK_PORT}",
         }
         secret = postgres.loopback(database)
         yield Site(directory, local, world, names, settings, secret, stack)
@@ -349,7 +349,7 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
 def test_webhook_to_agent(tmp_path: Path, postgres: Server, engine: str) -> None:
     """A delivery reaches a worker that does not poll, and its hint the one that does."""
     with site(tmp_path / "site", postgres, 3, engine) as at:
-        own: dict[str, object] = {"poll": {"interval": "1h"}, "dashboard": f"0.0.0.0:{HOOK_PORT}"}
+        own: dict[str, object] = {"poll": {"interval": "1h"}}
         at.start("all", **own)
         until(lambda: len(at.world.requests) > 8)
         receiving = at.start("worker", **own) if engine == "fleet" else None
