@@ -427,3 +427,14 @@ def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> Non
 def test_a_mark_takes_the_place_of_no_shorter_line(between: str, shown: str) -> None:
     log = CleanLog.of(f"first words\n{between}\nlast words")
     assert [*with_marks(log, (0, 2), ())] == ["first words", shown, "last words"]
+
+
+@pytest.mark.parametrize(
+    "shape", ["FAIL tests/mod_{0}.py:{0}: wrong value", "src/mod_{0}.py:{0}:1: error: wrong"]
+)
+@pytest.mark.parametrize("number", [150, 290, 400, 20_000])
+def test_failures_that_are_alike_are_counted_also_where_they_are_not_listed(
+    shape: str, number: int
+) -> None:
+    found = digest("\n".join(shape.format(n) for n in range(number)), exit_code=1)
+    assert number <= found.count <= 1.02 * number

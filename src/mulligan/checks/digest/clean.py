@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, zip_longest
@@ -265,11 +265,15 @@ VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z_]*\d)\w+|[a-f]{5,}\b)")
 
 @dataclass(frozen=True)
 class CleanLog:
-    """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines."""
+    """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines.
+
+    `dropped` counts the telling lines that are missing, since many are alike, by their shape.
+    """
 
     lines: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     total: int = 0
+    dropped: Mapping[bytes, int] = field(default_factory=dict[bytes, int])
 
     @classmethod
     def of(cls, text: str) -> "CleanLog":
@@ -310,7 +314,7 @@ class CleanLog:
     def without(self, indices: Collection[int]) -> "CleanLog":
         """Return the log with some lines made empty."""
         lines = ("" if at in indices else line for at, line in enumerate(self.lines))
-        return CleanLog(tuple(lines), self.numbers, self.total)
+        return CleanLog(tuple(lines), self.numbers, self.total, self.dropped)
 
     def omitted_before(self, index: int) -> int:
         """Count the lines of the output that are missing right before a kept one."""
@@ -374,6 +378,7 @@ class _LineFilter:
     known: set[bytes] = field(default_factory=set[bytes])
     total: int = 0
     owed: int = 0
+    dropped: Counter[bytes] = field(default_factory=Counter[bytes])
 
     def take(self, chunk: bytes) -> None:
         """Look through the next lines of the output."""
@@ -398,6 +403,7 @@ class _LineFilter:
             shape = shapes[index]
             strong = weights[shape] >= STRONG
             if self.seen[shape] >= (ALIKE_STRONG if strong else ALIKE_WEAK):
+                self.dropped[shape] += 1
                 continue
             self.seen[shape] += 1
             yield index, AFTER_STRONG if strong else AFTER_WEAK
@@ -430,7 +436,9 @@ class _LineFilter:
         stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
         kept = dict(line for part in (self.head, *stores, tail) for line in part)
         numbers = tuple(sorted(kept))
-        return CleanLog(tuple(as_text(kept[number]) for number in numbers), numbers, self.total)
+        lines = tuple(as_text(kept[number]) for number in numbers)
+        dropped = self.dropped if len(lines) < self.total else Counter[bytes]()
+        return CleanLog(lines, numbers, self.total, dropped)
 
 
 def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
@@ -14,7 +14,7 @@ from mulligan.checks.digest.blocks import (
     paragraph_end,
     worth_showing,
 )
-from mulligan.checks.digest.clean import NOISE, CleanLog
+from mulligan.checks.digest.clean import NOISE, VARYING, CleanLog
 from mulligan.checks.digest.findings import (
     MAX_FINDINGS,
     Family,
@@ -27,7 +27,14 @@ from mulligan.checks.digest.findings import (
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
 from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
 from mulligan.checks.digest.qualified_names import with_units
-from mulligan.checks.digest.signals import PHRASE, Weight, count_bad, is_total, total_lines, weigh
+from mulligan.checks.digest.signals import (
+    PHRASE,
+    Weight,
+    count_bad,
+    is_total,
+    total_lines,
+    weigh,
+)
 
 ALIKE = 100
 SAME_DIGITS = str.maketrans("023456789", "1" * 9)
@@ -36,7 +43,8 @@ SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 def read(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
     log = log.without(log.noise) if log.noise else log
-    scan = Scan(log.lines, list(_weights(log.lines)))
+    weights, alike = _weights(log.lines)
+    scan = Scan(log.lines, weights)
     opened = find_heads(scan.lines, scan.weights)
     heads = list(scan.heads(_foremost(opened)))
     often = Counter(map(_template, heads))
@@ -45,6 +53,8 @@ def read(log: CleanLog) -> Reading:
     count = max([0, *(count_bad(line) for line in totals)])
     if len(opened) > MAX_FINDINGS:
         count = max(count, len(opened))
+    if not count and (missing := _left_out({log.lines[head.at] for head in ranked}, alike, log)):
+        count = len(ranked) + missing
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)
     return Reading(found, count, totals, doubtful=doubtful)
@@ -53,13 +63,25 @@ def read(log: CleanLog) -> Reading:
 GENERIC = Family("generic", lambda _log, _command: True, read)
 
 
-def _weights(lines: Iterable[str]) -> Iterator[Weight]:
-    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
-    seen = Counter[str]()
+def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:
+    """Weigh the lines; one that is like hundreds before it weighs nothing any more.
+
+    Return also how many lines there are of each template.
+    """
+    seen, weights = Counter[str](), list[Weight]()
     for line in lines:
         template = line.translate(SAME_DIGITS)
         seen[template] += 1
-        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+        weights.append(weigh(line) if seen[template] <= ALIKE else Weight.NOTHING)
+    return weights, seen
+
+
+def _left_out(heads: Collection[str], often: Mapping[str, int], log: CleanLog) -> int:
+    """Count the lines that are like a failure's first line, and that were not read."""
+    templates = {line.translate(SAME_DIGITS) for line in heads}
+    shapes = {line.encode().translate(None, VARYING) for line in heads}
+    unread = sum(max(0, often[template] - ALIKE) for template in templates)
+    return max(unread, sum(log.dropped.get(shape, 0) for shape in shapes))
 
 
 # The block, message and place of each head
