@@ -22,7 +22,12 @@ from world.place import BIN, TOKEN, MulliganInstallation, mulligan_installation
 
 PAGE = (ROOT / "docs" / "operating.md").read_text()
 OURS = PAGE.partition("## When an issue is not worked on")[0]
-BLOCKS = re.findall(r"^```console\n(.*?)^```$", OURS, re.MULTILINE | re.DOTALL)
+BLOCKS = [
+    block
+    for block in re.findall(r"^```console\n(.*?)^```$", OURS, re.MULTILINE | re.DOTALL)
+    if "mulligan state" not in block
+]
+"""The commands of the page; tests/interfaces/test_state_commands.py types those about backups."""
 STAND_INS = Path(__file__).with_name("stand_ins.sh")
 SOURCE = Path(mulligan.__file__).parent
 MOVED = re.compile(r"/(?:opt/mulligan|etc|var/lib/mulligan|run/credentials|run/secrets)\b")

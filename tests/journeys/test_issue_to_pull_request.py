@@ -135,7 +135,11 @@ def test_three_failures_reach_a_person_with_everything_they_need(
 @pytest.mark.parametrize(
     ("agent", "outcome", "words"),
     [
-        ("print('I would change add.py')", Outcome.ZERO_COMMIT, "without a commit"),
+        (
+            "print('I would change add.py')",
+            Outcome.ZERO_COMMIT,
+            "no commit, and every file as it was",
+        ),
         (
             GIT + SPOIL + COMMIT + "git('revert', '--no-edit', 'HEAD')",
             Outcome.ZERO_DIFF,
@@ -244,7 +248,7 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
         assert "no network" in done.stdout
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.INFRASTRUCTURE
-        assert here.run("once").stdout.strip() == "No issue is due."
+        assert here.run("once").stdout.startswith("No issue is due.\n")
         assert here.world.labels_of(ref) == ["mulligan"]
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from github_simulator.reply import ErrorReply
 from github_simulator.world import Fault
+from mulligan.domain.outcome import Outcome
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from world.busy_repository import Maintainers, act, broken_promises
@@ -67,8 +68,13 @@ class KilledDaemon:
         whole = Counter({ref: notes[f"end {ref}"] for ref in self.people.refs})
         with open_database(f"sqlite:///{self.here.directory}/mulligan.db") as database:
             ledger = SqlLedger(database, TickingClock())
+            # A kill after the agent's end, and before the verdict, interrupts the attempt as well.
+            cut_off = runs - whole
+            for ref in self.people.refs:
+                outcomes = Counter(meta.outcome for meta in ledger.history(ref))
+                cut_off[ref] = max(cut_off[ref], outcomes[Outcome.INTERRUPTED])
             return broken_promises(
-                self.people, self.here.bare, ledger, runs, runs - whole, at_rest=at_rest
+                self.people, self.here.bare, ledger, runs, cut_off, at_rest=at_rest
             )
 
     def live(self) -> None:

@@ -27,6 +27,7 @@ from mulligan.domain.outcome import FREE
 from mulligan.domain.status import Phase
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
+from mulligan.github.status_record import record_in
 from mulligan.github.tracker import GitHubTracker
 from mulligan.github.writer import GitHubWriter
 from mulligan.implement.ports import Guard, Ledger, LedgerReader
@@ -256,9 +257,17 @@ class BusyRepository:
         self.daemon = None
 
     def lose_state(self) -> None:
-        """Delete ledger, leases and files, as with the disk."""
+        """Delete ledger, leases and files, as with the disk.
+
+        An attempt whose record GitHub did not take is made again.
+        """
         self.stop()
         self.losses += 1
+        for status in self.here.ledger.statuses():
+            said = (each.body for each in self.people.world.comments_of(status.issue))
+            records = (record for text in said if (record := record_in(text)))
+            recorded = max((each.number + each.running for each in records), default=0)
+            self.cut_off[status.issue] += max(0, status.number - recorded)
         leases = MemoryLeases(self.here.desk.clock)
         ledger = MemoryLedger(self.here.desk.clock, leases)
         directory = self.here.directory / f"disk-{self.losses}"

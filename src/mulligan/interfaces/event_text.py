@@ -177,7 +177,7 @@ def _pull(event: Event) -> str | None:
             return f"Pull request #{number} is a draft with unverified work."
         case ReviewReceived(author=author, remarks=remarks):
             asked = pluralize(len(remarks), "change")
-            return f"{author} requested {asked} on the pull request."
+            return f"{author or 'A reviewer'} requested {asked} on the pull request."
         case Conflicted(files=files):
             return f"The pull request has conflicts with its base branch: {', '.join(files)}."
         case CiFailed(checks=checks):
