@@ -259,7 +259,7 @@ class BusyRepository:
     def lose_state(self) -> None:
         """Delete ledger, leases and files, as with the disk.
 
-        An attempt whose record GitHub did not take is made again.
+        An attempt whose record GitHub did not take is made again. Without faults it takes each.
         """
         self.stop()
         self.losses += 1
@@ -267,7 +267,8 @@ class BusyRepository:
             said = (each.body for each in self.people.world.comments_of(status.issue))
             records = (record for text in said if (record := record_in(text)))
             recorded = max((each.number + each.running for each in records), default=0)
-            self.cut_off[status.issue] += max(0, status.number - recorded)
+            if self.faulty.met:
+                self.cut_off[status.issue] += max(0, status.number - recorded)
         leases = MemoryLeases(self.here.desk.clock)
         ledger = MemoryLedger(self.here.desk.clock, leases)
         directory = self.here.directory / f"disk-{self.losses}"

@@ -449,10 +449,8 @@ def find_program(
     adapter = adapter_of(settings, own or {})
     program, *before = program_of(settings, adapter)
     arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
-    path, known = (
-        environment.get("PATH", os.defpath),
-        None if settings.command else BUILT_IN_AGENTS.get(settings.kind),
-    )
+    path = environment.get("PATH", os.defpath)
+    known = None if settings.command else BUILT_IN_AGENTS.get(settings.kind)
     # A relative path is looked for in each worktree, and not where Mulligan runs.
     places = (place for place in candidate_paths(program, path) if place.startswith("/"))
     found = (place for place in places if _runs(Path(place)))

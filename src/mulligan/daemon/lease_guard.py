@@ -1,6 +1,7 @@
 """Guard work by a lease: renew it, and refuse every write once it is lost (RECOVERY-2)."""
 
 import threading
+import time
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ def under_lease(
         writer=context.writer.guarded(guard_write),
         git=FencedGit(context.git, guard, guard_push),
     )
+    _stop_at_expiry(lease, context, stop, time.monotonic())
     token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
     renewal = (lease, context, stop, ended, heartbeat)
@@ -70,38 +72,28 @@ def _renew(
     ended: threading.Event,
     interval: timedelta,
 ) -> None:
-    expiry = _expiry(lease, context, stop)
-    try:
-        while not ended.wait(interval.total_seconds()):
-            # It begins before the request, so it ends before the lease does in the database.
-            following = _expiry(lease, context, stop)
-            try:
-                if not context.leases.renew(lease):
-                    raise lease_lost(lease)
-                expiry, following = following, expiry
-                context.owners.require(lease.issue.repository, fresh=False)
-            except LeaseLostError as error:
-                stop.cancel(error)
-                return
-            except MulliganError:
-                # The database or GitHub is unavailable; if it stays so, both expire by themselves.
-                continue
-            finally:
-                following.cancel()
-    finally:
-        expiry.cancel()
+    while not ended.wait(interval.total_seconds()):
+        asked = time.monotonic()
+        try:
+            if not context.leases.renew(lease):
+                raise lease_lost(lease)
+            _stop_at_expiry(lease, context, stop, asked)
+            context.owners.require(lease.issue.repository, fresh=False)
+        except LeaseLostError as error:
+            stop.cancel(error)
+            return
+        except MulliganError:
+            # The database or GitHub is unavailable; if it stays so, both expire by themselves.
+            continue
 
 
-def _expiry(lease: Lease, context: BotContext, stop: Cancellation) -> threading.Timer:
-    """Start a timer that stops the work at the end of the lease, even if the renewal hangs.
+def _stop_at_expiry(lease: Lease, context: BotContext, stop: Cancellation, since: float) -> None:
+    """Stop the work when the lease ends, even if the renewal hangs.
 
-    Another worker may start the issue then, and the limits count it no longer.
+    Another worker may start the issue then, and the limits do not count this one any longer.
     """
     message = f"The lease of {lease.issue} could not be renewed in time; this worker stops."
-    seconds = context.limits.lease.total_seconds()
-    timer = threading.Timer(seconds, stop.cancel, [LeaseLostError(message)])
-    timer.start()
-    return timer
+    stop.expire(since + context.limits.lease.total_seconds(), LeaseLostError(message))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mulligan.github.messages import check_summary
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import visible
 
-NAME = "Mulligan"
+CHECK_RUN_NAME = "Mulligan"
 
 KEY = "mulligan:"
 """The start of the external id, by which Mulligan knows its own check runs."""

@@ -17,8 +17,7 @@ from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
-from mulligan.github.check_run import NAME as CHECK_RUN_NAME
-from mulligan.github.check_run import check_run_text
+from mulligan.github.check_run import CHECK_RUN_NAME, check_run_text
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments, StatusComments, same_text
 from mulligan.github.escalation import escalation_comment, escalation_marker

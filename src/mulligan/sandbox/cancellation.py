@@ -20,14 +20,21 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._reason: MulliganError | None = None
+        self._expiry: tuple[float, MulliganError] | None = None
 
     def cancel(self, reason: MulliganError) -> None:
         """Stop the commands; `run` raises the reason."""
         self._reason = self._reason or reason
 
+    def expire(self, at: float, reason: MulliganError) -> None:
+        """Stop the commands at this `time.monotonic()`, unless a later call sets a later time."""
+        self._expiry = (at, reason)
+
     @property
     def reason(self) -> MulliganError | None:
         """Return the reason to stop; None if there is none."""
+        if self._expiry and time.monotonic() >= self._expiry[0]:
+            self.cancel(self._expiry[1])
         return self._reason
 
 
