@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import LiteralString
 
 import psutil
 import psycopg
@@ -40,7 +41,7 @@ from mulligan.storage.database import clock_of, open_database
 from mulligan.storage.jobs import JobQueue, open_jobs, working
 from world.issue_names import ref_of
 from world.ledgers import open_ledger_url
-from world.postgres import Server, server
+from world.postgres import PASSWORD, Server, replica, server
 from world.processes import free_port
 from world.repositories import make_remote
 
@@ -51,8 +52,9 @@ pytestmark = [
 ]
 
 BIN = Path(sys.executable).parent
-GITHUB, DATABASE, BRIDGE = "10.77.0.1", "10.77.0.2", "mulligan-br"
+GITHUB, DATABASE, STANDBY, BRIDGE = "10.77.0.1", "10.77.0.2", "10.77.0.3", "mulligan-br"
 ISSUES = int(os.environ.get("ISSUES", "300"))
+FEW = min(36, ISSUES)
 HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
 TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
 AGENT = """
@@ -73,10 +75,10 @@ def ip(*arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def network() -> Generator[None]:
-    """Make a bridge with the addresses of GitHub and of the database."""
+    """Make a bridge with the addresses of GitHub, of the database and of its replica."""
     ip("link", "add", BRIDGE, "type", "bridge")
     try:
-        for address in (GITHUB, DATABASE):
+        for address in (GITHUB, DATABASE, STANDBY):
             ip("addr", "add", f"{address}/24", "dev", BRIDGE)
         ip("link", "set", BRIDGE, "up")
         yield
@@ -98,6 +100,11 @@ class Host:
     name: str
     number: int
     process: subprocess.Popen[bytes]
+    output: Path
+
+    @property
+    def log(self) -> str:
+        return self.output.read_text()
 
     @property
     def worker(self) -> str:
@@ -140,7 +147,7 @@ class Site:
     def issues(self, count: int) -> list[IssueRef]:
         """Open issues with the label, spread over the repositories."""
         refs = list[IssueRef]()
-        for number in range(count):
+        for number in range(len(self.labelled), len(self.labelled) + count):
             name = self.repositories[number % len(self.repositories)]
             ref = ref_of(self.world.open_issue(name, f"Mend {number}", "Please.", "zoe"))
             self.world.label(ref, "mulligan", MAINTAINER)
@@ -177,11 +184,16 @@ class Site:
         log = self.stack.enter_context((home / "log").open("wb"))
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
         self.stack.callback(end, process)
-        return Host(name, number, process)
+        return Host(name, number, process, home / "log")
 
     def events(self) -> list[RecordedEvent]:
         with open_ledger_url(self.url) as ledger:
             return [*ledger.events()]
+
+    def ask(self, query: LiteralString) -> str:
+        with psycopg.connect(self.url) as line:
+            row = line.execute(query).fetchone()
+        return str(row[0]) if row else ""
 
     def agents_at_work(self) -> Counter[str]:
         """Count the processes of agents that run, by repository; a suspended one does not."""
@@ -220,13 +232,11 @@ class Site:
         ended = threading.Event()
 
         def watch() -> None:
-            with psycopg.connect(self.url, autocommit=True) as line:
-                while not ended.wait(0.5):
-                    clients = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
-                    row = line.execute(clients, ["mulligan"]).fetchone()
-                    assert row
-                    self.connections.append(row[0])
-                    self.agents.append(self.agents_at_work())
+            clients = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mulligan'"
+            while not ended.wait(0.5):
+                self.agents.append(self.agents_at_work())
+                with suppress(psycopg.OperationalError):
+                    self.connections.append(int(self.ask(clients)))
 
         thread = threading.Thread(target=watch)
         thread.start()
@@ -454,6 +464,104 @@ def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Se
             seconds = taken_over(at.events(), when, begun)
             say(bench="takeover", worker=what, issues=len(begun), seconds=seconds)
         report(at, refs, took)
+
+
+def test_nothing_is_lost_or_doubled_when_postgresql_restarts(tmp_path: Path, network: None) -> None:
+    """It is restarted, crashes, and is away for 20 seconds, each time while agents run."""
+    with (
+        server(DATABASE) as own,
+        site(tmp_path / "site", own, 30, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+        for _ in range(3):
+            at.start()
+        refs = at.issues(FEW)
+        for how, seconds in ((signal.SIGINT, 1), (signal.SIGQUIT, 1), (signal.SIGINT, 20)):
+            busy(at)
+            own.stop(how)
+            time.sleep(seconds)
+            own.start()
+            time.sleep(5)
+        report(at, refs, at.wait_for(refs, 900))
+
+
+def test_nothing_is_lost_or_doubled_when_a_replica_is_promoted(
+    tmp_path: Path, network: None
+) -> None:
+    """The host of the primary server vanishes while agents run."""
+    settings = {"wal_level": "replica", "max_wal_senders": "4", "synchronous_commit": "on"}
+    with (
+        server(DATABASE, **settings) as primary,
+        replica(primary, STANDBY) as standby,
+        site(tmp_path / "site", primary, 30, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+        name = at.url.partition("?")[0].rpartition("/")[2]
+        hosts = f"host={DATABASE},{STANDBY}&port={primary.port},{standby.port}"
+        at.secret = (
+            f"postgresql://mulligan:{PASSWORD}@/{name}?{hosts}&target_session_attrs=read-write"
+        )
+        for _ in range(3):
+            at.start()
+        refs = at.issues(FEW)
+        busy(at)
+        began = time.monotonic()
+        ip("addr", "del", f"{DATABASE}/24", "dev", BRIDGE)
+        try:
+            primary.stop(signal.SIGQUIT)
+            time.sleep(5)
+            standby.execute("SELECT pg_promote()")
+            at.url = standby.url(name)
+            known = len(at.events())
+            until(lambda: len(at.events()) > known)
+            say(bench="failover", seconds_to_the_next_event=round(time.monotonic() - began, 1))
+            report(at, refs, at.wait_for(refs, 900))
+        finally:
+            ip("addr", "add", f"{DATABASE}/24", "dev", BRIDGE)
+
+
+def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: Server) -> None:
+    """The poller is frozen and woken late; then the next one is cut off from the database."""
+    with (
+        site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+
+        def leads(host: Host) -> bool:
+            return at.ask("SELECT worker FROM pollers").endswith(host.worker)
+
+        frozen = at.start("poller")
+        until(lambda: leads(frozen))
+        cut_off = at.start("poller")
+        for _ in range(2):
+            at.start("worker")
+        refs = at.issues(FEW)
+        busy(at)
+        began = time.monotonic()
+        frozen.freeze(signal.SIGSTOP)
+        until(lambda: leads(cut_off))
+        after_freeze = time.monotonic() - began
+        refs += at.issues(6)
+        time.sleep(5)
+        frozen.freeze(signal.SIGCONT)
+        busy(at)
+        began = time.monotonic()
+        cut_off.database(reachable=False)
+        until(lambda: leads(frozen))
+        after_cut = time.monotonic() - began
+        refs += at.issues(6)
+        time.sleep(5)
+        cut_off.database(reachable=True)
+        say(bench="pollers", frozen=round(after_freeze, 1), cut_off=round(after_cut, 1))
+        report(at, refs, at.wait_for(refs, 900))
+        assert "event=poller_stopped" in frozen.log
+        assert max(after_freeze, after_cut) <= 30
+
+
+def busy(at: Site) -> None:
+    """Wait until agents run on all hosts."""
+    until(lambda: at.agents_at_work().total() >= 6)
+    say(bench="busy", agents=at.agents_at_work().total(), done=at.done([*at.labelled]))
 
 
 def report(at: Site, refs: list[IssueRef], took: float) -> None:

@@ -88,10 +88,10 @@ class Server:
             else:
                 return
 
-    def stop(self) -> None:
-        """End it, as an administrator who does not wait does."""
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it, as an administrator who does not wait does; with SIGQUIT, as a crash does."""
         if self.process:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(how)
             self.process.wait(timeout=120)
             self.process = None
 
@@ -118,7 +118,8 @@ class Server:
         try:
             yield self.url(name)
         finally:
-            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            if self.process:
+                self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
@@ -132,6 +133,30 @@ def server(address: str = "127.0.0.1", **settings: str) -> Generator[Server]:
         try:
             made.execute("CREATE DATABASE ledger")
             open_database(made.url("ledger")).close()
+            yield made
+        finally:
+            made.stop()
+    finally:
+        shutil.rmtree(home)
+
+
+@contextmanager
+def replica(primary: Server, address: str) -> Generator[Server]:
+    """Run a streaming replica; from now on, the primary commits only what the replica has too."""
+    home = Path(tempfile.mkdtemp(prefix="mulligan-replica-"))
+    try:
+        made = Server(primary.programs, home, free_port(), address, primary.settings)
+        if os.geteuid() == 0:
+            os.chown(home, NOBODY_UID, NOBODY_UID)
+        argv = [
+            *(str(made.programs / "pg_basebackup"), "-D", str(home / "data"), "-d", primary.url()),
+            *("--write-recovery-conf", "--checkpoint=fast", "--no-sync"),
+        ]
+        subprocess.run([*_as_owner(), *argv], check=True, cwd=home)
+        made.start()
+        try:
+            primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            primary.execute("SELECT pg_reload_conf()")
             yield made
         finally:
             made.stop()
