@@ -50,6 +50,47 @@ def test_a_test_takes_what_was_said_between_its_start_and_its_end() -> None:
     )
 
 
+PARALLEL = """\
+=== RUN   TestMany
+=== RUN   TestMany/1
+=== PAUSE TestMany/1
+=== RUN   TestMany/2
+=== PAUSE TestMany/2
+=== CONT  TestMany/1
+    n_test.go:13: one is not wanted
+=== CONT  TestMany/2
+    n_test.go:15: two is not wanted
+--- FAIL: TestMany (0.00s)
+    --- FAIL: TestMany/1 (0.00s)
+    --- FAIL: TestMany/2 (0.00s)
+FAIL
+"""
+
+
+def test_parallel_tests_take_what_was_said_in_their_turn() -> None:
+    found = [(one.test_id, one.line, one.message) for one in told(PARALLEL).findings]
+    assert found == [
+        ("TestMany/1", 13, "one is not wanted"),
+        ("TestMany/2", 15, "two is not wanted"),
+    ]
+
+
+def test_a_test_that_stands_in_a_list_above_its_error_and_below_it_is_one_finding() -> None:
+    """In the list, unittest may give its description alone."""
+    assert {one.test_id: (one.file, one.line) for one in of_tool("unittest")} == {
+        "test_broken (unittest.loader._FailedTest.test_broken)": ("/repo/test_broken.py", 1),
+        "test_chain (test_cart.TestCart.test_chain)": ("/repo/test_cart.py", 28),
+        "test_share (test_cart.TestCart.test_share)": ("/repo/shop/cart.py", 2),
+        "test_too_good (test_cart.TestCart.test_too_good)": (None, None),
+        "test_lists (test_cart.TestCart.test_lists)": ("/repo/test_cart.py", 10),
+        "test_parts (test_cart.TestCart.test_parts) [part] (number=1)": ("/repo/test_cart.py", 18),
+        "setUpClass (test_cart.TestShop)": ("/repo/test_cart.py", 33),
+    }
+    assert len(of_tool("unittest")) == 7
+    tests = [(one.test_id, one.message) for one in of_tool("tcltest")]
+    assert tests == [("add-1.0", "adds small"), ("add-1.1", "adds big"), ("add-1.2", "raises")]
+
+
 def test_a_test_that_is_named_twice_is_one_finding() -> None:
     names = [finding.test_id for finding in of_tool("cargo_test")]
     assert names == [f"crt::bin/crt::tests::{name}" for name in ("sp", "adds", "unwraps")]
@@ -396,7 +437,7 @@ def test_findings_that_explain_the_failure_are_told_once() -> None:
     )
     text = told(output).text
     assert "In the output:" not in text
-    assert text.count("AssertionError: 3 != 2") == text.count("Ran 11 tests") == 1
+    assert text.count("AssertionError: 3 != 2") == text.count("FAILED (failures=1)") == 1
 
 
 def test_a_short_output_without_a_sure_failure_is_shown_as_it_is() -> None:

@@ -393,7 +393,7 @@ NAMED = {
     "rspec json": (RSPEC_JSON, "{0}/spec/store_spec.rb › Store opens"),
     "minitest": (MINITEST, "StoreTest#test_opens"),
     "phpunit": (PHPUNIT, "Shop\\{0}\\StoreTest::testOpens"),
-    "unittest": (UNITTEST, "{0}/test_store.py › StoreTest.test_opens"),
+    "unittest": (UNITTEST, "test_opens (__main__.StoreTest)"),
     "pytest": (PYTEST, "[{0}] tests/test_store.py::test_opens"),
     "ctest": (CTEST, "[{0}/build] opens"),
     "gradle": (GRADLE, "[:{0}:test] StoreTest > opens()"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.checks.digest import Digest, digest
-from mulligan.checks.digest.families.pytest import block_name, split_entry
+from mulligan.checks.digest.pytest import block_name, split_entry
 from world.tools import PASSING, run_pytest, write_files
 
 PROJECT = {

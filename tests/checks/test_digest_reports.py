@@ -42,7 +42,7 @@ TOLD = {
         "s::Cart total (cart.py:3)",
     ],
     "checkstyle.xml": ["src/A.java:2:5: MissingJavadoc Missing Javadoc"],
-    "go.jsonl": ["example.com/a.TestSum/one (a_test.go:6)", "example.com/b (b/b.go:3:9)"],
+    "go.jsonl": ["example.com/a.TestSum/one (a_test.go:6)", "example.com/b (package) (b/b.go:3:9)"],
 }
 
 
@@ -209,46 +209,3 @@ def test_a_complaint_of_report_and_output_is_told_once() -> None:
     output = "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n"
     found = digest(output, exit_code=1, report=RUFF.encode())
     assert len(found.findings) == 1
-
-
-GO_VERBOSE = """\
-=== RUN   TestMany
-=== RUN   TestMany/1
-=== PAUSE TestMany/1
-=== RUN   TestMany/2
-=== PAUSE TestMany/2
-=== CONT  TestMany/1
-=== CONT  TestMany/2
-    n_test.go:15: number 2 is not wanted
-=== NAME  TestMany/1
-    n_test.go:13: looking at 1
---- FAIL: TestMany (0.00s)
-    --- PASS: TestMany/1 (0.00s)
-    --- FAIL: TestMany/2 (0.00s)
-=== RUN   TestAfter
-    n_test.go:30: first
---- FAIL: TestAfter (0.00s)
-    n_test.go:31: told beneath its verdict
-FAIL
-exit status 1
-"""
-
-
-def test_go_tests_are_told_with_what_they_printed_in_their_turn() -> None:
-    found = digest(GO_VERBOSE, exit_code=1)
-    told = [(finding.test_id, finding.line, finding.message) for finding in found.findings]
-    assert told == [
-        ("TestMany/2", 15, "number 2 is not wanted"),
-        ("TestAfter", 31, "told beneath its verdict"),
-    ]
-
-
-def test_a_go_panic_is_told_by_its_message() -> None:
-    output = (
-        "=== RUN   TestNil\n--- FAIL: TestNil (0.00s)\n"
-        "panic: assignment to entry in nil map [recovered]\n\ngoroutine 6 [running]:\n"
-        "example.com/a.TestNil(0x1)\n\t/repo/a_test.go:7 +0x33\nFAIL\n"
-    )
-    found = digest(output, exit_code=1)
-    assert found.findings[0].message == "panic: assignment to entry in nil map"
-    assert found.findings[0].line == 7

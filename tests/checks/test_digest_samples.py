@@ -1,7 +1,7 @@
 """What must be named of outputs of many tools, alone and among thousands of lines.
 
-The outputs in tests/fixtures/digest/ stand for tools that no family knows: what finds them is
-the generic path. The names are what somebody who has to mend the failure would want to read.
+The outputs in tests/fixtures/digest/ stand for tools without a reader of their own: the generic
+path finds them. The names are what somebody who has to mend the failure would want to read.
 """
 
 from pathlib import Path
@@ -229,6 +229,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "/home/u/p/Sources/App/main.swift:3:14",
         "cannot convert value of type 'String'",
     ),
+    "tcltest": ("add-1.0", "adds big", "no cart", "Failed\t3"),
     "terraform": ("main.tf", "Missing required argument"),
     "terraform_val": ("main.tf line 5", "Unsupported argument"),
     "testify": (
@@ -243,6 +244,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     "tsc": ("src/a.ts(3,5)", "TS2322", "src/b.ts:10:7", "TS2304", "Found 2 errors"),
     "turbo": ("./src/page.tsx:3:7", "Type error"),
     "ubsan": ("calc.c:5:14", "signed integer overflow"),
+    "unittest": (
+        "test_cart.TestCart.test_lists",
+        "cart.py:2",
+        "Lists differ",
+        "closed",
+        "No module named 'nothere'",
+        "failures=2, errors=4",
+    ),
     "valgrind": ("Invalid read of size 4", "san.c:3", "definitely lost"),
     "vite": ("src/App.tsx", "./nope", "Could not resolve"),
     "vitest": ("src/sum.test.ts > sum > adds", "src/sum.test.ts:5:22", "expected 3 to be 4"),

@@ -6,8 +6,6 @@ from itertools import islice
 
 from mulligan.checks.digest.clean import CleanLog, Output, chunks, from_root, reduce_output
 from mulligan.checks.digest.documents import BufferedOutput, documents, without_quiet_records
-from mulligan.checks.digest.families import FAMILIES
-from mulligan.checks.digest.families.generic import GENERIC
 from mulligan.checks.digest.findings import (
     FindingBlock,
     Reading,
@@ -16,6 +14,8 @@ from mulligan.checks.digest.findings import (
     found_by,
     spread,
 )
+from mulligan.checks.digest.generic import read_any
+from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
@@ -49,7 +49,7 @@ class Digest:
 def digest(
     output: Output,
     *,
-    command: str = "",
+    command: str = "",  # noqa: ARG001 - no tool is told by its name, and callers pass it
     exit_code: int | None = None,
     max_chars: int = MAX_CHARS,
     report: bytes | None = None,
@@ -67,7 +67,7 @@ def digest(
     try:
         kept = BufferedOutput()
         log = reduce_output(kept.passing(without_quiet_records(from_root(chunks(output), root))))
-        reading = _read_output(log, kept, command, patterns)
+        reading = _read_output(log, kept, patterns)
         if report:
             report_bytes = b"".join(from_root([report], root))
             reading = _with_report(read_report(report_bytes), reading)
@@ -86,33 +86,20 @@ def _with_report(report: Reading, output: Reading) -> Reading:
     return Reading(found, max(report.count, len(found)), output.totals, structured=True)
 
 
-def _read_output(
-    log: CleanLog, kept: BufferedOutput, command: str, patterns: Sequence[str]
-) -> Reading:
-    """Ask the repository's patterns and the families; then, of what they left, all that is sure."""
+def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -> Reading:
+    """Read what own patterns, reports and pytest's blocks name; of the rest, all that is sure."""
     own = tuple(found_by(patterns, log))
     inside, log = _read_inside(log, kept)
-    readings = [
-        inside,
-        *(
-            _in_project(family.read(log), log)
-            for family in FAMILIES
-            if family.recognises(log, command)
-        ),
-    ]
-    known = [*own, *(found for reading in readings for found in reading.found)]
+    tests = _in_project(read_pytest(log), log)
+    known = (*own, *inside.found, *tests.found)
     if not known:
-        return _with_totals(GENERIC.read(log), readings)
-    claimed = frozenset[int]().union(*(reading.claimed for reading in readings))
-    rest = GENERIC.read(log.without(claimed))
+        return _with_totals(read_any(log), tests)
+    rest = read_any(log.without(tests.claimed))
     beside = () if rest.doubtful else tuple(filter(_has_place, rest.found))
     return Reading(
         found=(*known, *beside),
-        count=sum(reading.count for reading in readings) + len(beside),
-        totals=(
-            *(total for reading in readings for total in reading.totals),
-            *(rest.totals if beside else ()),
-        ),
+        count=inside.count + tests.count + len(beside),
+        totals=(*tests.totals, *(rest.totals if beside else ())),
         structured=bool(inside.found),
     )
 
@@ -151,11 +138,10 @@ def _read_inside(log: CleanLog, kept: BufferedOutput) -> tuple[Reading, CleanLog
     ) if lines else log
 
 
-def _with_totals(reading: Reading, others: Sequence[Reading]) -> Reading:
-    """Prefer the totals of a family that knows the tool, though it found no failure."""
-    totals = tuple(total for other in others for total in other.totals)
-    count = max([reading.count, *(other.count for other in others)])
-    return Reading(reading.found, count, totals or reading.totals, doubtful=reading.doubtful)
+def _with_totals(reading: Reading, tests: Reading) -> Reading:
+    """Prefer the totals of pytest, though it named no failure."""
+    count, totals = max(reading.count, tests.count), tests.totals or reading.totals
+    return replace(reading, count=count, totals=totals)
 
 
 def _has_place(found: FindingBlock) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -13,7 +13,7 @@ from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
 from mulligan.domain.result import Finding, names_unit
 
-# What a family of tools finds in an output
+# What a reader finds in an output
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FindingBlock:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a family found.
+    """What a reader found.
 
     `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
     of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
@@ -47,18 +47,6 @@ class Reading:
     claimed: frozenset[int] = frozenset()
     doubtful: bool = False
     structured: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A group of tools whose outputs look alike.
-
-    `recognises` gets the log and the command line; `read` is asked only where it says yes.
-    """
-
-    name: str
-    recognises: Callable[[CleanLog, str], bool]
-    read: Callable[[CleanLog], Reading]
 
 
 def spread(found: Sequence[FindingBlock]) -> tuple[FindingBlock, ...]:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
+from mulligan.checks.digest.blocks import RULE as RULE_LINE
 from mulligan.checks.digest.blocks import depth_of, traceback_at
 from mulligan.checks.digest.findings import code_in, relevant_part
 from mulligan.checks.digest.locations import (
@@ -86,8 +87,18 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
         if head:
             skip_to = head.end or 0
             heads.append(replace(head, at=head.at or at))
+    heads = _without_descriptions(heads, lines)
     heads = sorted([*heads, *_titles(heads, lines)], key=lambda head: head.at)
     return list(_from_their_start(_from_their_errors(heads, lines), lines))
+
+
+def _without_descriptions(
+    heads: Sequence[FindingHead], lines: Sequence[str]
+) -> Sequence[FindingHead]:
+    """Drop what names a test only by the description between its name and a rule elsewhere."""
+    titles = (lines[head.at + 1 : head.at + 3] for head in heads if head.test_id)
+    beneath = {title[0].strip() for title in titles if RULE_LINE.match(title[-1] if title else "")}
+    return [head for head in heads if head.message or head.test_id not in beneath]
 
 
 TITLE_END = re.compile(r"(?<!\s)\s++(?:=>|\(|\[|@|in\b|at\b)|:(?:\s|$)|$")
@@ -195,7 +206,7 @@ _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
 _BAD = r"[\[(]\s*(?:FAILED|FAIL|fail)\s*[\])]"
 _CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+\) |\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
 
-_ENTRY = r"^(?:\[\w+\]\s*+)?(?:\s*+test |\d+/\d+ |- )?"
+_ENTRY = r"^(?:\[\w+\])?\s*+(?:test |\d+/\d+ |- )?"
 _CHAIN, _WORD = r"\S.* > \S", r"[\w.:/#\[\]-]{2,}+\)?(?<=[\w\])])"
 _MARKED = rf"(?: ---| \*\*\*|(?<!\s)\s+[\[|])\s*+{_FAILED}(?: \*\*\*| \||\])?"
 
@@ -227,6 +238,7 @@ NAMES = tuple(
         r"^\d+/\d+ (?P<test>\S+?)\.{3}FAIL \((?P<message>.*)\)$",
         r"^\s+(?P<test>(?P<file>[^\s:]+):(?P<line>\d+):\d+ › .+?)(?: ─+)?$",
         r"^\S.{2,60}? \(.{2,30}\) (?P<test>.+) FAILED$",
+        r"^=+ (?P<test>\S+)(?: (?P<message>.+))? FAILED(?: =+)?$",
         rf"{_ENTRY}(?P<test>\S.*?)(?: - should panic)?(?: ?\.{{3}} {_FAILED}|{_MARKED}$)",
         rf"^(?={_CHAIN}|{_WORD} +FAIL)(?P<test>\S.*?) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
         rf"^\s+(?:[-*•] )?(?P<test>\S.*?):?\s+\[?(?:FAIL(?:ED)?|ERROR)\]?{_TIME}$",
@@ -247,7 +259,7 @@ def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
 
 
 STARTED = re.compile(
-    r"^(?:=== RUN\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
+    r"^(?:=== (?:RUN|CONT|NAME)\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
     r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' started"
 )
 

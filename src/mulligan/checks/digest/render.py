@@ -166,7 +166,8 @@ def _in_short(found: FindingBlock, chars: int) -> str:
     place = f"{known.file}:{known.line}" if known.file and known.line else known.file or ""
     where = f" ({place})" if place and place not in known.test_id else ""
     message = known.message.partition("\n")[0]
-    return f"- {clip(f'{known.test_id}{where}' + (f': {message}' if message else ''), chars)}"
+    said = f": {message}" if message not in {"", known.test_id} else ""
+    return f"- {clip(f'{known.test_id}{where}{said}', chars)}"
 
 
 def _size(lines: Sequence[str]) -> int:

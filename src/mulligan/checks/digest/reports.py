@@ -13,10 +13,10 @@ from defusedxml.ElementTree import fromstring
 from mulligan.checks.digest.blocks import START, traceback_at, worth_showing
 from mulligan.checks.digest.clean import as_utf8
 from mulligan.checks.digest.documents import Document, Json, documents
-from mulligan.checks.digest.families.go import found_of
-from mulligan.checks.digest.families.pytest import SAID, why
 from mulligan.checks.digest.findings import FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
+from mulligan.checks.digest.pytest import SAID, why
+from mulligan.checks.digest.qualified_names import OF_PACKAGE
 from mulligan.domain.result import Finding, names_unit
 
 # Any report
@@ -318,7 +318,8 @@ def _leaves(
         ]
         lines = output_of.get((package, test), [])
         if not parts:
-            yield found_of(package, test, lines)
+            name = f"{package}.{test}" if package and test else test or package + OF_PACKAGE
+            yield failure(name, "\n".join(lines))
 
 
 # JSON of test runners

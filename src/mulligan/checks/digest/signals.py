@@ -136,7 +136,7 @@ SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
 PASSING = re.compile(
     r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|[\[(]\s*(?:OK|PASS(?:ED)?|RUN|pass)\s*[\])])"
-    r"|^\s*(?:#\s*Subtest|=== RUN|Start +\d+: )"
+    r"|^\s*(?:#\s*Subtest|=== (?:RUN|PAUSE|CONT|NAME)|Start +\d+: )"
     r"|(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
     r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
@@ -254,7 +254,7 @@ NOUN = (
 )
 
 COUNTED = re.compile(
-    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b(?!:)|\b{NOUN}\s*[:=]\s*\d+"
+    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b(?!:)|\b{NOUN}\s*[:=\t]\s*\d+"
     rf"|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$"
     r"|\b\d+ files? would be|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
     re.IGNORECASE,
@@ -263,7 +263,7 @@ COUNTED = re.compile(
 SUMMARY = re.compile(
     r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
     r"|result|finished|done|ok|errors?|warnings|all|oh no|examples|checked|suites|snapshots?|run"
-    r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s",
+    r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s|^\S+:\tTotal\t",
     re.IGNORECASE,
 )
 

@@ -8,13 +8,7 @@ from itertools import islice, pairwise
 
 from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
 from mulligan.checks.digest.clean import CleanLog
-from mulligan.checks.digest.findings import (
-    MAX_FINDINGS,
-    Family,
-    FindingBlock,
-    Reading,
-    finding,
-)
+from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, number
 
 # The whole output
@@ -27,11 +21,6 @@ MARK = re.compile(
 )
 
 
-def recognises(log: CleanLog, _command: str) -> bool:
-    """Return whether pytest wrote some of it."""
-    return any(MARK.search(line) for line in log.lines)
-
-
 TOTALS = re.compile(
     r"^(?:=+ )?(?P<totals>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
     r"(?P<time> in [\d.]+s)"
@@ -41,9 +30,11 @@ BAD = re.compile(r"\b(\d++) (?:failed|errors?)\b")
 RAN = re.compile(r"\b\d++ (?:failed|errors?|passed|xfailed|xpassed)\b")
 
 
-def read(log: CleanLog) -> Reading:
-    """Find the tests that failed, or else why none ran."""
+def read_pytest(log: CleanLog) -> Reading:
+    """Find the tests that failed, or else why none ran; nothing where pytest wrote none of it."""
     lines = log.lines
+    if not any(MARK.search(line) for line in lines):
+        return Reading()
     named = list(_summary(lines)) or list(_progress(lines))
     failed = list(_failed(named[:MAX_FINDINGS], lines)) or list(_from_blocks(lines))
     totals = [found for line in lines if (found := TOTALS.match(line))]
@@ -59,9 +50,6 @@ def read(log: CleanLog) -> Reading:
         *(range(at, at + 2) for found in failed if (at := found.at) is not None)
     )
     return Reading(tuple(failed), count, totals_line, claimed)
-
-
-PYTEST = Family("pytest", recognises, read)
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:

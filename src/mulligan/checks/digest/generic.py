@@ -17,7 +17,6 @@ from mulligan.checks.digest.blocks import (
 from mulligan.checks.digest.clean import NOISE, VARYING, CleanLog
 from mulligan.checks.digest.findings import (
     MAX_FINDINGS,
-    Family,
     FindingBlock,
     Reading,
     finding,
@@ -40,7 +39,7 @@ ALIKE = 100
 SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 
 
-def read(log: CleanLog) -> Reading:
+def read_any(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
     log = log.without(log.noise) if log.noise else log
     weights, alike = _weights(log.lines)
@@ -58,9 +57,6 @@ def read(log: CleanLog) -> Reading:
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)
     return Reading(found, count, totals, doubtful=doubtful)
-
-
-GENERIC = Family("generic", lambda _log, _command: True, read)
 
 
 def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:
