@@ -1,10 +1,12 @@
 """What is counted of the work, by tables of what happened."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.stats import (
@@ -315,6 +317,13 @@ def test_labels_are_counted_by_the_issues_that_have_them() -> None:
         ("bug", 3, 1, 2 * HOUR),
         ("ui", 2, 1, 2 * HOUR),
     ]
+    of_one = summarise(history, NOON + HOUR, label="UI")
+    assert (of_one.label, of_one.overall.attempts, of_one.overall.merged) == ("UI", 2, 1)
+    assert [each.issue for each in of_one.issues] == [ONE]
+    assert summarise(history, NOON + HOUR, NOON, "bug").overall.attempts == 3
+    for name, hint in (("bog", "Did you mean 'bug'?"), ("?", "`mulligan stats` lists the labels")):
+        with pytest.raises(UsageError, match=re.escape(hint)):
+            summarise(history, NOON, label=name)
 
 
 def test_durations_are_in_the_first_bucket_that_fits() -> None:

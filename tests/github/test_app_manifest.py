@@ -32,8 +32,8 @@ def test_it_asks_for_no_more_than_is_needed() -> None:
     asked = manifest("m" * 50, "https://github.com/acme", "http://127.0.0.1:1/back")
     assert asked["name"] == "m" * 34
     assert asked["default_permissions"] == {
-        **dict.fromkeys(("contents", "issues", "pull_requests"), "write"),
-        **dict.fromkeys(("metadata", "checks", "statuses", "actions"), "read"),
+        **dict.fromkeys(("contents", "issues", "pull_requests", "checks"), "write"),
+        **dict.fromkeys(("metadata", "statuses", "actions"), "read"),
     }
     assert asked["hook_attributes"] == {"url": "https://github.com/acme", "active": False}
     assert (asked["default_events"], asked["public"]) == ([], False)

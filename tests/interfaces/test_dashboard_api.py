@@ -4,11 +4,13 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.stats import LedgerHistory
 from mulligan.interfaces.dashboard.openapi import OPERATIONS
 from world.dashboards import Dashboard, serve_dashboard, tried
 
@@ -27,6 +29,25 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Generator[Dashboard]:
 @pytest.mark.parametrize("path", [each.path for each in OPERATIONS])
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 def test_no_request_is_an_error_of_the_server(dashboard: Dashboard, path: str, mode: str) -> None:
+    try_requests(dashboard, path, mode)
+
+
+def test_a_fault_of_a_handler_is_found(tmp_path: Path) -> None:
+    from schemathesis.core.failures import FailureGroup, ServerError
+
+    def fail() -> LedgerHistory:
+        message = "planted"
+        raise ZeroDivisionError(message)
+
+    with (
+        serve_dashboard(tmp_path, read_history=fail) as broken,
+        pytest.raises(FailureGroup) as found,
+    ):
+        try_requests(broken, "/stats", "positive")
+    assert any(isinstance(each, ServerError) for each in found.value.exceptions)
+
+
+def try_requests(dashboard: Dashboard, path: str, mode: str) -> None:
     # It takes a second to load, and every process of the tests loads this file.
     import schemathesis
     from schemathesis.checks import not_a_server_error

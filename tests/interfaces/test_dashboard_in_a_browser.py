@@ -109,7 +109,7 @@ def test_the_board_is_used_by_keyboard(filled: Dashboard, browser: Browser) -> N
     for _ in range(80):
         page.keyboard.press("Tab")
         seen.add(page.evaluate("document.activeElement.textContent.trim()"))
-    assert {"Board", "Issues", "Statistics", "Sign out", "Open question"} <= seen
+    assert {"Board", "Issues", "Statistics", "Sign out", "Answer on GitHub"} <= seen
     page.goto(f"http://127.0.0.1:{filled.port}{asked_issue(filled)}")
     page.focus("#orders > summary")
     page.keyboard.press("Enter")

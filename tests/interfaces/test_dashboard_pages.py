@@ -65,7 +65,7 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "<title>(1) Mulligan</title>" in page
     assert "Title of 1" in section(page, "asked")
     assert "All 3 attempts failed" in section(page, "asked")
-    assert 'issuecomment-9" rel="noreferrer">Open question</a>' in section(page, "asked")
+    assert 'issuecomment-9" rel="noreferrer">Answer on GitHub</a>' in section(page, "asked")
     assert "the agent claude is running" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
@@ -405,7 +405,7 @@ It failed.
 def test_a_prompt_is_split_at_its_own_headings() -> None:
     found = [(part.name, part.level) for part in parts_of(PROMPT)]
     named = [("Task", 1), ("Retry context", 1), ("What went wrong", 2)]
-    assert found == [("Opening", 2), *named]
+    assert found == [("Opening", 1), *named]
     assert "# Not a part" in parts_of(PROMPT)[1].text
     assert len(parts_of("x" * 20_000)[0].shown) < 13_000
     assert parts_of("") == ()
@@ -470,10 +470,10 @@ def test_statistics_that_take_long_are_computed_once_and_shown_later() -> None:
     assert len(reads) == 2
 
 
-def test_statistics_without_a_ledger_say_so() -> None:
+@pytest.mark.parametrize("kind", [UnavailableError, ZeroDivisionError])
+def test_statistics_that_fail_say_so(kind: type[Exception]) -> None:
     def read() -> LedgerHistory:
-        message = "The ledger cannot be reached."
-        raise UnavailableError(message)
+        raise kind
 
-    with pytest.raises(UnavailableError):
-        StatsReader(read).refresh(None, START, None)
+    with pytest.raises(kind):
+        StatsReader(read).refresh(None, START, 9)

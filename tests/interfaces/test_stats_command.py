@@ -189,8 +189,13 @@ def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
     assert row.split() == ["cheap", "1", "0", "%", "0", "–", *["unknown"] * 3]
 
 
-def test_only_the_last_days_can_be_counted(here: Path) -> None:
+def test_only_a_label_or_the_last_days_can_be_counted(here: Path) -> None:
     fill(here)
+    assert json.loads(stats("--json", "--label", "Bug").stdout)["issues"]["taken"] == 1
+    shown = stats("--label", "bug", "--html", "page.html").stdout + stats("--label", "bug").stdout
+    assert "UTC, issues with the label bug." in shown
+    assert "issues with the label bug" in (here / "page.html").read_text()
+    assert stats("--label", "bgu").exit_code == 2
     found = json.loads(stats("--json", "--since", "30d").stdout)
     assert (found["attempts"]["made"], found["issues"]["taken"]) == (0, 0)
     assert found["stages"] == {"resolved": 2, "hitl": 1}

@@ -20,7 +20,7 @@ CHECK = {"name": "two", "run": "sh test.sh", "kind": "test"}
 
 def test_every_request_of_a_life_is_one_that_github_describes(tmp_path: Path) -> None:
     drafts: JsonValue = {"draft_pr": True}
-    settings: JsonValue = {"labels": ["robot"], "reviewers": ["wes"]}
+    settings: JsonValue = {"labels": ["robot"], "reviewers": ["wes"], "check_run": True}
     with mulligan_installation(
         tmp_path, FILES, [CHECK], pull_request=settings, escalation=drafts
     ) as here:
@@ -35,7 +35,7 @@ def test_every_request_of_a_life_is_one_that_github_describes(tmp_path: Path) ->
         asked = exchanges_of(here.world)
     verbs = {(each.method, each.path.rsplit("/", 1)[1]) for each in asked}
     assert {("POST", "pulls"), ("POST", "comments"), ("POST", "labels")} <= verbs
-    assert ("POST", "reactions") in verbs
+    assert {("POST", "reactions"), ("POST", "check-runs")} <= verbs
     found = [wrong for each in asked for wrong in schema_violations(each)]
     assert found == [], "\n".join(dict.fromkeys(found))
 

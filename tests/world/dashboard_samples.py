@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -38,10 +39,16 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, WorkerResultMeta
 from mulligan.domain.spending import Run
+from mulligan.interfaces.dashboard.state import DashboardStores
 from mulligan.interfaces.dashboard.views import page_of
+from mulligan.storage.artifacts import FileArtifacts
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.stats_query import read_ledger_history
+from mulligan.storage.usage import SqlUsageStore
 from world.browser import chromium
-from world.dashboards import Dashboard, serve_dashboard
-from world.ledgers import TickingClock
+from world.dashboards import BUDGET, Dashboard, serve_dashboard
+from world.ledgers import TickingClock, migrated
 
 TITLES = (
     "Round amounts half to even in the monthly report",
@@ -158,7 +165,6 @@ ENDS: Sequence[Sequence[Outcome]] = (
     [Outcome.BLOCKED],
 )
 REASONS = {
-    Outcome.CHECKS_FAILED: "Check 'tests' failed with exit code 1.",
     Outcome.ZERO_DIFF: "Zero diff: the agent made 2 commits, but the files equal the base branch.",
     Outcome.AGENT_TIMED_OUT: "Attempt timed out after 3600 seconds.",
     Outcome.SCOPE_VIOLATION: "Scope violation detected: .github/workflows/ci.yml is protected.",
@@ -210,6 +216,11 @@ def ask(dashboard: Dashboard, ref: IssueRef) -> None:
     ledger.append(ref, Authorised(act=f"labeled:{ref.number}", actor="ann", act_at=at))
 
 
+def reason_of(outcome: Outcome, checks: Sequence[CheckResult]) -> str:
+    red = [check.name for check in checks if not check.passed]
+    return f"Check '{red[0]}' failed with exit code 1." if red else REASONS.get(outcome, "")
+
+
 def begin(dashboard: Dashboard, ref: IssueRef, number: int, chance: random.Random) -> None:
     ledger = dashboard.stores.ledger
     ledger.append(
@@ -231,7 +242,8 @@ def begin(dashboard: Dashboard, ref: IssueRef, number: int, chance: random.Rando
         )
     agent = "claude" if ref.number % 4 else "codex"
     ledger.append(ref, AgentStarted(agent=agent))
-    spent = AgentFacts(kind=agent, cost_usd=round(chance.uniform(0.1, 1.4), 2), input_tokens=90_000)
+    cents, tokens = chance.randrange(10, 140), chance.randrange(40_000, 150_000)
+    spent = AgentFacts(kind=agent, cost_usd=cents / 100, input_tokens=tokens)
     dashboard.stores.accounts.record(Run(ref, number, 0, dashboard.stores.clock.now()), spent)
 
 
@@ -242,21 +254,23 @@ def try_once(
     assert isinstance(clock, TickingClock)
     started = clock.now()
     begin(dashboard, ref, number, chance)
-    took = timedelta(seconds=chance.randrange(70, 900))
+    is_cut = outcome is Outcome.AGENT_TIMED_OUT
+    took = timedelta(seconds=3600 if is_cut else chance.randrange(70, 900))
     clock.at += took
     ledger.append(ref, AgentFinished(exit_code=0, duration_ms=int(took.total_seconds() * 900)))
     checks = checks_of(outcome, (ref.number + number) % len(RED), chance)
     for check in checks:
         ledger.append(ref, CheckFinished(check=check))
-    changed = bool(checks)
+    changed = bool(checks) or outcome is Outcome.SCOPE_VIOLATION
+    reason = reason_of(outcome, checks)
     meta = WorkerResultMeta(
         issue=str(ref),
         epoch=1,
         attempt=number,
         number=number,
         outcome=outcome,
-        error=REASONS.get(outcome, ""),
-        failure_reason=REASONS.get(outcome, ""),
+        error=reason,
+        failure_reason=reason,
         commits=1 if changed else 0,
         files_modified=(FileChange(path="src/billing/rates.py", status="M", insertions=6),)
         if changed
@@ -312,7 +326,8 @@ def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: 
             end = PullEnd.CLOSED if ref.number % 9 == 0 else PullEnd.MERGED
             ledger.append(ref, Resolved(resolution=end, total_attempts=1, total_duration_ms=1))
         return
-    said = REASONS[outcome] if outcome is Outcome.BLOCKED else "All 3 attempts failed."
+    last = ledger.history(ref)[-1].error
+    said = last if outcome is Outcome.BLOCKED else f"All 3 attempts failed. The last one: {last}"
     comment = f"{home}/issues/{ref.number}#issuecomment-9"
     ledger.append(ref, Escalated(reason=said, comment=comment))
     if not is_recent:
@@ -349,11 +364,16 @@ def asked_issue(dashboard: Dashboard) -> str:
 
 @contextmanager
 def filled_dashboard(directory: Path, attempts: int = 500) -> Generator[Dashboard]:
-    """Serve a dashboard with a month of work."""
-    with serve_dashboard(directory) as made:
-        made.desk.pulse.asked(3, 0)
-        fill(made, attempts)
-        yield made
+    """Serve a dashboard with a month of work, in a ledger on disk."""
+    with open_database(migrated(directory / "ledger.db")) as database:
+        clock, artifacts = TickingClock(), FileArtifacts(directory / "artifacts")
+        ledger, accounts = SqlLedger(database, clock), SqlUsageStore(database)
+        found = DashboardStores(ledger, accounts, artifacts, clock, BUDGET)
+        read = partial(read_ledger_history, database)
+        with serve_dashboard(directory, found=found, read_history=read) as made:
+            fill(made, attempts)
+            made.desk.pulse.asked(3, 0)
+            yield made
 
 
 def signed_in(browser: Browser, dashboard: Dashboard, *, dark: bool, phone: bool) -> Page:

@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
 from enum import StrEnum
 from itertools import pairwise
 from statistics import mean, median
 from typing import TypeVar
 
+from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 
@@ -233,10 +235,14 @@ class DurationStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """All statistics; `since` is the start of the period, None for an empty ledger."""
+    """All statistics; `since` is the start of the period, None for an empty ledger.
+
+    With a `label`, they count only the issues that have it.
+    """
 
     since: datetime | None
     until: datetime
+    label: str | None
     overall: RepositoryStats
     outcomes: dict[Outcome, int]
     places: tuple[AttemptPosition, ...]
@@ -258,8 +264,18 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = None) -> Stats:
-    """Count the records at or after `since`, or all of them."""
+def summarise(
+    all_of_it: LedgerHistory,
+    now: datetime,
+    since: datetime | None = None,
+    label: str | None = None,
+) -> Stats:
+    """Count the records at or after `since`, or all of them; with a `label`, of its issues only.
+
+    Raises UsageError if no issue has the label.
+    """
+    if label is not None:
+        all_of_it = _labelled(label, all_of_it)
     # Keep earlier milestones: durations begin at them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, attempts=recent)
@@ -272,6 +288,7 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
     return Stats(
         since=max(begin, since) if begin and since else begin,
         until=now,
+        label=label,
         overall=_figures(found, since),
         outcomes=dict(Counter(each.outcome for each in recent).most_common()),
         places=_places(all_of_it.attempts, since),
@@ -287,12 +304,32 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
     )
 
 
+def _labelled(label: str, found: LedgerHistory) -> LedgerHistory:
+    """Keep the issues with a label; as on GitHub, its case does not matter."""
+    named = {
+        issue
+        for issue, labels in found.labels.items()
+        if label.casefold() in map(str.casefold, labels)
+    }
+    if not named:
+        known = sorted({each for labels in found.labels.values() for each in labels})
+        near = get_close_matches(label, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "`mulligan stats` lists the labels."
+        message = f"No issue in the ledger has the label {label!r}. {hint}"
+        raise UsageError(message)
+    return _only(named.__contains__, found)
+
+
 def _of(repository: str, found: LedgerHistory) -> LedgerHistory:
-    return LedgerHistory(
-        found.since,
-        [each for each in found.attempts if each.issue.repository == repository],
-        [each for each in found.milestones if each.issue.repository == repository],
-        [each for each in found.stages if each[0].repository == repository],
+    return _only(lambda issue: issue.repository == repository, found)
+
+
+def _only(wanted: Callable[[IssueRef], bool], found: LedgerHistory) -> LedgerHistory:
+    return replace(
+        found,
+        attempts=[each for each in found.attempts if wanted(each.issue)],
+        milestones=[each for each in found.milestones if wanted(each.issue)],
+        stages=[each for each in found.stages if wanted(each[0])],
     )
 
 

@@ -24,8 +24,8 @@ MAX_NAME_CHARS = 34
 """GitHub's limit for the name of an App."""
 
 PERMISSIONS: dict[str, JsonValue] = {
-    **dict.fromkeys(("contents", "issues", "pull_requests"), "write"),
-    **dict.fromkeys(("metadata", "checks", "statuses", "actions"), "read"),
+    **dict.fromkeys(("contents", "issues", "pull_requests", "checks"), "write"),
+    **dict.fromkeys(("metadata", "statuses", "actions"), "read"),
 }
 
 PAGE = """\

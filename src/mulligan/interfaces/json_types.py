@@ -299,6 +299,7 @@ class StatsRow(FiguresRow):
 
     since: datetime | None
     until: datetime
+    label: str | None
     outcomes: dict[Outcome, int]
     by_attempt: list[dict[str, int]]
     failing_checks: list[FailingCheckRow]

@@ -478,7 +478,8 @@ def period(found: Stats) -> str:
     """Format the period of the statistics."""
     if found.since is None:
         return EMPTY
-    return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
+    of = f", issues with the label {found.label}" if found.label else ""
+    return f"From {_minute(found.since)} to {_minute(found.until)} UTC{of}."
 
 
 def _minute(at: datetime) -> str:
@@ -493,6 +494,7 @@ def as_json(found: Stats) -> dict[str, object]:
     return {
         "since": found.since.isoformat() if found.since else None,
         "until": found.until.isoformat(),
+        "label": found.label,
         **_figures(found.overall),
         "outcomes": dict(found.outcomes),
         "by_attempt": [

@@ -356,11 +356,14 @@ def stats(
     since: Annotated[
         str | None, typer.Option("--since", help="Count only this period, such as 30d.")
     ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Count only the issues with this label.")
+    ] = None,
 ) -> Exit:
     """Show statistics: issues, attempts, cost and time."""
     from mulligan.interfaces.cli import stats as module
 
-    return module.stats(config, since, html, json=json)
+    return module.stats(config, since, label, html, json=json)
 
 
 @in_one_sentence

@@ -30,11 +30,14 @@ from mulligan.interfaces.stats_report import (
 # `mulligan stats`
 
 
-def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
+def stats(
+    config: Path | None, since: str | None, label: str | None, page: Path | None, *, json: bool
+) -> Exit:
     """Print the statistics of the ledger, or write them to `page`."""
     now = SystemClock().now()
     begin = time_ago(now, since) if since is not None else None
-    found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
+    history = read_ledger(read_configuration(config, needs_token=False))
+    found = summarise(history, now, begin, label)
     if page:
         _write(page, found)
     if json:
@@ -102,7 +105,7 @@ def write_page(found: Stats) -> str:
 
 def print_figures(found: Stats, console: Console) -> None:
     """Print the figures and tables, no wider than the terminal if possible."""
-    console.print(period(found))
+    console.print(escape(period(found)))
     table = Table(box=None, show_header=False, pad_edge=False)
     for each in points(found):
         table.add_row(each.name, f"[bold]{escape(each.value)}[/]", f"[dim]{escape(each.note)}[/]")

@@ -28,11 +28,13 @@ class PromptPart:
 
 def parts_of(prompt: str) -> tuple[PromptPart, ...]:
     """Split a prompt at its own headings, and not at those in quoted text."""
-    return tuple(part for part in _parts(prompt) if part.text or part.level == 1)
+    opening, *others = _parts(prompt)
+    found = [opening] if opening.text else []
+    return (*found, *(part for part in others if part.text or part.level == 1))
 
 
 def _parts(prompt: str) -> Iterator[PromptPart]:
-    name, level, lines, quoted = OPENING, 2, list[str](), ""
+    name, level, lines, quoted = OPENING, 1, list[str](), ""
     for line in prompt.split("\n"):
         heading = None if quoted else HEADING.fullmatch(line)
         if heading:

@@ -11,7 +11,7 @@ from typing import Self
 
 from mulligan.config.settings import Budget
 from mulligan.daemon.health import DaemonHealth
-from mulligan.domain.errors import MulliganError, UnavailableError
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import (
     AgentStarted,
     AttemptCompleted,
@@ -153,7 +153,7 @@ class StatsReader:
     ) -> None:
         try:
             found = summarise(self._read(), now, begin)
-        except MulliganError as error:
+        except Exception as error:  # noqa: BLE001 - raised again in each request that waits
             task.set_exception(error)
         else:
             self._known[span] = found

@@ -235,7 +235,7 @@ WITH_TEXT = frozenset({Verb.FIX, Verb.SKIP})
 MEANINGS: Mapping[Verb, str] = {
     Verb.RETRY: "Start new attempts",
     Verb.FIX: "Start new attempts with the instruction",
-    Verb.SKIP: "Stop for good, and close the round",
+    Verb.SKIP: "Stop all work on this issue",
     Verb.ABORT: "Stop the work; a retry continues it",
     Verb.PAUSE: "Start no further attempt until it is resumed",
     Verb.RESUME: "End the pause",
