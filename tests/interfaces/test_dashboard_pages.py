@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from hypothesis import example, given
@@ -450,10 +451,10 @@ def test_statistics_have_a_plot_beside_the_same_figures(dashboard: Dashboard) ->
 
 
 def test_statistics_that_take_long_are_computed_once_and_shown_later() -> None:
-    gate, reads = threading.Event(), list[int]()
+    gate, reads = threading.Event(), Queue[int]()
 
     def read() -> LedgerHistory:
-        reads.append(1)
+        reads.put(1)
         gate.wait(60)
         return sample_month()
 
@@ -467,7 +468,8 @@ def test_statistics_that_take_long_are_computed_once_and_shown_later() -> None:
     gate.clear()
     assert figures.refresh(None, now + timedelta(minutes=2)) is first
     gate.set()
-    assert len(reads) == 2
+    assert [reads.get(timeout=20), reads.get(timeout=20)] == [1, 1]
+    assert reads.empty()
 
 
 @pytest.mark.parametrize("kind", [UnavailableError, ZeroDivisionError])

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -120,6 +120,7 @@ class StatsReader:
     def __init__(self, read: Callable[[], LedgerHistory]) -> None:
         self._read = read
         self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(1, "statistics")
         self._known = dict[timedelta | None, Stats]()
         self._running = dict[timedelta | None, Future[Stats]]()
 
@@ -134,32 +135,20 @@ class StatsReader:
             known = self._known.get(span)
             if known and known.until > now - STATS_LAST:
                 return known
-            task = self._running.get(span) or self._start(span, now)
+            task = self._running.get(span) or self._threads.submit(self._compute, span, now)
+            self._running[span] = task
         with suppress(TimeoutError):
             return task.result(patience if known is None else 0)
         return known
 
-    def _start(self, span: timedelta | None, now: datetime) -> Future[Stats]:
-        task = Future[Stats]()
-        self._running[span] = task
-        begin = now - span if span else None
-        threading.Thread(
-            target=self._compute, args=(task, span, now, begin), name="statistics", daemon=True
-        ).start()
-        return task
-
-    def _compute(
-        self, task: Future[Stats], span: timedelta | None, now: datetime, begin: datetime | None
-    ) -> None:
+    def _compute(self, span: timedelta | None, now: datetime) -> Stats:
         try:
-            found = summarise(self._read(), now, begin)
-        except Exception as error:  # noqa: BLE001 - raised again in each request that waits
-            task.set_exception(error)
-        else:
+            found = summarise(self._read(), now, now - span if span else None)
             self._known[span] = found
-            task.set_result(found)
-        with self._lock:
-            del self._running[span]
+            return found
+        finally:
+            with self._lock:
+                del self._running[span]
 
 
 # Recent events
