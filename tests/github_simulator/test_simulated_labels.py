@@ -77,8 +77,10 @@ def test_a_deleted_label_is_on_no_issue(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.issue()
     github.world.label(ref, "bug", "ada")
-    github.world.delete_label(NAME, "bug")
+    assert github.ask("DELETE", "labels/bug", by="rea").status_code == 404
+    assert github.ask("DELETE", "labels/bug").status_code == 204
     assert github.world.labels_of(ref) == []
+    assert github.ask("DELETE", "labels/bug").status_code == 404
 
 
 @pytest.mark.parametrize(

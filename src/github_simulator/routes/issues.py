@@ -11,6 +11,7 @@ from github_simulator.issues import (
     add_labels,
     assign,
     create_label,
+    delete_label,
     edit,
     edit_comment,
     open_issue,
@@ -123,6 +124,16 @@ def create_repository_label(call: ApiCall) -> Reply:
     label = create_label(by, fields.text("name") or "", color, fields.text("description"))
     shape = json_shapes.label(call.urls, label)
     return Reply(201, shape, {"location": str(shape["url"])})
+
+
+def delete_repository_label(call: ApiCall) -> Reply:
+    """Delete a label from the repository and all issues; 404 as for its creation."""
+    by = call.actor(Permission.WRITE, not_found)
+    label = by.repository.label(call.params["name"])
+    if label is None:
+        raise not_found()
+    delete_label(by, label)
+    return Reply(204)
 
 
 def add_issue_labels(call: ApiCall) -> Reply:
@@ -261,6 +272,7 @@ ROUTES = (
     ("GET", f"{ISSUES}/{{number}}/events", issue_events),
     ("GET", f"{REPO}/labels", repository_labels),
     ("POST", f"{REPO}/labels", create_repository_label),
+    ("DELETE", f"{REPO}/labels/{{name:path}}", delete_repository_label),
     ("POST", f"{ISSUES}/{{number}}/labels", add_issue_labels),
     ("DELETE", f"{ISSUES}/{{number}}/labels/{{name:path}}", remove_issue_label),
     ("GET", ISSUES, listing),
