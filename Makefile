@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep soak mutants coverage site release-check check check-agents bench bench-check bench-digest bench-fleet bench-retry docs format update clean
+.PHONY: install demo test test-deep soak mutants coverage site release-check image-check check check-agents bench bench-check bench-digest bench-fleet bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -57,6 +57,13 @@ release-check: install
 	.venv/release/bin/twine check --strict dist/*
 	.venv/release/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json requirements/runtime.txt
 	PATH="$(CURDIR)/.venv/release/bin:$$PATH" $(BIN)/pytest -q -s -n 0 -p no:randomly -m release tests/deploy/test_installed.py
+
+# The image, built by buildah and run by podman, alone and with the compose file. It needs root, and the
+# network: where the base cannot be pulled, mmdebstrap makes one. Another base: make image-check BASE=NAME
+image-check: install
+	$(PYTHON) -m venv .venv/release
+	.venv/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
+	BASE="$(BASE)" PATH="$(CURDIR)/.venv/release/bin:$$PATH" $(BIN)/pytest -q -s -n 0 -p no:randomly -m release tests/deploy/test_built_image.py
 
 check: install
 	$(BIN)/ruff format --check .
