@@ -24,11 +24,13 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import LiteralString
+from zipfile import ZipFile
 
 import psutil
 import psycopg
 import pytest
 import yaml
+from hatchling.builders.wheel import WheelBuilder
 
 from github_simulator.app import running
 from github_simulator.world import World
@@ -37,6 +39,7 @@ from mulligan.domain.events import AgentStarted, AttemptCompleted, AttemptStarte
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage import HEAD
 from mulligan.storage.database import clock_of, open_database
 from mulligan.storage.jobs import JobQueue, open_jobs, working
 from world.issue_names import ref_of
@@ -51,10 +54,12 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
 ]
 
-BIN = Path(sys.executable).parent
+BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 GITHUB, DATABASE, STANDBY, BRIDGE = "10.77.0.1", "10.77.0.2", "10.77.0.3", "mulligan-br"
 ISSUES = int(os.environ.get("ISSUES", "300"))
 FEW = min(36, ISSUES)
+OLDER = "57b7abc"
+"""A commit with the same migrations, whose workers may run beside those of this one."""
 HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
 TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
 AGENT = """
@@ -155,12 +160,17 @@ class Site:
             refs.append(ref)
         return refs
 
-    def start(self, role: str = "all", **settings: object) -> Host:
+    def start(self, role: str = "all", package: Path | None = None, poll: str = "5s") -> Host:
+        """Start a host; with `package`, its worker is the Mulligan of that directory."""
         self._hosts += 1
         number, name = self._hosts, f"mulligan-{self._hosts}"
         home = self.directory / name
         home.mkdir()
-        own = self.settings | {"workspace": {"root": str(home / "work")}} | settings
+        own = (
+            self.settings
+            | {"workspace": {"root": str(home / "work")}}
+            | {"poll": {"interval": poll}}
+        )
         (home / "mulligan.yml").write_text(yaml.safe_dump(own))
         ip("netns", "add", name)
         self.stack.callback(ip, "netns", "del", name)
@@ -171,7 +181,7 @@ class Site:
         ip(*inside, "addr", "add", f"10.77.0.{10 + number}/24", "dev", "eth0")
         ip(*inside, "link", "set", "eth0", "up")
         ip(*inside, "link", "set", "lo", "up")
-        command = ["ip", "netns", "exec", name, str(BIN / "mulligan"), "run"]
+        command = ["ip", "netns", "exec", name, sys.executable, "-m", "mulligan", "run"]
         command += ["--config", str(home / "mulligan.yml")]
         command += ["--role", role] if own["engine"] == "fleet" else []
         environment = {
@@ -180,6 +190,7 @@ class Site:
             "GITHUB_TOKEN": TOKEN,
             "MULLIGAN_STATE": self.secret,
             "HOOK_SECRET": HOOK_SECRET,
+            **({"PYTHONPATH": str(package)} if package else {}),
         }
         log = self.stack.enter_context((home / "log").open("wb"))
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
@@ -194,6 +205,10 @@ class Site:
         with psycopg.connect(self.url) as line:
             row = line.execute(query).fetchone()
         return str(row[0]) if row else ""
+
+    def migrate_to(self, version: str) -> None:
+        with psycopg.connect(self.url) as line:
+            line.execute("UPDATE mulligan_version SET version_num = %s", [version])
 
     def agents_at_work(self) -> Counter[str]:
         """Count the processes of agents that run, by repository; a suspended one does not."""
@@ -300,7 +315,6 @@ def site(
             "agent": {"kind": "command", "command": [sys.executable, str(agent)]},
             "state": {"url": "$MULLIGAN_STATE"},
             "engine": engine,
-            "poll": {"interval": "5s"},
             "limits": {"shutdown_grace": "5s", **limits},
             "sandbox": "off",
             "dashboard": f"0.0.0.0:{HOOK_PORT}",
@@ -345,7 +359,7 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
         hosts = list[Host]()
         for count in (1, 3, 20):
             while len(hosts) < count:
-                hosts.append(at.start(poll={"interval": "1s"}))
+                hosts.append(at.start(poll="1s"))
             until(lambda count=count: at.connections[-1] >= 3 * count, 600)
             time.sleep(10)
             rates[count] = requests_a_minute(at, 20)
@@ -359,10 +373,9 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
 def test_webhook_to_agent(tmp_path: Path, postgres: Server, engine: str) -> None:
     """A delivery reaches a worker that does not poll, and its hint the one that does."""
     with site(tmp_path / "site", postgres, 3, engine) as at:
-        own: dict[str, object] = {"poll": {"interval": "1h"}}
-        at.start("all", **own)
+        at.start("all", poll="1h")
         until(lambda: len(at.world.requests) > 8)
-        receiving = at.start("worker", **own) if engine == "fleet" else None
+        receiving = at.start("worker", poll="1h") if engine == "fleet" else None
         address = f"10.77.0.{receiving.number + 10 if receiving else 11}"
         waited = list[float]()
         for _ in range(6):
@@ -558,9 +571,83 @@ def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: 
         assert max(after_freeze, after_cut) <= 30
 
 
+def test_nothing_is_lost_or_doubled_in_a_rolling_upgrade(tmp_path: Path, postgres: Server) -> None:
+    """Workers of an older wheel are replaced one by one, and one comes back."""
+    package = installed(OLDER, tmp_path)
+    with (
+        site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+        github = at.settings["github"]
+        assert isinstance(github, dict)
+        github.pop("webhook_secret")  # pyright: ignore[reportUnknownMemberType] - older than this key
+        older = [at.start(package=package) for _ in range(3)]
+        newer = list[Host]()
+        refs = list[IssueRef]()
+        for host in [*older]:
+            refs += at.issues(12)
+            busy(at)
+            end(host.process)
+            newer.append(at.start())
+        older.append(at.start(package=package))
+        refs += at.issues(12)
+        took = at.wait_for(refs, 900)
+        workers = [e.event.worker for e in at.events() if isinstance(e.event, AttemptStarted)]
+        begun = {
+            version: sum(worker.endswith(host.worker) for worker in workers for host in hosts)
+            for version, hosts in (("older", older), ("newer", newer), ("back", older[-1:]))
+        }
+        say(bench="upgrade", older=OLDER, attempts=begun)
+        report(at, refs, took)
+        assert min(begun.values()) > 0
+
+
+def test_workers_end_when_a_newer_version_migrates_the_ledger(
+    tmp_path: Path, postgres: Server
+) -> None:
+    """No newer version exists, so the number of the migration alone changes, and back."""
+    with (
+        site(tmp_path / "site", postgres, 12, seconds=8, concurrency=4, fleet=12) as at,
+        at.watched(),
+    ):
+        hosts = [at.start() for _ in range(3)]
+        refs = at.issues(12)
+        busy(at)
+        began = time.monotonic()
+        at.migrate_to("9999")
+        known = at.ask("SELECT max(seq) FROM events")
+        codes = [host.process.wait(120) for host in hosts]
+        took = time.monotonic() - began
+        assert codes == [2, 2, 2]
+        assert all("was written by a newer Mulligan; use that" in host.log for host in hosts)
+        assert at.agents_at_work().total() == 0
+        assert at.ask("SELECT max(seq) FROM events") == known
+        at.migrate_to(HEAD)
+        say(bench="migrated", seconds_until_all_workers_ended=round(took, 1))
+        for _ in range(3):
+            at.start()
+        report(at, refs, at.wait_for(refs, 900))
+
+
+def installed(commit: str, directory: Path) -> Path:
+    """Build the wheel of an earlier commit, and unpack it."""
+    source, package = directory / "source", directory / "package"
+    git = ["git", "-C", str(ROOT)]
+    known = subprocess.run([*git, "cat-file", "-e", f"{commit}^{{commit}}"], check=False)
+    if known.returncode:
+        pytest.skip(f"{commit} is not here: this is no clone of the repository, or a shallow one")
+    source.mkdir()
+    archive = subprocess.run([*git, "archive", commit], check=True, capture_output=True)
+    subprocess.run(["tar", "x", "-C", str(source)], check=True, input=archive.stdout)
+    (wheel,) = WheelBuilder(str(source)).build(directory=str(directory), versions=["standard"])
+    with ZipFile(wheel) as content:
+        content.extractall(package)
+    return package
+
+
 def busy(at: Site) -> None:
-    """Wait until agents run on all hosts."""
-    until(lambda: at.agents_at_work().total() >= 6)
+    """Wait until agents run on more than one host."""
+    until(lambda: at.agents_at_work().total() >= 5)
     say(bench="busy", agents=at.agents_at_work().total(), done=at.done([*at.labelled]))
 
 
@@ -572,6 +659,11 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
     )
     outcomes = Counter(
         each.event.meta.outcome for each in events if isinstance(each.event, AttemptCompleted)
+    )
+    verdicts = Counter(
+        (each.issue, each.event.meta.number, each.event.meta.outcome)
+        for each in events
+        if isinstance(each.event, AttemptCompleted)
     )
     of_fleet = max(each.total() for each in at.agents)
     of_repository = max(max(each.values(), default=0) for each in at.agents)
@@ -589,6 +681,7 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
     )
     assert at.done(refs) == len(refs)
     assert set(pulls.values()) == {1}
+    assert max(verdicts.values()) == 1
     assert pulls.total() == len(refs)
     assert peak_per_issue(events) == 1
     assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.INTERRUPTED, Outcome.INFRASTRUCTURE}

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
+from sqlalchemy import column, table, update
 
 from mulligan.config.operator import Limits
 from mulligan.daemon.daemon import Daemon, Runtime
@@ -17,7 +18,9 @@ from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import LeaseLostError, UnavailableError
 from mulligan.domain.issue import IssueRef, PollerLease, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.sandbox.cancellation import sleep_until_cancelled
+from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN, sleep_until_cancelled
+from mulligan.storage import VERSION_TABLE
+from mulligan.storage.ledger import SqlLedger
 from world.behaviours import AgentInput, Behaviour
 from world.processes import wait_until
 from world.simulated import NAME
@@ -157,6 +160,22 @@ def test_a_ledger_that_is_away_makes_nobody_a_poller(
     with serving(here, queue):
         wait_until(lambda: "poller_not_renewed" in capfd.readouterr().out)
     assert (queue.deferred, queue.ended) == ([], [])
+
+
+def test_a_worker_whose_ledger_was_migrated_by_a_newer_version_shuts_down(
+    here: WorkerEnvironment,
+) -> None:
+    ledger = here.ledger
+    assert isinstance(ledger, SqlLedger)
+    with ledger.database.write() as connection:
+        connection.execute(update(table(VERSION_TABLE, column("version_num"))).values(["9999"]))
+    try:
+        with serving(here, HandedOut(), Role.WORKER) as daemon:
+            wait_until(lambda: CLOSING.is_set() and SHUTDOWN.is_set())
+        assert "was written by a newer Mulligan" in str(daemon.outdated)
+    finally:
+        CLOSING.clear()
+        SHUTDOWN.clear()
 
 
 def test_a_command_that_the_poller_recorded_ends_the_attempt_of_another_worker(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from mulligan.domain.events import EffectDone
@@ -14,6 +15,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import StageShown, StatusWritten
 from mulligan.interfaces.bootstrap.stores import at_work
 from world.fleet import Fleet, fleet
+from world.issue_names import ref_of
 from world.place import NAME
 from world.postgres import server
 from world.repositories import branch_head
@@ -173,3 +175,59 @@ def test_each_worker_serves_a_dashboard_of_the_work_of_all(crew: Fleet) -> None:
         assert "Mend it" in get(int(opened[1]), page, key.read_text().strip())
         diff = get(int(opened[1]), f"{page}/attempts/1/diff", key.read_text().strip())
         assert "notes.txt" in diff
+
+
+@pytest.mark.deep
+def test_a_probe_takes_no_connection_and_a_reload_or_statistics_one_for_a_moment(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mulligan'"
+    with (
+        fleet(tmp_path, postgres_url, "fleet") as crew,
+        psycopg.connect(postgres_url, autocommit=True) as line,
+    ):
+
+        def connections() -> int:
+            row = line.execute(count).fetchone()
+            assert row
+            return int(row[0])
+
+        crew.place.configure(dashboard="127.0.0.1:0")
+        crew.start("one")
+        until(lambda: bool(OPEN.search(crew.log_of("one"))))
+        opened = OPEN.search(crew.log_of("one"))
+        assert opened
+        port, key = int(opened[1]), Path(opened[2]).read_text().strip()
+        until(lambda: get(port, "/readyz") == "ok\n" and connections() == 3)
+        for _ in range(20):
+            assert get(port, "/readyz") == "ok\n"
+            assert connections() == 3
+        most = list[int]()
+        for number in range(5):
+            assert "Statistics" in get(port, "/stats", key)
+            most.append(connections())
+            crew.worker("one").configure(poll={"interval": f"{301 + number}ms"})
+            loaded = number + 2
+            while crew.log_of("one").count("event=configuration_loaded") < loaded:
+                most.append(connections())
+        until(lambda: connections() == 3)
+        assert max(most) <= 4
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("engine", ["polling", "fleet"])
+def test_once_and_work_need_no_job_engine(tmp_path: Path, postgres_url: str, engine: str) -> None:
+    with fleet(tmp_path, postgres_url, engine) as crew:
+        crew.place.agent(WRITE)
+        by_label = crew.place.issue("Mend it")
+        here = crew.worker("one")
+        assert here.run("once").returncode == 0
+        by_command = ref_of(crew.place.world.open_issue(NAME, "Mend it too", "Please.", "zoe"))
+        assert here.run("work", str(by_command)).returncode == 0
+        for ref in (by_label, by_command):
+            assert crew.place.world.labels_of(ref) == REVIEW
+            assert [meta.outcome for meta in crew.history(ref)] == [Outcome.SUCCEEDED]
+        with psycopg.connect(postgres_url) as line:
+            jobs = "SELECT count(*) FROM procrastinate_jobs"
+            if line.execute("SELECT to_regclass('procrastinate_jobs')").fetchone() != (None,):
+                assert line.execute(jobs).fetchone() == (0,)

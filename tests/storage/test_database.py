@@ -19,7 +19,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import column, create_engine, insert, table, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
+from mulligan.domain.errors import ConfigError, MulliganError, OutdatedError, UnavailableError
 from mulligan.domain.events import IssueSeen
 from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
@@ -169,13 +169,18 @@ def test_writers_take_turns_from_their_first_statement(tmp_path: Path) -> None:
             assert own.execute(text("SELECT n FROM tally")).scalar() == 40
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_a_database_of_a_newer_version_is_refused_also_while_it_is_open(tmp_path: Path) -> None:
     path = kept(tmp_path / "ledger.db")
-    with open_database(url_of(path)) as database, database.write() as connection:
-        connection.execute(update(table(VERSION_TABLE, column("version_num"))).values(["9999"]))
+    with open_ledger_at(path) as ledger:
+        with ledger.database.write() as connection:
+            connection.execute(update(table(VERSION_TABLE, column("version_num"))).values(["9999"]))
+        with pytest.raises(OutdatedError) as refused:
+            ledger.append(REF, IssueSeen(title="lost"))
+        assert ledger.status(REF).text.title == "kept"
     error = refusal(url_of(path))
     assert isinstance(error, ConfigError)
     assert str(error) == f"{path} was written by a newer Mulligan; use that version or a later one."
+    assert str(error) == str(refused.value)
 
 
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:

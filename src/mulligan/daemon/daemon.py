@@ -24,11 +24,12 @@ from mulligan.daemon.poll import (
 )
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Worker
-from mulligan.domain.errors import MulliganError, UnavailableError
+from mulligan.domain.errors import MulliganError, OutdatedError, UnavailableError
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
 from mulligan.implement.ports import BotContext, Clock, LedgerReader, VisitQueue
+from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
 PeriodicJob = Callable[[], None]
 
@@ -223,6 +224,7 @@ class Daemon:
         self._runtimes = ReloadableRuntime(reload)
         self.pulse = DaemonHealth()
         self.hints = Hints()
+        self.outdated: OutdatedError | None = None
         self._workers = 1
         self._held = set[str]()
 
@@ -306,12 +308,19 @@ class Daemon:
         return len(runtime.repositories) * (1 if runtime.queue else self._workers)
 
     def heartbeat(self) -> None:
-        """Renew this worker's presence in the ledger, and count the workers that share it."""
+        """Renew this worker's presence in the ledger, and count the workers that share it.
+
+        If a newer Mulligan has migrated the ledger, shut down: no work could be recorded.
+        """
         with self._runtimes.reloaded() as runtime:
             if runtime is None:
                 return
             try:
                 self._workers = len(runtime.context.leases.heartbeat(runtime.context.worker))
+            except OutdatedError as error:
+                self.outdated = error
+                CLOSING.set()
+                SHUTDOWN.set()
             except MulliganError as error:
                 log.warning("heartbeat_not_recorded", reason=str(error))
 

@@ -13,6 +13,10 @@ class ConfigError(MulliganError):
     """The configuration is missing or invalid: the operator must fix it."""
 
 
+class OutdatedError(ConfigError):
+    """A newer Mulligan has migrated the ledger: this one must be upgraded."""
+
+
 class UsageError(MulliganError):
     """The command was called with wrong arguments: the caller must change them."""
 

@@ -30,7 +30,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
+from mulligan.domain.errors import ConfigError, MulliganError, OutdatedError, UnavailableError
 from mulligan.implement.ports import Clock
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
@@ -66,13 +66,15 @@ class Database:
     """An open database, usable from any thread; `where` names it in messages.
 
     The whole database has one writer at a time. So a count that it reads stays valid until its end,
-    and a reader of events by number misses none that is recorded later.
+    and a reader of events by number misses none that is recorded later. Each write raises
+    OutdatedError if a newer Mulligan has migrated the database since it was opened.
     """
 
     engine: Engine
     name: str
     translate_error: ErrorTranslation
     is_away: Callable[[DatabaseError], bool] = _never
+    is_migrated: bool = False
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -83,7 +85,7 @@ class Database:
     @contextmanager
     def write(self) -> Generator[Connection]:
         """Yield the one writing transaction; durable at the end of the block."""
-        with self._transaction(self.engine.execution_options(**{WRITES: ALONE})) as connection:
+        with self._writing(ALONE) as connection:
             yield connection
 
     @contextmanager
@@ -92,7 +94,7 @@ class Database:
 
         It must record no event, and count no rows that others add.
         """
-        with self._transaction(self.engine.execution_options(**{WRITES: ROWS})) as connection:
+        with self._writing(ROWS) as connection:
             yield connection
 
     @property
@@ -114,6 +116,13 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _writing(self, how: str) -> Generator[Connection]:
+        with self._transaction(self.engine.execution_options(**{WRITES: how})) as connection:
+            if self.is_migrated:
+                _require_head(connection.execute(VERSION).scalar(), self.name)
+            yield connection
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Generator[Connection]:
@@ -204,7 +213,7 @@ def open_database(url: str, connections: int = CONNECTIONS) -> Database:
     except BaseException:
         database.close()
         raise
-    return replace(database, is_away=is_away)
+    return replace(database, is_away=is_away, is_migrated=True)
 
 
 def state_directory(url: str) -> Path | None:
@@ -263,14 +272,18 @@ def _revision(connection: Connection, where: str) -> str | None:
     tables = inspect(connection).get_table_names()
     if VERSION_TABLE in tables:
         found = connection.execute(VERSION).scalar()
-        if found is not None and found > HEAD:
-            message = f"{where} was written by a newer Mulligan; use that version or a later one."
-            raise ConfigError(message)
+        _require_head(found, where)
         return found
     if tables:
         message = f"{where} is the database of another program; name another one in state.url."
         raise ConfigError(message)
     return None
+
+
+def _require_head(found: str | None, where: str) -> None:
+    if found is not None and found > HEAD:
+        message = f"{where} was written by a newer Mulligan; use that version or a later one."
+        raise OutdatedError(message)
 
 
 def _migrate(connection: Connection) -> None:

@@ -80,9 +80,9 @@ class SqlLeases:
 
     def heartbeat(self, worker: str) -> Sequence[str]:
         """Record that a worker is alive; return all live workers."""
-        if not self.database.is_shared:
-            return (worker,)
         with self.database.write_rows() as connection:
+            if not self.database.is_shared:
+                return (worker,)
             now = self.clock.now()
             gone = or_(WORKER.worker == worker, WORKER.expires <= write_time(now))
             connection.execute(delete(WORKERS_TABLE).where(gone))

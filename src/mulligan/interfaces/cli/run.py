@@ -71,6 +71,8 @@ def run(
         ):
             wait_for_signal(CLOSING)
     log.info("stopped")
+    if daemon.outdated:
+        raise daemon.outdated
     return Exit.DONE
 
 
