@@ -10,6 +10,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, OutputFilter
 from world.postgres import Server, server
 
 # No deadline and no complaint of slowness: the machine may have other work. The suite tries the
@@ -60,6 +61,13 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _new_output_filter() -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Forget the configuration and the secrets that a command read in this process."""
+    yield
+    OUTPUT_FILTER.config, OUTPUT_FILTER.redactor = None, OutputFilter().redactor
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ SERVICE = Service(
 
 
 def run(
-    place: Path, program: str, *steps: Step, stall: float = 3, provider_stall: float = 1
+    place: Path, program: str, *steps: Step, stall: float = 6, provider_stall: float = 1
 ) -> AgentRun:
     adapter = Adapter(
         program=sys.executable,

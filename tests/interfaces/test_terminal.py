@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -36,10 +35,8 @@ STEERING = "a\x1b]0;title\x07\x1b[2Jb\x9b31m\u202ec\x08\x7f"
 
 
 @pytest.fixture(autouse=True)
-def _known_secret() -> Generator[None]:
+def _known_secret() -> None:
     OUTPUT_FILTER.redactor = Redactor((SECRET,))
-    yield
-    OUTPUT_FILTER.redactor = Redactor()
 
 
 def printed(*renderables: object) -> str:
