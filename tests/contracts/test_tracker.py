@@ -14,6 +14,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import Effects, StatusWritten
 from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
+from mulligan.github.tracker import FACTS_TTL
 from mulligan.implement.ports import Tracker, TrackerWriter
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
@@ -44,11 +45,21 @@ def stage_labels(tracker: Tracker, ref: IssueRef) -> set[str]:
 
 
 def test_a_repository_is_known_by_its_facts(office: TrackerEnvironment, tracker: Tracker) -> None:
-    facts = tracker.repository(NAME)
+    facts = tracker.recent_repository(NAME)
     assert (facts.name, facts.default_branch, facts.archived) == (NAME, "main", False)
     assert facts.clone_url
     office.hub.world.archive(NAME)
+    assert not tracker.recent_repository(NAME).archived
     assert tracker.repository(NAME).archived
+
+
+def test_the_facts_of_a_moment_ago_are_read_again(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
+    assert not tracker.recent_repository(NAME).archived
+    office.hub.world.archive(NAME)
+    office.clock.time += FACTS_TTL
+    assert tracker.recent_repository(NAME).archived
 
 
 def test_a_repository_that_cannot_be_seen_is_denied(tracker: Tracker) -> None:
@@ -110,8 +121,12 @@ def test_only_trusted_people_are_heard_in_order(
     ref = office.ready()
     for author in ("zoe", "wes", "tri", "ada", "rea", "mia"):
         office.hub.world.comment(ref, f"{author} says", author)
-    assert [comment.author for comment in tracker.read(ref).comments] == ["wes", "ada", "mia"]
-    assert tracker.read(ref).comments[0].body == "wes says"
+    assert [comment.author for comment in tracker.read(ref, with_comments=True).comments] == [
+        "wes",
+        "ada",
+        "mia",
+    ]
+    assert tracker.read(ref, with_comments=True).comments[0].body == "wes says"
 
 
 def test_the_last_labelling_counts(office: TrackerEnvironment, tracker: Tracker) -> None:
@@ -169,7 +184,7 @@ def test_there_is_one_status_comment(
     first = writer.update_status(case_for(case(), ref))
     assert writer.update_status(case_for(case(), ref)) == first
     assert writer.update_status(case_for(case(attempt(1)), ref)) == first
-    assert tracker.read(ref).comments == ()
+    assert tracker.read(ref, with_comments=True).comments == ()
 
 
 def test_a_status_comment_on_record_is_the_one(
@@ -226,7 +241,7 @@ def test_mulligan_does_not_listen_to_itself(office: TrackerEnvironment, tracker:
     ref = office.ready()
     office.writer.update_status(case_for(case(), ref))
     office.hub.world.comment(ref, "By hand, with the same account.", BOT)
-    assert [comment.author for comment in tracker.read(ref).comments] == [BOT]
+    assert [comment.author for comment in tracker.read(ref, with_comments=True).comments] == [BOT]
 
 
 def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:

@@ -19,7 +19,9 @@ from mulligan.domain.events import Decided, RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.github.tracker import FACTS_TTL
 from mulligan.storage.owner_ref import Installation, RecordedTimes
+from world.behaviours import AgentInput
 from world.ledgers import completed
 from world.owners import OwnedRemote
 from world.processes import wait_until
@@ -113,9 +115,9 @@ def test_a_thousand_idle_polls_cost_nothing(tmp_path: Path) -> None:
         assert cpu / POLLS < 0.01
 
 
-MAX_GIT = 30
+MAX_GIT = 34
 """Git processes from the poll that finds an issue to its pull request."""
-MAX_REQUESTS, MAX_CHARGED = 40, 22
+MAX_REQUESTS, MAX_CHARGED = 31, 18
 """Requests in the same time, and those of them that count towards the rate limit."""
 
 
@@ -140,12 +142,17 @@ def test_an_issue_costs_few_requests_and_few_processes(
         world, clock = here.desk.hub.world, here.desk.clock
         settings = {NAME: RepositorySettings(name=NAME, clone_url=str(here.desk.hub.bare))}
         mirrored = GitWorktrees(
-            *(here.directory / "work", settings, NoToken(), here.desk.tracker.repository),
+            *(here.directory / "work", settings, NoToken(), here.desk.tracker.recent_repository),
             {"PATH": os.environ["PATH"]},
         )
         installation = Installation("one", RecordedTimes(clock), clock)
         owners = OwnedRemote(here.desk.hub.bare, clock).owners(installation)
-        context = replace(here.context(fix_the_bug, worktrees=mirrored), owners=owners)
+
+        def work_for_a_while(given: AgentInput) -> int | None:
+            clock.time += 2 * FACTS_TTL
+            return fix_the_bug(given)
+
+        context = replace(here.context(work_for_a_while, worktrees=mirrored), owners=owners)
         crews = [Runtime((NAME,), context, Worker(context))]
         daemon = Daemon(lambda: crews.pop() if crews else None)
         # The first issue also pays for what is read once: the login, the mirror, permissions.

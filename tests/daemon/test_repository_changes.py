@@ -13,6 +13,7 @@ from mulligan.domain.explanation import LOCKED, Explanation
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import Phase
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.github.tracker import FACTS_TTL
 from mulligan.implement.ports import CodingAgent
 from world.behaviours import AgentInput, Behaviour, crash
 from world.checkouts import FixedToken
@@ -144,6 +145,7 @@ def test_while_it_is_queued(here: WorkerEnvironment, row: Row) -> None:
     ref = here.desk.ready()
     make_pass(here, crash, attempts=1, row=row)
     row.happen(here, ref)
+    here.desk.clock.time += FACTS_TTL
     make_pass(here, fix_the_bug, row=row)
     assert_ended(here, ref, row)
 

@@ -19,7 +19,7 @@ from mulligan.github.tracker import GitHubTracker
 from mulligan.github.writer import GitHubWriter
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
-from world.trackers import TrackerEnvironment, case_for
+from world.trackers import TrackerEnvironment, case_for, pushed
 
 REPO, ISSUE = f"/repos/{NAME}", f"/repos/{NAME}/issues/1"
 OTHER = "http://127.0.0.1/repos/acme/other"
@@ -63,6 +63,11 @@ def publish(office: TrackerEnvironment, ref: IssueRef) -> object:
     return fresh_writer(office).open_pull_request(verified(ref), "main", PullRequestSettings())
 
 
+def publish_again(office: TrackerEnvironment, ref: IssueRef) -> object:
+    told = pushed(verified(ref))
+    return fresh_writer(office).open_pull_request(told, "main", PullRequestSettings())
+
+
 REQUESTS: dict[str, tuple[Ask, str, str]] = {
     "who Mulligan is": (lambda office, _: fresh(office).own_login(), "GET", "/user"),
     "the repository": (lambda office, _: fresh(office).repository(NAME), "GET", REPO),
@@ -73,7 +78,11 @@ REQUESTS: dict[str, tuple[Ask, str, str]] = {
         f"{REPO}/issues",
     ),
     "an issue": (lambda office, ref: fresh(office).read(ref), "GET", ISSUE),
-    "its comments": (lambda office, ref: fresh(office).read(ref), "GET", f"{ISSUE}/comments"),
+    "its comments": (
+        lambda office, ref: fresh(office).read(ref, with_comments=True),
+        "GET",
+        f"{ISSUE}/comments",
+    ),
     "its events": (withdraw, "GET", f"{ISSUE}/events"),
     "its events again": (object_to, "GET", f"{ISSUE}/events"),
     "its edits": (object_to, "POST", "/graphql"),
@@ -97,7 +106,7 @@ REQUESTS: dict[str, tuple[Ask, str, str]] = {
         "POST",
         f"{ISSUE}/comments",
     ),
-    "the pull requests": (publish, "GET", f"{REPO}/pulls"),
+    "the pull requests": (publish_again, "GET", f"{REPO}/pulls"),
     "a pull request opened": (publish, "POST", f"{REPO}/pulls"),
 }
 

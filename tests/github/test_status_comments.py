@@ -53,6 +53,39 @@ def test_two_installations_keep_a_comment_each_and_say_so(office: TrackerEnviron
     assert f"{link}{mine}" in second
 
 
+def with_count(found: IssueContext, count: int) -> IssueContext:
+    """Let the issue have so many comments."""
+    return replace(found, issue=replace(found.issue, comment_count=count))
+
+
+def test_other_comments_are_not_read_again_until_one_comes_or_goes(
+    office: TrackerEnvironment,
+) -> None:
+    ref = office.ready()
+    mine = office.writer.update_status(with_count(known(case(), ref), 0)) or ""
+    assert [line.split()[0] for line in office.requests()] == ["POST"]
+    done = known(published(attempt(1)), ref, comment=mine)
+    assert office.writer.update_status(with_count(done, 1)) == mine
+    assert [line.split()[0] for line in office.requests()] == ["PATCH"]
+    office.hub.world.comment(ref, f"<!-- mulligan:status {ref} by=another -->", BOT)
+    office.clock.time += STATUS_EDIT_INTERVAL
+    again = known(case(attempt(1), stage=Stage.HITL), ref, comment=mine)
+    assert office.writer.update_status(with_count(again, 2)) == mine
+    assert "Another installation of Mulligan" in bodies(office, ref)[0]
+
+
+def test_a_known_comment_that_was_deleted_is_written_anew(office: TrackerEnvironment) -> None:
+    ref = office.ready()
+    mine = office.writer.update_status(with_count(known(case(), ref), 0)) or ""
+    with office.hub.world.lock:
+        office.hub.world.issue(ref).comments.clear()
+    done = known(published(attempt(1)), ref, comment=mine)
+    # Somebody's comment came in its place.
+    office.hub.world.comment(ref, "Please hurry.", "wes")
+    assert office.writer.update_status(with_count(done, 1)) != mine
+    assert len(bodies(office, ref)) == 2
+
+
 def test_one_that_crashed_before_it_took_its_comment_down_finds_it_again(
     office: TrackerEnvironment,
 ) -> None:

@@ -17,7 +17,7 @@ from mulligan.domain.status import STATUS_EDIT_INTERVAL, Request
 from mulligan.github.markdown_parts import MARKER
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
-from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
+from world.trackers import BOT, TrackerEnvironment, case_for, pushed, tracker_environment
 
 LABELS = Labels()
 SETTINGS = PullRequestSettings()
@@ -387,7 +387,7 @@ def test_a_second_publishing_asks_nobody_again(office: TrackerEnvironment) -> No
     settings = PullRequestSettings(reviewers=("ada",), labels=("bot",))
     office.writer.open_pull_request(verified(ref), "main", settings)
     office.requests()
-    office.writer.open_pull_request(verified(ref), "main", settings)
+    office.writer.open_pull_request(pushed(verified(ref)), "main", settings)
     assert [line for line in office.requests() if not line.startswith("GET ")] == []
 
 
@@ -398,7 +398,7 @@ def test_a_pull_request_that_another_worker_opened_meanwhile_is_the_one(
     office.branch(ref)
     publish(office, ref)
     office.hub.world.faults = once("GET", "/pulls", Fault(200, "[]"))
-    opened = office.writer.open_pull_request(verified(ref), "main", SETTINGS)
+    opened = office.writer.open_pull_request(pushed(verified(ref)), "main", SETTINGS)
     assert opened.number == office.hub.world.pulls_of(NAME)[0].number
     assert len(office.hub.world.pulls_of(NAME)) == 1
 

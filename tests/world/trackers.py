@@ -9,6 +9,7 @@ from pathlib import Path
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.recorded_effects import Pushed
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
@@ -90,3 +91,9 @@ def case_for(case: IssueContext, ref: IssueRef) -> IssueContext:
     """Let a story be about an issue that exists."""
     issue, status = replace(case.issue, ref=ref), replace(case.status, issue=ref)
     return replace(case, issue=issue, status=status)
+
+
+def pushed(case: IssueContext) -> IssueContext:
+    """Let the ledger know of a push of the issue's branch."""
+    effects = case.status.effects.plus(Pushed(case.issue.ref.branch, "5ca1ab1e" * 5))
+    return replace(case, status=replace(case.status, effects=effects))

@@ -77,7 +77,11 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue at the time of reading; `comments` are trusted people's only, oldest first."""
+    """An issue at the time of reading.
+
+    `comments` are trusted people's only, oldest first, if they were read. `comment_count` counts
+    those of everybody; None if it is not known.
+    """
 
     ref: IssueRef
     title: str
@@ -89,6 +93,7 @@ class Issue:
     is_locked: bool = False
     labels: frozenset[str] = frozenset()
     comments: tuple[Comment, ...] = ()
+    comment_count: int | None = None
 
     @property
     def text_sha256(self) -> str:

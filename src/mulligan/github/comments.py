@@ -53,14 +53,20 @@ class Comments:
         return comment.user.login.casefold() == self._own_login().casefold()
 
     def upsert(
-        self, ref: IssueRef, marker: str, text: str, known: str | None = None
+        self,
+        ref: IssueRef,
+        marker: str,
+        text: str,
+        known: str | None = None,
+        listed: Sequence[CommentShape] | None = None,
     ) -> CommentShape:
         """Create or update the one comment with this marker; `known` is its id in the ledger.
 
-        Of several, update the oldest. Write nothing if the text is the same.
+        Of several, update the oldest. Write nothing if the text is the same. `listed` are all
+        comments of the issue, if they were read a moment ago.
         """
         text = self._client.as_sent(text)
-        listed = self.list_on(ref)
+        listed = self.list_on(ref) if listed is None else listed
         found = next((each for each in listed if str(each.id) == known), None)
         # A list may lack what was written a moment ago.
         found = found or self._by_id(ref, known) or self._own_in(listed, marker)
@@ -68,7 +74,7 @@ class Comments:
             return self._write(ref, marker, text)
         if same_text(found.body, text):
             return found
-        return self._edit(found, ref, text)
+        return self.edit(ref, found.id, text)
 
     def _by_id(self, ref: IssueRef, known: str | None) -> CommentShape | None:
         if known is None or not known.isdecimal():
@@ -102,15 +108,17 @@ class Comments:
             raise
         return _belongs(written, ref)
 
-    def _edit(self, comment: CommentShape, ref: IssueRef, text: str) -> CommentShape:
+    def edit(self, ref: IssueRef, comment: int, text: str) -> CommentShape:
+        """Edit a comment of Mulligan; NotFoundError if it was deleted."""
+        text = self._client.as_sent(text)
         try:
             edited = self._client.on_issue(
                 COMMENT,
                 ref,
-                lambda issue: issue.get_comment(comment.id).edit(text),
+                lambda issue: issue.get_comment(comment).edit(text),
             )
         except UnavailableError:
-            edited = self._read(ref, comment.id)
+            edited = self._read(ref, comment)
             if not same_text(edited.body, text):
                 raise
         return _belongs(edited, ref)
@@ -139,6 +147,7 @@ class StatusComments:
         self._dashboard = dashboard
         self._edited: dict[IssueRef, tuple[datetime, str]] = {}
         self._recorded: dict[IssueRef, StatusRecord] = {}
+        self._alone: dict[IssueRef, tuple[str, int]] = {}
         self._lock = Lock()
 
     def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
@@ -148,17 +157,48 @@ class StatusComments:
         What decides after a loss of the ledger is never delayed (RESTORE-2).
         """
         ref = case.issue.ref
+        said = self._edited.get(ref, (None, ""))[1]
         if known and not self._may_edit(case):
             return None
         try:
-            text = status_comment(case, _of_another(case, known, comments), self._dashboard)
-            mine = known or _without_a_name(ref, comments)
-            written = str(comments.upsert(ref, status_marker(case), text, mine).id)
+            is_new = said != status_comment(case)
+            written = (is_new and self._edit_alone(case, known, comments)) or self._upsert(
+                case, known, comments
+            )
         except WorldError:
             self._edited.pop(ref, None)
             raise
         self._recorded[ref] = record_of(case).settled
         return written
+
+    def _edit_alone(self, case: IssueContext, known: str | None, comments: Comments) -> str:
+        """Edit the known comment without reading the others, if none came since this wrote it.
+
+        Return its id, or "" if the comments must be read.
+        """
+        ref, count = case.issue.ref, case.issue.comment_count
+        if known is None or self._alone.get(ref) != (known, count):
+            return ""
+        try:
+            return str(comments.edit(ref, int(known), self._text(case)).id)
+        except NotFoundError:
+            return ""
+
+    def _upsert(self, case: IssueContext, known: str | None, comments: Comments) -> str:
+        ref, marker = case.issue.ref, status_marker(case)
+        listed = [] if case.issue.comment_count == 0 else comments.list_on(ref)
+        found = _status_comments(ref, listed, comments)
+        other = _of_another(case, known, found)
+        unnamed = next((str(comment.id) for comment, by in found if not by), None)
+        text = self._text(case, other)
+        written = str(comments.upsert(ref, marker, text, known or unnamed, listed).id)
+        self._alone.pop(ref, None)
+        if not other:
+            self._alone[ref] = (written, len({written, *(str(each.id) for each in listed)}))
+        return written
+
+    def _text(self, case: IssueContext, other: str = "") -> str:
+        return status_comment(case, other, self._dashboard)
 
     def _may_edit(self, case: IssueContext) -> bool:
         """Return whether the comment may be edited now, and if so, record the edit; thread-safe."""
@@ -174,27 +214,25 @@ class StatusComments:
             return True
 
 
-def _of_another(case: IssueContext, known: str | None, comments: Comments) -> str:
+def _of_another(
+    case: IssueContext, known: str | None, found: Sequence[tuple[CommentShape, str]]
+) -> str:
     """Return the URL of another installation's status comment, or an empty string."""
-    for comment, by in _status_comments(case.issue.ref, comments):
+    for comment, by in found:
         if by and by != case.status.instance and str(comment.id) != known:
             log.warning("another_installation", comment=comment.html_url)
             return comment.html_url
     return ""
 
 
-def _without_a_name(ref: IssueRef, comments: Comments) -> str | None:
-    """Return the id of a status comment by an earlier version, which named no installation."""
-    return next(
-        (str(comment.id) for comment, by in _status_comments(ref, comments) if not by), None
-    )
-
-
-def _status_comments(ref: IssueRef, comments: Comments) -> list[tuple[CommentShape, str]]:
+def _status_comments(
+    ref: IssueRef, listed: Sequence[CommentShape], comments: Comments
+) -> list[tuple[CommentShape, str]]:
+    """List the status comments with their installations; an earlier version named none."""
     start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
     found = [
         (comment, re.search(start, comment.body or "", re.IGNORECASE))
-        for comment in comments.list_on(ref)
+        for comment in listed
         if comments.is_own(comment)
     ]
     return [(comment, match["by"] or "") for comment, match in found if match]

@@ -88,6 +88,10 @@ class LocalTracker:
             raise GoneError(message)
         return self.facts
 
+    def recent_repository(self, name: str) -> RepositoryFacts:
+        """Return the facts that were known at the start."""
+        return self.repository(name)
+
     def list_labelled(
         self,
         repository: str,
@@ -102,7 +106,8 @@ class LocalTracker:
         carries = label.casefold() in {name.casefold() for name in self.issue.labels}
         return [ref] if carries and ref.repository == repository else []
 
-    def read(self, ref: IssueRef) -> Issue:
+    def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
+        del with_comments
         if ref != self.issue.ref:
             message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
             raise GoneError(message)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -31,6 +31,9 @@ from mulligan.github.pulls import GitHubPulls, opened_elsewhere
 from mulligan.github.shapes import ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
 from mulligan.implement.ports import Clock
 
+FACTS_TTL = timedelta(seconds=10)
+"""How long the facts about a repository are cached: each push and each issue changes their ETag."""
+
 MAX_PERMISSION_LOOKUPS = 50
 """Limit of permissions to read for one issue; the most recent commenters come first."""
 
@@ -48,6 +51,8 @@ class GitHubTracker:
         login: Callable[[], str | None] | None = None,
     ) -> None:
         self._client = client
+        self._clock = clock
+        self._facts: dict[str, tuple[datetime, RepositoryFacts]] = {}
         self._trust = TrustReader(client, trust, clock)
         self._identity = Identity(client, login)
         self._authorization = Authorization(client, self._trust, self, self._there)
@@ -66,8 +71,16 @@ class GitHubTracker:
         """Return the login of Mulligan's comments."""
         return self._identity.login()
 
+    def recent_repository(self, name: str) -> RepositoryFacts:
+        """Return the facts about a repository; they may be FACTS_TTL old."""
+        known = self._facts.get(name.casefold())
+        if known and known[0] <= self._clock.now() < known[0] + FACTS_TTL:
+            return known[1]
+        return self.repository(name)
+
     def repository(self, name: str) -> RepositoryFacts:
         """Read the facts about a repository that work needs."""
+        now = self._clock.now()
         try:
             found = self._client.call(REPOSITORY, name, lambda here: here.raw_data)
         except MovedError as error:
@@ -80,7 +93,7 @@ class GitHubTracker:
                 f"{name} is now named {found.full_name}; write the new name in the configuration."
             )
             raise UnavailableError(message)
-        return RepositoryFacts(
+        facts = RepositoryFacts(
             name=name,
             clone_url=found.clone_url,
             default_branch=found.default_branch,
@@ -88,6 +101,8 @@ class GitHubTracker:
             has_issues=found.has_issues,
             may_push=found.permissions.push if found.permissions else None,
         )
+        self._facts[name.casefold()] = (now, facts)
+        return facts
 
     def label_names(self, repository: str) -> frozenset[str]:
         """List the labels of a repository."""
@@ -124,8 +139,8 @@ class GitHubTracker:
         found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
         return frozenset(issue.number for issue in found)
 
-    def read(self, ref: IssueRef) -> Issue:
-        """Read an issue without any cache, with the comments of trusted people."""
+    def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
+        """Read an issue without any cache, and the comments of trusted people if asked."""
         found = self._there(ref)
         return Issue(
             ref=ref,
@@ -137,7 +152,8 @@ class GitHubTracker:
             is_pull_request=found.pull_request is not None,
             is_locked=found.locked,
             labels=frozenset(label.name for label in found.labels),
-            comments=self._trusted_comments(ref) if found.comments else (),
+            comments=self._trusted_comments(ref) if with_comments and found.comments else (),
+            comment_count=found.comments,
         )
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:

@@ -250,7 +250,8 @@ class GitHubWriter:
         """Open the pull request with these texts, or update it; skip another installation's."""
         ref = case.issue.ref
         wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
-        found = find_open(self.client, ref)
+        # A push is recorded before its pull request is opened: without one there is none of ours.
+        found = find_open(self.client, ref) if case.status.effects.pushed else None
         if found is None:
             found = self._create(ref, base_branch, wanted, draft=draft)
         # If somebody removed the marker, the text is theirs: do not update it.

@@ -152,7 +152,7 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     labels = context.policies.in_force(ref.repository).labels
     with suppress(GoneError), context.tracker.one_look():
         case = load_context(context.tracker.read(ref), context)
-        if not context.tracker.repository(ref.repository).archived:
+        if not context.tracker.recent_repository(ref.repository).archived:
             is_theirs, is_shown = _is_left_to_others(case, labels, context), False
             if not is_theirs:
                 # A label without a record means that somebody deleted the record (RESTORE-1).

@@ -66,7 +66,7 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
 
 
 def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | None) -> Facts:
-    issue = context.tracker.read(ref)
+    issue = context.tracker.read(ref, with_comments=True)
     ready = context.policies.in_force(ref.repository).labels.ready
     before = context.ledger.status(ref)
     replaces_label = act is not None and before.request.by_label
@@ -314,7 +314,9 @@ def check_publication(
 ) -> Situation | None:
     """Check base, people and text right before a push; people and text last."""
     with context.tracker.one_look():
-        elsewhere = pull_request_elsewhere(ref, context)
+        # Without a push of ours, another installation's branch would refuse the push.
+        is_pushed = context.ledger.status(ref).effects.pushed is not None
+        elsewhere = pull_request_elsewhere(ref, context) if is_pushed else None
         try:
             if not base_has_start(ref, last, context.worktrees):
                 return BaseDropped(last)

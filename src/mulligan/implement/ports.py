@@ -94,6 +94,10 @@ class Tracker(Protocol):
         """Read a repository's facts; GoneError if it was renamed."""
         ...
 
+    def recent_repository(self, name: str) -> RepositoryFacts:
+        """Return a repository's facts, which may have been read a few seconds ago."""
+        ...
+
     def list_labelled(
         self,
         repository: str,
@@ -105,8 +109,8 @@ class Tracker(Protocol):
         """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
         ...
 
-    def read(self, ref: IssueRef) -> Issue:
-        """Read one issue now, with trusted comments; GoneError if it is not found or renamed."""
+    def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
+        """Read one issue now, and trusted comments if asked; GoneError if it is not found."""
         ...
 
     def read_commands(

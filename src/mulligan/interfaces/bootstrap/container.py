@@ -384,7 +384,7 @@ def open_git(
         root=operator.workspace.root,
         repositories=settings,
         credentials=github.credentials,
-        facts=github.tracker.repository,
+        facts=github.tracker.recent_repository,
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
         max_set_up_bytes=operator.retention.setup_mib * MIB,
