@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep soak mutants coverage site release-check image-check check check-agents bench bench-check bench-digest bench-fleet bench-retry docs format update clean
+.PHONY: install demo test test-deep soak mutants coverage site release-check image-check check check-agents bench bench-check bench-limits bench-digest bench-fleet bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -82,17 +82,23 @@ check-agents: install
 	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
 	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
-# On a disk, as work is, and not in memory, where the tests write.
+# About six minutes. On a disk, as work is, and not in memory, where the tests write. It writes the figures
+# and their table in docs/benchmarks.md, and fails at nothing.
+BENCHES = $(patsubst %,tests/bench/test_%_bench.py,worktree issue ledger)
 bench: install
-	PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
+	BENCH=write PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly $(BENCHES)
 
-# It only reports; this fails where a ratio that is stable got 1.5 times worse than the committed one.
+# It writes nothing; it fails where a figure that is stable got 1.5 times worse than the committed one.
 bench-check: install
-	BENCH_CHECK=1 PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
+	BENCH=check PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly $(BENCHES)
+
+# What a command costs in the sandbox, and the sizes of the dashboard's pages; these fail at their limits.
+bench-limits: install
+	PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_sandbox_bench.py tests/bench/test_dashboard_bench.py
 
 # What digests name of real outputs, beside four simpler ways to shorten one.
 bench-digest: install
-	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py
+	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py tests/bench/test_hostile_texts_bench.py
 
 # A fleet on several hosts, which are network namespaces: speed, requests, failures. It needs root, and
 # about 25 minutes; with fewer issues: make bench-fleet ISSUES=40. It runs in namespaces of its own, so

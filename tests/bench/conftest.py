@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from bench.ratios import Bench
+from bench.figures import Bench
 
 
 @pytest.fixture(scope="session")

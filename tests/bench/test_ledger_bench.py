@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import insert
 
-from bench.ratios import Bench
+from bench.figures import Bench
 from mulligan.__main__ import OBJECTS
 from mulligan.domain.events import (
     AttemptStarted,
@@ -179,9 +179,9 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(
     report("rebuild()", f"{rebuilt:.0f} ms")
     report("stats", f"{counted:.0f} ms", f"{counted / read:.2f} × sqlite3 and json")
     stats, statuses = "stats / sqlite3 and json", "statuses() / sqlite3 and json"
-    bench.ratio(stats, [counted / read], most=STATS_RATIO, gates=True)
-    bench.ratio(statuses, [status / plain], most=STATUS_RATIO, gates=True)
-    bench.ratio(f"SQLite: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
+    bench.figure(stats, [counted / read], most=STATS_RATIO, gates=True)
+    bench.figure(statuses, [status / plain], most=STATUS_RATIO, gates=True)
+    bench.figure(f"SQLite: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
 
 
 def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path, bench: Bench) -> None:
@@ -201,7 +201,7 @@ def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path, bench: Bench
     report("a day of 100,000 runs", f"{among_many:.2f} ms", f"{among_many / alone:.2f} × it alone")
     report("record()", f"{noted:.2f} ms")
     day = "a day of 100,000 runs / that day alone"
-    bench.ratio(day, [among_many / alone], most=HISTORY_RATIO, gates=True)
+    bench.figure(day, [among_many / alone], most=HISTORY_RATIO, gates=True)
 
 
 @pytest.mark.timeout(900)
@@ -229,7 +229,7 @@ def test_the_same_ledger_on_postgresql(bench: Bench) -> None:
     report("PostgreSQL: append()", f"{append:.2f} ms")
     report("PostgreSQL: claim() and release()", f"{claim:.2f} ms")
     report("PostgreSQL: rebuild()", f"{rebuilt:.0f} ms")
-    bench.ratio(f"PostgreSQL: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
+    bench.figure(f"PostgreSQL: {ONE_HISTORY}", [history / one], most=HISTORY_RATIO, gates=True)
 
 
 def lease_of(leases: SqlLeases, ref: IssueRef) -> Lease:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.ratios import Bench, Stopwatch
+from bench.figures import Bench, Stopwatch
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import CommitSettings
 from world.checkouts import REF, TEXT, calc_remote, worktrees_of
@@ -100,10 +100,10 @@ def test_what_an_attempt_adds_to_agent_and_checks(
         "end of an attempt / bare add, commit, diff": ("end", "bare end", 2),
     }
     for name, (work, bare_work, most) in added.items():
-        bench.ratio(name, taken.ratios(work, bare_work), most=most)
+        bench.figure(name, taken.ratios(work, bare_work), most=most)
     for name in INSTEAD:
         least = 10 if name == "shallow clone" else None
-        bench.ratio(f"{name} / start of an attempt", taken.ratios(name, "start"), least=least)
+        bench.figure(f"{name} / start of an attempt", taken.ratios(name, "start"), least=least)
 
 
 @pytest.mark.timeout(600)
@@ -123,7 +123,7 @@ def test_a_second_set_up_is_a_copy_of_the_first(tmp_path: Path, bench: Bench) ->
                     assert ready
                     ready.check_out(tree.start_sha)
             taken.taken["second"].pop()
-    bench.ratio("second set-up / first", taken.ratios("second", "first"), most=0.2)
+    bench.figure("second set-up / first", taken.ratios("second", "first"), most=0.2)
 
 
 @pytest.mark.timeout(600)
@@ -135,4 +135,4 @@ def test_the_command_line_starts_at_once(bench: Bench) -> None:
             subprocess.run([python, "-c", "import typer, rich.console"], check=True)
         with taken("help"):
             subprocess.run([program, "--help"], check=True, capture_output=True)
-    bench.ratio("mulligan --help / importing Typer and Rich", taken.ratios("help", "python"))
+    bench.figure("mulligan --help / importing Typer and Rich", taken.ratios("help", "python"))
