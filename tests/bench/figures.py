@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -90,28 +90,22 @@ class Bench:
         self.found.append(found)
         print(f"\nfigure | {_line(found)}")  # noqa: T201 - what a benchmark is for
 
-    def finish(self) -> Iterator[str]:
-        """With BENCH=write, write the figures; with BENCH=check, list those worse than committed.
+    def write(self) -> None:
+        """Replace all figures, in JSON and on the page, by those of this run."""
+        FILE.write_text(json.dumps([asdict(each) for each in self.found], indent=1) + "\n")
+        before, _, rest = PAGE.read_text().partition(START)
+        PAGE.write_text(before + START + self._table() + END + rest.partition(END)[2])
 
-        The page has the figures of one run, so that this replaces all of them.
-        """
-        match os.environ.get("BENCH"):
-            case "write":
-                FILE.write_text(json.dumps([asdict(each) for each in self.found], indent=1) + "\n")
-                before, _, rest = PAGE.read_text().partition(START)
-                PAGE.write_text(before + START + self._table() + END + rest.partition(END)[2])
-            case "check":
-                yield from self._worse()
-            case _:
-                pass
-
-    def _worse(self) -> Iterator[str]:
+    def worse(self) -> list[str]:
+        """List the figures that gate and are worse than committed."""
         known = {each.name: each for each in committed()}
+        found = list[str]()
         for each in self.found:
             target = each.most if each.least is None else each.least
             before = known[each.name].median if each.name in known else target
             if each.gates and before is not None and each.is_worse_than(before):
-                yield f"{_line(each)} | committed: {before}"
+                found.append(f"{_line(each)} | committed: {before}")
+        return found
 
     def _table(self) -> str:
         head = "\n| figure | median | spread | target | gates |\n| --- | --- | --- | --- | --- |\n"

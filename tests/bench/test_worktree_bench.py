@@ -64,7 +64,7 @@ def write_two(tree: Path) -> None:
         (tree / name).write_text(f"CHANGED = {next(FRESH)}\n")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_what_an_attempt_adds_to_agent_and_checks(
     remote: Path, tmp_path: Path, bench: Bench
 ) -> None:

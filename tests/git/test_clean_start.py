@@ -560,3 +560,16 @@ def test_hooks_in_mulligans_own_git_directory_are_not_started(
         assert not marker.exists()
     git(mirror, "update-ref", "refs/heads/x", "HEAD")
     assert marker.exists(), "the trap itself does not work"
+
+
+def test_what_a_check_leaves_is_looked_for_though_a_capture_looked_before(
+    tmp_path: Path, remote: Path
+) -> None:
+    with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
+        run_in_worktree(tree, "echo x > README.md; mkfifo pipe; chmod a-w src")
+        head = tree.capture(TEXT, CommitSettings()).head_sha
+        assert head
+        for _ in range(2):
+            tree.check_out(head)
+            assert contents(tree.path).keys() == files_as_committed().keys()
+            run_in_worktree(tree, "mkdir new empty; git init -q new; mkfifo pipe new/pipe")

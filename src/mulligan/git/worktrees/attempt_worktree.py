@@ -4,11 +4,12 @@ import os
 import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Self
 
 from mulligan.config.policy import CommitSettings
@@ -54,6 +55,8 @@ class Checkout:
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
+    searched: Event = field(default_factory=Event)
+    """Set while nobody else's process has run in the tree since `capture` searched it."""
 
     @property
     def path(self) -> Path:
@@ -88,6 +91,7 @@ class Checkout:
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
         change = capture(self.worktree, self.start_sha, text, settings)
+        self.searched.set()
         return self._nothing_new(change) or change
 
     def _nothing_new(self, change: Change) -> Change | None:
@@ -138,7 +142,9 @@ class Checkout:
         Where there were setup commands, the tree becomes a new copy of what they left, with the
         commit laid over it. Else an agent finds its ignored files again, with `keeps_ignored`.
         """
-        site = self.worktree
+        site, is_same = self.worktree, not self.set_up_files and not self.keeps_ignored
+        is_searched = self.searched.is_set() and is_same
+        self.searched.clear()
         if self.set_up_files:
             site.cleaner.set_aside(self.path, site.paths.name)
             copy(self.set_up_files / TREE, self.path, site.mirror.outer)
@@ -148,7 +154,7 @@ class Checkout:
             site.cleaner.move(self.path, self._agents_tree)
             self.uses.callback(self._return_agents_tree)
         keep_ignored = self.set_up_files is not None or (self.keeps_ignored and for_agent)
-        reset_worktree(site, head_sha, keep_ignored=keep_ignored)
+        reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 

@@ -46,13 +46,18 @@ class IssueWorktree:
         return self.mirror.cleaner
 
 
-def reset_worktree(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> bool:
+def reset_worktree(
+    site: IssueWorktree, sha: str, *, keep_ignored: bool, is_searched: bool = False
+) -> bool:
     """Make the worktree equal a commit; return whether it had to be recreated.
 
-    UnavailableError if even a new one does not equal it.
+    With `is_searched`, `TreeCleaner.clean` has searched it since the last process of others ran
+    there. UnavailableError if even a new one does not equal the commit.
     """
     known = site.paths.git_dir.exists() or site.paths.tree.is_symlink() or site.paths.tree.exists()
-    if known and not _fault_after_reset(site, sha, keep_ignored=keep_ignored):
+    if known and not _fault_after_reset(
+        site, sha, keep_ignored=keep_ignored, is_searched=is_searched
+    ):
         return False
     _recreate(site, sha)
     wrong = _in_place(site, sha, keep_ignored=keep_ignored)
@@ -65,13 +70,15 @@ def reset_worktree(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> bool
     return known
 
 
-def _fault_after_reset(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
+def _fault_after_reset(
+    site: IssueWorktree, sha: str, *, keep_ignored: bool, is_searched: bool
+) -> str:
     """Reset in place; return the difference or error that remains, or an empty string."""
     tree = site.paths.tree
     if tree.is_symlink() or not tree.is_dir() or not site.paths.git_dir.is_dir():
         return "it is not a worktree"
     try:
-        return _in_place(site, sha, keep_ignored=keep_ignored)
+        return _in_place(site, sha, keep_ignored=keep_ignored, is_searched=is_searched)
     except (UnavailableError, OSError) as error:
         return str(error)
 
@@ -87,9 +94,11 @@ def _recreate(site: IssueWorktree, sha: str) -> None:
     )
 
 
-def _in_place(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
+def _in_place(
+    site: IssueWorktree, sha: str, *, keep_ignored: bool, is_searched: bool = False
+) -> str:
     tree = site.paths.tree
-    if left := site.cleaner.clean(tree):
+    if not is_searched and (left := site.cleaner.clean(tree)):
         return left
     if keep_ignored:
         site.cleaner.remove(tree, site.mirror.litter)
@@ -102,13 +111,13 @@ def _in_place(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
         _index_file(site).unlink(missing_ok=True)
         _reset(site, sha)
         index = _read_index(site)
-    _clean(site, keep_ignored=keep_ignored)
+    untracked = _clean(site, keep_ignored=keep_ignored)
     _empty_submodules(site, index)
-    head, changes = _status(site, keep_ignored=keep_ignored)
+    head, changes = _status(site, untracked)
     if unconverted := _modified_only(changes):
         site.mirror.disable_conversion(unconverted)
         _reset(site, sha)
-        head, changes = _status(site, keep_ignored=keep_ignored)
+        head, changes = _status(site, untracked)
     if head != sha:
         return f"HEAD is {head}"
     return f"git status shows {changes[0].decode(errors='replace')!r}" if changes else ""
@@ -123,13 +132,13 @@ def _is_at(site: IssueWorktree, sha: str) -> bool:
     if not branch.is_file() or branch.read_text().strip() != sha:
         return False
     # Git reports no empty directories.
-    _clean(site, keep_ignored=False)
+    untracked = _clean(site, keep_ignored=False)
     listed = site.git.query("ls-files", "-v", "-s", "-z")
     index = listed.output.split(b"\0")
     has_submodules = any(entry.startswith(GITLINK) for entry in index)
     if listed.exit_code or has_submodules or _hides_changes(index):
         return False
-    return _status(site, keep_ignored=False) == (sha, [])
+    return _status(site, untracked) == (sha, [])
 
 
 def _repair_git_directory(site: IssueWorktree) -> None:
@@ -175,10 +184,16 @@ def _hides_changes(index: list[bytes]) -> bool:
     return not {entry[:1] for entry in index if entry} <= {b"H", b"M"}
 
 
-def _clean(site: IssueWorktree, *, keep_ignored: bool) -> None:
-    """Remove untracked files; the verification finds any that could not be removed."""
+def _clean(site: IssueWorktree, *, keep_ignored: bool) -> tuple[str, str]:
+    """Remove untracked files; return the options with which `git status` looks for some left.
+
+    None are left if git removed all that it found. So `git status` need not search the tree again.
+    """
     also = () if keep_ignored else ("-x",)
-    site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=RESET_TIMEOUT)
+    cleaned = site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=RESET_TIMEOUT)
+    if not cleaned.exit_code:
+        return "--untracked-files=no", "--ignored=no"
+    return "--untracked-files=normal", f"--ignored={'no' if keep_ignored else 'traditional'}"
 
 
 def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
@@ -193,12 +208,11 @@ def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
             place.mkdir()
 
 
-def _status(site: IssueWorktree, *, keep_ignored: bool) -> tuple[str, list[bytes]]:
+def _status(site: IssueWorktree, untracked: tuple[str, str]) -> tuple[str, list[bytes]]:
     """Read the commit of HEAD, and what differs between HEAD, index and files."""
-    ignored = "no" if keep_ignored else "traditional"
     status = site.git.read(
-        *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
-        *("--no-renames", f"--ignored={ignored}", "--ignore-submodules=all"),
+        *("status", "--porcelain=v2", "--branch", "-z", *untracked),
+        *("--no-renames", "--ignore-submodules=all"),
     )
     lines = [line for line in status.split(b"\0") if line]
     heads = [line.removeprefix(HEAD_LINE) for line in lines if line.startswith(HEAD_LINE)]
