@@ -23,7 +23,7 @@ from mulligan.storage import VERSION_TABLE
 from mulligan.storage.ledger import SqlLedger
 from world.behaviours import AgentInput, Behaviour
 from world.processes import wait_until
-from world.simulated import NAME
+from world.simulated import NAME, push
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 SOON = timedelta(milliseconds=50)
@@ -115,6 +115,29 @@ def test_a_poller_alone_visits_nothing(here: WorkerEnvironment) -> None:
     with serving(here, queue, Role.POLLER):
         wait_until(lambda: len(queue.deferred) > 1)
     assert (queue.deferred[:2], queue.done) == ([[ref], [ref]], [])
+
+
+def test_a_worker_that_does_not_poll_reads_the_policy_before_it_works(
+    here: WorkerEnvironment,
+) -> None:
+    """What the poller fetched is on another machine."""
+    push(here.desk.hub.bare, "main", {".github/mulligan.yml": "labels: {ready: bot}\n"})
+    ref, queue = here.desk.hub.issue(), HandedOut(poller="two")
+    here.desk.hub.world.label(ref, "bot", "wes")
+    with serving(here, queue, Role.WORKER):
+        queue.defer(PollerLease("bot", "two", 1), [ref])
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_without_the_policy_a_worker_changes_nothing(
+    here: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ref, queue = here.desk.ready(), HandedOut(poller="two")
+    here.desk.hub.bare.rename(here.desk.hub.bare.with_name("away"))
+    with serving(here, queue, Role.WORKER):
+        queue.defer(PollerLease("bot", "two", 1), [ref])
+    assert "visit_failed" in capfd.readouterr().out
+    assert (queue.done, [*here.ledger.events(ref)]) == ([ref], [])
 
 
 @pytest.mark.parametrize("role", [Role.WORKER, Role.ALL])

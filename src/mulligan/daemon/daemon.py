@@ -16,6 +16,7 @@ from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.health import DaemonHealth
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
 from mulligan.daemon.poll import (
+    MAX_AGE_BEFORE_WORK,
     REQUESTS_PER_POLL,
     FetchCache,
     holds_on,
@@ -23,7 +24,7 @@ from mulligan.daemon.poll import (
     poll_interval,
 )
 from mulligan.daemon.recovery import recover
-from mulligan.daemon.worker import PoolDispatcher, Worker
+from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.errors import MulliganError, OutdatedError, UnavailableError
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef
@@ -369,7 +370,7 @@ class Daemon:
     def visit(self, ref: IssueRef) -> None:
         """Visit one issue until it rests, and log what failed outside the agent."""
         with self._runtimes.current() as runtime:
-            done = runtime.worker.visit(ref)
+            done = _visit(ref, runtime)
             undone = bool(done.problem) and _is_undone(ref, runtime.context.ledger)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
@@ -384,10 +385,27 @@ def _poll_each(
     repositories: Iterable[str], runtime: Runtime
 ) -> tuple[list[IssueRef], Collection[str], Mapping[str, Hold]]:
     """Poll repositories; return the due issues, the failed polls, which it logs, and the holds."""
-    found, failed = poll(repositories, runtime.context, runtime.worker, runtime.fetch_cache)
+    found, failed = poll(
+        repositories,
+        runtime.context,
+        runtime.worker,
+        runtime.fetch_cache,
+        is_for_others=runtime.queue is not None,
+    )
     for name, reason in failed.items():
         log.warning("not_polled", repository=name, reason=reason)
     return found, failed.keys(), holds_on(found, runtime.context)
+
+
+def _visit(ref: IssueRef, runtime: Runtime) -> Visit:
+    """Visit an issue; in a fleet, fetch first, since the poller may be on another machine."""
+    if runtime.queue:
+        fetch = runtime.fetch_cache.fetch_if_older
+        try:
+            fetch(ref.repository, runtime.context, MAX_AGE_BEFORE_WORK)
+        except MulliganError as error:
+            return Visit(ref, problem=str(error))
+    return runtime.worker.visit(ref)
 
 
 def _is_undone(ref: IssueRef, ledger: LedgerReader) -> bool:

@@ -93,8 +93,13 @@ def poll(
     context: BotContext,
     worker: Worker,
     freshness: FetchCache | None = None,
+    *,
+    is_for_others: bool = False,
 ) -> tuple[list[IssueRef], dict[str, str]]:
     """Poll every repository; return the issues that may be due, and an error for each failure.
+
+    Those with due issues are fetched again, unless other workers, with their own mirrors, visit
+    them.
 
     A failed repository does not stop the others. One that another installation owns is skipped;
     `context.owners` lists it. domain/eligibility.py decides later, on fresh
@@ -109,6 +114,8 @@ def poll(
         try:
             with freshness.polling:
                 due, problems = _poll_one(repository, known[repository], context, worker, freshness)
+                if due and not is_for_others:
+                    freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
             found += due
             failed |= problems
         except ShutdownError:
@@ -139,7 +146,6 @@ def _poll_one(
         )
         if due:
             context.owners.require(repository, fresh=False)
-            freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
     except StandsBackError:
         freshness.contested.add(repository)
         return [], failed
