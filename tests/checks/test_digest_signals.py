@@ -313,6 +313,8 @@ def test_a_finding_is_summed_up_in_a_line_of_a_hundred_characters() -> None:
     assert len(long.summary) == 100 or long.summary.endswith("first line")
     assert long.summary.startswith("…")
     assert "b.py:3: X1 first line" in long.summary
+    of_class = finding("no", test_id=f"test_zero (tests.{'of_' * 20}numbers.TestZero.test_zero)")
+    assert of_class.summary == "test_zero: no"
     assert len(long.message) == 1000
     assert finding("").summary == "failed"
     assert finding("E1 no", code="E1").summary == "E1 no"

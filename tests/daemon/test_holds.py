@@ -19,7 +19,7 @@ from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
-FAULT = Hold("No attempt begins: The agent was not found.", is_fault=True)
+FAULT = Hold("Mulligan starts no attempt. The agent was not found.", is_fault=True)
 PAUSE = Hold("Everything is paused.")
 
 

@@ -32,11 +32,15 @@ WELL = (fine("git", "Git is installed."), note("a", "b", "c"), warning("d", "e",
             (),
             "Everything has been paused since 2026-03-01 12:00 UTC. To resume: `mullig",
         ),
-        ((), (*WELL, AGENT), "No attempt begins: The agent's program 'codex' was not found. Insta"),
+        (
+            (),
+            (*WELL, AGENT),
+            "Mulligan starts no attempt. The agent's program 'codex' was not found.",
+        ),
         (
             (),
             (AGENT, GIT),
-            "No attempt begins: The agent's program 'codex' was not found. Install",
+            "Mulligan starts no attempt. The agent's program 'codex' was not found. Install",
         ),
     ],
 )
@@ -45,7 +49,7 @@ def test_a_repository_is_held_by_pauses_and_faults_only(
 ) -> None:
     held = hold_on("o/r", [Pause(name, NOON) for name in pauses], faults)
     assert (held.reason[: len(said)] if held and said else held) == said
-    assert held is None or held.is_fault is (said or "").startswith("No attempt")
+    assert held is None or held.is_fault is (said or "").startswith("Mulligan starts no attempt")
 
 
 @pytest.mark.pure
@@ -67,4 +71,4 @@ def test_the_reason_ends_with_what_to_do() -> None:
     )
     held = hold_on("o/r", (), [GIT])
     assert held
-    assert held.reason.endswith("Install git 2.32 or newer. Work goes on when that is fixed.")
+    assert held.reason.endswith("Install git 2.32 or newer. It continues when this is fixed.")

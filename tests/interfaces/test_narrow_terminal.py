@@ -70,11 +70,14 @@ def test_what_wraps_of_an_attempt_stays_below_its_own_text() -> None:
 
 def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
     console = terminal()
-    print_figures(summarise(sample_month(), END), console)
+    month = sample_month()
+    labels = {each.issue: ("enhancement",) for each in month.attempts}
+    print_figures(summarise(replace(month, labels=labels), END), console)
     shown = lines(console)
     heads = shown[shown.index("Repositories") : shown.index("Agents")]
     assert sum(line.startswith("repository") for line in heads) == 2
     assert all(len(line) <= 80 for line in shown)
+    assert sum(line.startswith("enhancement ") for line in shown) == 2
 
 
 def test_what_does_not_fit_on_the_screen_is_counted() -> None:

@@ -289,9 +289,12 @@ def told(width: int, *heard: tuple[IssueStatus, Event]) -> list[str]:
 
 def test_the_lines_of_an_issue_stand_below_its_title() -> None:
     other = replace(FIRST, issue=replace(REF, number=13), text=SeenText("[red]:bug: of\n@zoe"))
-    assert told(
-        100, (FIRST, STARTED), (FIRST, finished()), (other, OLD_STARTED), (FIRST, finished(1))
-    ) == [
+    ended, long = RetryScheduled(due=NOON, reason="r"), "Check 'types' failed."
+    story = (
+        *((FIRST, STARTED), (FIRST, finished()), (other, OLD_STARTED), (FIRST, finished(1))),
+        *((other, finished()), (other, ended), (FIRST, Decided(decision=Retry(reason=long)))),
+    )
+    assert told(60, *story) == [
         "",
         "octo/almanac#12  Mend it",
         "  attempt 2 of 3",
@@ -299,9 +302,11 @@ def test_the_lines_of_an_issue_stand_below_its_title() -> None:
         "",
         "octo/almanac#13  [red]:bug: of @zoe",
         "  attempt 1",
+        "  octo/almanac#12    agent worked for 61.2 s, exit code 1",
+        "  octo/almanac#13    agent worked for 61.2 s",
         "",
         "octo/almanac#12  Mend it",
-        "    agent worked for 61.2 s, exit code 1",
+        "    Over → retry: Check 'types' failed.",
     ]
 
 

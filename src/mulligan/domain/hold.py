@@ -55,7 +55,8 @@ def hold_on(
     if not found:
         return None
     return Hold(
-        f"No attempt begins: {' '.join(found)} Work goes on when that is fixed.", is_fault=True
+        f"Mulligan starts no attempt. {' '.join(found)} It continues when this is fixed.",
+        is_fault=True,
     )
 
 

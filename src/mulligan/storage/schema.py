@@ -119,7 +119,7 @@ WORKERS_TABLE = Table(
     Column("worker", String(200), primary_key=True),
     Column("expires", String(32), nullable=False),
 )
-"""Who makes itself heard, in a ledger that workers share."""
+"""The workers that share this ledger, and when the registration of each one expires."""
 
 REPOSITORIES_TABLE = Table(
     "repositories",

@@ -198,8 +198,12 @@ def relevant_part(line: str) -> str:
 
 
 def _end_of(where: str) -> str:
-    """Cut a long path or id to its end, to leave room for the message."""
-    return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
+    """Cut a long `test (class)` to the test, and any other long path or id to its end."""
+    if len(where) <= WHERE_CHARS:
+        return where
+    test, is_of_class, _ = where.partition(" (")
+    is_whole = is_of_class and where.endswith(")") and len(test) <= WHERE_CHARS
+    return test if is_whole else f"…{where[1 - WHERE_CHARS :]}"
 
 
 def clip(text: str, size: int) -> str:

@@ -493,10 +493,12 @@ def check_here(
 @in_one_sentence
 def digest(
     *,
-    command: Annotated[str, typer.Option(help="What printed the log, such as 'pytest -q'.")] = "",
-    exit_code: Annotated[int | None, typer.Option(help="What it exited with.")] = None,
+    command: Annotated[
+        str, typer.Option(help="The command that printed the log, such as 'pytest -q'.")
+    ] = "",
+    exit_code: Annotated[int | None, typer.Option(help="The exit code of that command.")] = None,
     report: Annotated[
-        Path | None, typer.Option(help="The structured report that it wrote, such as JUnit XML.")
+        Path | None, typer.Option(help="The report file of that command, such as JUnit XML.")
     ] = None,
     json: Json = False,
 ) -> Exit:
@@ -510,7 +512,8 @@ def digest(
 def demo(
     *,
     directory: Annotated[
-        Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
+        Path | None,
+        typer.Option(help="The directory for its files; default: a new temporary directory."),
     ] = None,
     wait: Annotated[
         bool, typer.Option(help="On a terminal, keep the simulated GitHub until a key is pressed.")
@@ -525,9 +528,12 @@ def demo(
 @in_one_sentence
 def simulate(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 4901,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 4901,
     directory: Annotated[
-        Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
+        Path | None,
+        typer.Option(help="The directory for its files; default: a new temporary directory."),
     ] = None,
 ) -> Exit:
     """Run a simulated GitHub on this machine, with the demo's repository."""

@@ -119,7 +119,7 @@ def print_figures(found: Stats, console: Console) -> None:
 def _tables(sheet: StatsTable, console: Console) -> list[Table]:
     """Lay out a sheet; in two tables if the terminal is too narrow."""
     table = _table(sheet)
-    if sheet.words or fits(table, console):
+    if sheet.words or fits(table, console, wraps=False):
         return [table]
     return [_table(half) for half in split_table(sheet)]
 

@@ -106,7 +106,7 @@ def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
         return
     rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
     table = _table(rows)
-    if fits(table, console):
+    if fits(table, console, wraps=True):
         console.print(table)
         return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
@@ -133,7 +133,7 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
     return (
         str(found.issue),
         found.stage,
-        f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
+        f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (round {found.epoch})",  # noqa: PLR2004
         found.outcome or "",
         "\n".join(filter(None, _reasons(found, why))),
     )

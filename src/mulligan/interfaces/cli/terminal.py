@@ -133,10 +133,11 @@ def print_json(content: object) -> None:
     sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], written) + "\n")
 
 
-def fits(table: Table, console: Console) -> bool:
-    """Return whether a table fits without breaking a word."""
+def fits(table: Table, console: Console, *, wraps: bool) -> bool:
+    """Return whether a table fits without breaking a word or, if it may not wrap, a cell."""
     options = console.options.update_width(UNLIMITED_WIDTH)
-    return Measurement.get(console, options, table).minimum <= console.width
+    needs = Measurement.get(console, options, table)
+    return (needs.minimum if wraps else needs.maximum) <= console.width
 
 
 def print_command(console: Console, line: str) -> None:

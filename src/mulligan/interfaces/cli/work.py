@@ -188,7 +188,7 @@ INDENT = 2
 
 
 class ProgressLog:
-    """Prints each issue's lines below its title, and repeats the title when the issue changes.
+    """Prints each issue's lines below its title; while several run, each line names its issue.
 
     `live` follows the same events. In its `shown` block it shows what runs now, and `idle` between
     issues.
@@ -199,6 +199,7 @@ class ProgressLog:
         self.live = LiveLines(console, idle)
         self._lock = threading.Lock()
         self._issue: IssueRef | None = None
+        self._titled = set[IssueRef]()
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
         """Print the line of an event, if it has one."""
@@ -208,19 +209,22 @@ class ProgressLog:
 
     def print_line(self, status: IssueStatus, line: str) -> None:
         """Print a line of Rich markup; indent wrapped lines."""
+        issue = status.issue
         with self._lock:
-            if status.issue != self._issue:
-                name, title = escape(str(status.issue)), _plain(status.text.title)
+            is_named = issue in self._titled and len({*self.live.active, issue}) > 1
+            if not is_named and issue != self._issue:
+                name, title = escape(str(issue)), _plain(status.text.title)
                 self.console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
-                self._issue = status.issue
+            self._titled.add(issue)
+            self._issue = issue
             text = Text.from_markup(line, emoji=False)
             depth = len(text.plain) - len(text.plain.lstrip())
-            indent = INDENT + depth
-            room = max(20, self.console.width - indent - INDENT)
+            start = Text(" " * INDENT) + Text(f"{issue}  " if is_named else "", "cyan")
+            room = max(20, self.console.width - len(start) - depth - INDENT)
             for part in text[depth:].wrap(self.console, room):
                 part.rstrip()
-                self.console.print(Text(" " * indent) + part)
-                indent = 2 * INDENT + depth
+                self.console.print(start + Text(" " * depth) + part)
+                start = Text(" " * 2 * INDENT)
 
 
 WIDTH = 200

@@ -81,15 +81,16 @@ def content_of(
     number: int,
     part: str,
     history: Sequence[WorkerResultMeta],
+    most: int = MAX_FILE_BYTES,
 ) -> str | None:
-    """Return a part of an attempt, clean, the end of a long one; None if it is not stored here."""
+    """Return a part of an attempt, clean, at most its last bytes; None if it is not stored here."""
     stores = state.stores
     artifact = _artifact(ref, number, part, history, stores.artifacts)
     if artifact is None:
         return None
-    content = stores.redactor.content(stores.artifacts.read(artifact, MAX_FILE_BYTES + 1))
-    shown = visible(content[-MAX_FILE_BYTES:].decode(errors="replace"))
-    return CUT + shown if len(content) > MAX_FILE_BYTES else shown
+    content = stores.redactor.content(stores.artifacts.read(artifact, most + 1))
+    shown = visible(content[-most:].decode(errors="replace"))
+    return CUT + shown if len(content) > most else shown
 
 
 def files_of(

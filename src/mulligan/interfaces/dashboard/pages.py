@@ -24,6 +24,7 @@ from mulligan.implement.prompt.outcome_text import TITLES, duration_text, plural
 from mulligan.interfaces.dashboard.api import find_issue
 from mulligan.interfaces.dashboard.diff_view import diff_view
 from mulligan.interfaces.dashboard.files import (
+    MAX_FILE_BYTES,
     attempt_in,
     content_of,
     end_of_log,
@@ -86,8 +87,9 @@ FOLLOWED_BYTES, GLIMPSE_BYTES = 32 * 1024, 2 * 1024
 
 GLIMPSE_LINES = 5
 
-SHOWN_CHARS = 16_000
-"""Characters from the end of an agent's output to show on the page of its attempt."""
+SHOWN_CHARS, SHOWN_BYTES = 16_000, 80_000
+"""Characters from the end of an agent's output to show on the page of its attempt; bytes to read
+for them, with some before, so that no secret is cut."""
 
 PERIODS: Mapping[str, timedelta | None] = {
     "": None,
@@ -348,10 +350,10 @@ class Pages:
     ) -> AttemptView:
         ref, number = status.issue, meta.number
 
-        def content(part: str) -> str:
-            return content_of(self.state, ref, number, part, history) or ""
+        def content(part: str, most: int = MAX_FILE_BYTES) -> str:
+            return content_of(self.state, ref, number, part, history, most) or ""
 
-        diff, log = content("diff"), content("log")[-SHOWN_CHARS:]
+        diff, log = content("diff"), content("log", SHOWN_BYTES)[-SHOWN_CHARS:]
         return AttemptView(
             meta,
             files_of(ref, number, meta, self.state.stores.artifacts),
