@@ -62,7 +62,7 @@ def test_dependants_are_told_when_mulligan_leaves_what_they_wait_for(
     here.ledger.append(first, StoodDown(reason="Not this year."))
     make_pass(here, ref)
     (said,) = here.said(ref)
-    assert "Mulligan has left it (Not this year)" in said
+    assert "Mulligan stopped work (Not this year)" in said
 
 
 @pytest.mark.parametrize("body", ["Depends on #99", "It has nothing to do with #1"])

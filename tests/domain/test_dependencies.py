@@ -52,7 +52,7 @@ def test_there_is_an_end_to_what_is_waited_for() -> None:
         ("octo/calc#3", False, "", "It waits until #3 is closed."),
         ("octo/else#3", False, "", "It waits until octo/else#3 is closed."),
         ("octo/calc#3", True, "", "It waits until the pull request #3 is merged or closed."),
-        ("octo/calc#3", False, "Not now.", "#3, which is open, but Mulligan has left it (Not now)"),
+        ("octo/calc#3", False, "Not now.", "#3, on which Mulligan stopped work (Not now)"),
     ],
 )
 def test_waiting_is_explained(ref: str, is_pull_request: bool, left: str, said: str) -> None:  # noqa: FBT001

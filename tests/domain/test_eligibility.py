@@ -194,7 +194,7 @@ def test_a_settled_issue_without_the_label_only_has_to_get_it() -> None:
     bare = facts(status=replace(KNOWN, stage=Stage.HITL), issue=replace(ISSUE, labels=frozenset()))
     found = {found.rule: found.refusal for found in findings(bare)}
     assert found["stage"] == (
-        "It needs human review; add the label, or write `/mulligan retry`, for new attempts."
+        "It needs human review. For new attempts, add the label, or write `/mulligan retry`."
     )
 
 
@@ -246,8 +246,8 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         (
             facts(status=replace(KNOWN, stage=Stage.HITL)),
             (
-                "It needs human review; remove the label and add it again, or write "
-                "`/mulligan retry`, for new attempts."
+                "It needs human review. For new attempts, remove the label and add it again, or "
+                "write `/mulligan retry`."
             ),
         ),
         (

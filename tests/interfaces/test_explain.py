@@ -152,8 +152,8 @@ def test_the_command_prints_every_rule_behind_its_mark(here: MulliganInstallatio
     assert asked.startswith(f"{MAINTAINER} requested the work with the label at ")
     assert gap == ""
     assert "✓ It is open." in rules
-    asks = "add the label, or write `/mulligan retry`, for new attempts."
-    assert f"✗ It needs human review; {asks}" in rules
+    asks = "For new attempts, add the label, or write `/mulligan retry`."
+    assert f"✗ It needs human review. {asks}" in rules
 
 
 def test_programs_get_json(here: MulliganInstallation) -> None:

@@ -91,5 +91,5 @@ def test_a_code_that_github_does_not_know_is_one_sentence(here: MulliganInstalla
     assert requests.get(back, timeout=120).ok
     _, wrong = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "GitHub does not know the code that the browser brought" in wrong
+    assert "GitHub does not know the code from the browser" in wrong
     assert not (here.directory / "mulligan-app.pem").exists()

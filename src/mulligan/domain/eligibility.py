@@ -165,7 +165,7 @@ def _settled(facts: Facts) -> str | None:
         return None
     how = "remove the label and add it again" if _carried(facts) else "add the label"
     settled = SETTLED_PHRASES[facts.status.stage]
-    return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
+    return f"{settled}. For new attempts, {how}, or write `/mulligan retry`."
 
 
 READ_AND_ASK = "review the text, remove the label and add it again."
@@ -334,7 +334,7 @@ def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, lef
     if is_pull_request:
         return f"It waits until the pull request {name} is merged or closed."
     if left:
-        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
+        return f"It waits for {name}, on which Mulligan stopped work ({left.rstrip('.')})."
     return f"It waits until {name} is closed."
 
 

@@ -101,8 +101,8 @@ def convert(client: Client, code: str) -> MadeApp:
         return client.write(MADE, "POST", path, {})
     except NotFoundError as error:
         message = (
-            "GitHub does not know the code that the browser brought, which is good once and for "
-            "an hour; start again with `mulligan init --app`."
+            "GitHub does not know the code from the browser. A code works once, within an hour. "
+            "Start again with `mulligan init --app`."
         )
         raise DeniedError(message) from error
 

@@ -442,7 +442,7 @@ class Authorization:
         reader = EditsReader(self._client, trust)
         edits = reader.since(ref, status.text.act or status.request.act, at, events)
         if edits.unread_reason:
-            message = f"Whether the text was changed could not be read: {edits.unread_reason}"
+            message = f"Mulligan could not read the edits of the text: {edits.unread_reason}"
             raise UnavailableError(message)
         if edits.by_strangers:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)

@@ -278,13 +278,13 @@ def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> 
     try:
         status, body = _get(url, timeout, ca_file)
     except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
-        message = f"{host} did not send a file of GitHub's: {reason_of(error)}; try again later."
+        message = f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
         raise TransientError(message) from error
     if status in DOWNLOAD_GONE:
         message = f"{host} no longer has a file that GitHub kept there."
         raise NotFoundError(message)
     if status != HTTPStatus.OK:
-        message = f"{host} answered with status {status} for a file of GitHub's; try again later."
+        message = f"{host} answered {status} for GitHub's file; try again later."
         raise TransientError(message)
     return body
 

@@ -84,7 +84,7 @@ class LocalTracker:
     def repository(self, name: str) -> RepositoryFacts:
         """Return the facts that were known at the start."""
         if name != self.facts.name:
-            message = f"A rehearsal is of {self.facts.name} only, not of {name}."
+            message = f"A rehearsal works on {self.facts.name} only, not on {name}."
             raise GoneError(message)
         return self.facts
 
@@ -109,7 +109,7 @@ class LocalTracker:
     def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
         del with_comments
         if ref != self.issue.ref:
-            message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
+            message = f"A rehearsal works on {self.issue.ref} only, not on {ref}."
             raise GoneError(message)
         return self.issue
 

@@ -47,7 +47,7 @@ def stats(state: DashboardState, figures: StatsReader, request: Request) -> Resp
     given = request.query_params.get("since")
     named = SPAN.fullmatch(given) if given is not None else None
     if given is not None and named is None:
-        message = "since is not a span. Write it like 12h or 30d."
+        message = "since is not a period. Write it like 12h or 30d."
         raise HTTPException(400, message)
     hours = int(named[1]) * (24 if named[2] == "d" else 1) if named else 0
     span = timedelta(hours=hours) if named else None
