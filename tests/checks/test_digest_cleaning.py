@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from mulligan.checks.digest.clean import (
     collector_prefix,
     reduce_output,
 )
+from mulligan.checks.digest.documents import without_quiet_records
 
 pytestmark = pytest.mark.pure
 
@@ -199,6 +201,15 @@ def test_where_every_line_is_new_the_loud_words_are_still_found() -> None:
     for loud in (b"fatal: no such ref", b"lib/deep/name.go:12:5: something"):
         log = kept(noise + loud + b"\n" + noise)
         assert loud.decode() in log.lines
+
+
+def test_of_many_different_errors_in_a_json_log_the_ends_are_read() -> None:
+    words = ["".join(pair) for pair in product("ghijklmn", repeat=5)][:6000]
+    lines = [f'{{"level": "error", "ts": 1, "msg": "no {word}"}}' for word in words]
+    (piece,) = without_quiet_records(["\n".join(lines).encode()])
+    read = [line for line in piece.split(b"\n") if line]
+    assert (len(read), read[0]) == (4000, b"ERROR: no ggggg")
+    assert read[-1] == f"ERROR: no {words[-1]}".encode()
 
 
 def test_where_every_line_is_new_and_loud_the_ends_are_kept() -> None:

@@ -431,8 +431,12 @@ class _LineFilter:
 
     def log(self) -> CleanLog:
         """Put together what was kept."""
-        last = [(at + n, line) for at, lines in self.recent for n, line in enumerate(lines, 1)]
-        tail = _within(TAIL_BYTES, reversed(last))
+        recent = (
+            (at + n, lines[n - 1])
+            for at, lines in reversed(self.recent)
+            for n in range(len(lines), 0, -1)
+        )
+        tail = _within(TAIL_BYTES, recent)
         stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
         kept = dict(line for part in (self.head, *stores, tail) for line in part)
         numbers = tuple(sorted(kept))

@@ -185,6 +185,9 @@ DEEPEST_TRACE = 3
 MOST_ALIKE = 30
 """Records that differ in numbers and hashes only; more of them say no more."""
 
+MAX_LOUD = 2000
+"""Of the loud records of a chunk, so many are kept from its beginning, and from its end."""
+
 SHAPE_BYTES = 300
 LAST_RECORDS = 20
 """Quiet records that are kept from the end of a log."""
@@ -205,7 +208,7 @@ def without_quiet_records(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _loud_lines(lines: Iterable[bytes], alike: Counter[bytes]) -> list[bytes]:
     """Leave out quiet records; `alike` counts the loud ones by their shape, over all pieces."""
-    kept, last = list[bytes](), list[bytes]()
+    kept, last, loud = list[bytes](), list[bytes](), list[int]()
     usual = (LEVEL_KEYS[0], RECORD_KEYS[0])
     for line in lines:
         at = line.find(usual[0]) if line[:1] == b"{" else -1
@@ -215,12 +218,15 @@ def _loud_lines(lines: Iterable[bytes], alike: Counter[bytes]) -> list[bytes]:
             kept.append(line)
             continue
         value = at + len(usual[0])
+        is_loud = LOUD_LEVEL.match(line, value) is not None
         if QUIET_LEVEL.match(line, value):
             last.append(line)
-        elif not LOUD_LEVEL.match(line, value):
+        elif not is_loud or _is_new(line, alike):
+            loud += [len(kept)] * is_loud
             kept.append(line)
-        elif _is_new(line, alike):
-            kept.append(_as_plain(line))
+    read = {*loud[:MAX_LOUD], *loud[-MAX_LOUD:]}
+    for at in loud:
+        kept[at] = _as_plain(kept[at]) if at in read else b""
     return [*kept, *last[-LAST_RECORDS:]]
 
 
@@ -248,13 +254,15 @@ def _as_plain(line: bytes) -> bytes:
         _first(record, names) for names in (RECORD_MESSAGE, RECORD_FILE, RECORD_LINE)
     )
     kind = "WARNING" if level.lower() in MILD_LEVELS else "ERROR"
-    traces = list(_traces({name: record.get(name) for name in TRACES}, DEEPEST_TRACE))
+    traces = list(_traces({name: record[name] for name in TRACES if name in record}, DEEPEST_TRACE))
     where = f"{file}:{number}: " if file and number.isdigit() else f"{file}: " if file else ""
     head = f"{where}{kind.lower()}: {message}" if where else f"{kind}: {message}"
     return "\n".join([head, *traces]).encode(errors="replace")
 
 
 def _first(record: dict[str, Json], names: Iterable[str]) -> str:
+    if record.keys().isdisjoint(names):
+        return ""
     values = (record.get(name) for name in names)
     texts = (str(value) for value in values if isinstance(value, (str, int)) and value != "")
     return next(texts, "")
@@ -270,6 +278,10 @@ def _traces(value: Json, depth: int) -> Iterator[str]:
     elif isinstance(value, dict) and depth:
         names = ("type", "name", "message", "stack", *TRACES)
         stacked = any(isinstance(value.get(name), str) and value.get(name) for name in ("stack",))
-        shown = [name for name in dict.fromkeys(names) if not (stacked and name in names[:3])]
+        shown = [
+            name
+            for name in dict.fromkeys(names)
+            if name in value and not (stacked and name in names[:3])
+        ]
         for name in shown:
             yield from _traces(value.get(name), depth - 1)

@@ -243,6 +243,7 @@ BEFORE, AFTER = 6, 14
 LINE_CHARS = 240
 MARK = "[... {} lines omitted]"
 MARK_ROOM = 28
+MAX_MISSES = 50
 
 
 def window(
@@ -279,7 +280,8 @@ class _Picked:
     indices: set[int] = field(default_factory=set[int])
 
     def take(self, indices: Iterable[int]) -> None:
-        """Pick each of the lines that fits and says something new."""
+        """Pick each of the lines that fits and says something new; end where many do not fit."""
+        misses = 0
         for index in indices:
             line = self.log.lines[index]
             text = line.strip()
@@ -287,7 +289,11 @@ class _Picked:
                 continue
             alone = _stands_alone(index, self.indices)
             cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM * alone
-            if cost <= self.room:
+            if cost > self.room:
+                misses += 1
+                if misses == MAX_MISSES:
+                    return
+            else:
                 self.room -= cost
                 self.indices.add(index)
                 self.said.add(text)

@@ -52,6 +52,8 @@ Row = dict[str, Json]
 
 def text_of(row: Row, names: Sequence[str]) -> str:
     """Return the first of these fields that is a text with something in it."""
+    if row.keys().isdisjoint(names):
+        return ""
     return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
 
 
@@ -119,7 +121,7 @@ def _parts(row: Row, depth: int) -> Iterator[Row]:
     yield row
     if depth == 0:
         return
-    for name in WITHIN:
+    for name in filter(row.__contains__, WITHIN):
         parts = rows_in(row.get(name))
         primary = [part for part in parts if part.get("is_primary")]
         for part in (primary or parts)[:1]:
