@@ -1,5 +1,6 @@
 """Structured reports: read whatever their shape, joined with the output, never trusted too far."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,12 @@ def test_a_complaint_of_report_and_output_is_told_once() -> None:
     output = "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n"
     found = digest(output, exit_code=1, report=RUFF.encode())
     assert len(found.findings) == 1
+
+
+def test_complaints_beyond_those_that_are_listed_are_counted() -> None:
+    """Else a new one among them would pass as one of the base branch."""
+    rows = [
+        {"file": "a.py", "line": n, "message": f"bad {n}", "severity": "error"} for n in range(6000)
+    ]
+    found = digest(json.dumps(rows), exit_code=1)
+    assert (len(found.findings), found.count) == (1000, 6000)

@@ -157,4 +157,5 @@ def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainWorktree, log:
 
 
 def test_what_failed_elsewhere_is_condensed(verifier: Verifier) -> None:
-    assert REASON in verifier.condense(f"{REASON}\n".encode())
+    failed = verifier.condense("tests", f"{REASON}\n".encode())
+    assert (failed.name, REASON in failed.digest) == ("tests", True)

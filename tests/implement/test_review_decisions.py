@@ -168,3 +168,12 @@ def test_what_failed_on_github_is_told_within_its_limits(shown: bool) -> None:  
     assert "tests (3.12) failed." in found.text
     assert "deploy failed." in found.text
     assert found.text.count("E   boom") == (9 if shown else 0)
+
+
+def test_of_a_log_that_its_findings_do_not_explain_more_is_told() -> None:
+    long = "\n".join(f"the server printed {n} {'x' * 30}" for n in range(200))
+    red = (FailedCheck(name="tests", digest="printed 0", long_digest=long),)
+    asked = replace(STATUS, feedback=Feedback(at=NOON, checks=red))
+    there = replace(case(attempt(1, Outcome.SUCCEEDED)), status=asked)
+    limits = ContextLimits(max_unexplained_output_chars=4000)
+    assert 70 < assemble(there, limits, b"", standing=True).text.count("the server printed") < 90

@@ -10,6 +10,7 @@ from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.events import FailedCheck
 from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation
 from mulligan.implement.ports import RunDirectory
 
@@ -92,8 +93,8 @@ class ScriptedVerifier:
     def toolchain(self, lines: Sequence[str]) -> str:
         return self.programs
 
-    def condense(self, output: bytes) -> str:
-        return output.decode()
+    def condense(self, name: str, output: bytes) -> FailedCheck:
+        return FailedCheck(name=name, digest=output.decode())
 
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path

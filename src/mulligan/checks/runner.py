@@ -26,6 +26,7 @@ from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.events import FailedCheck
 from mulligan.domain.host import Network
 from mulligan.domain.result import (
     TIMEOUT_EXIT_CODE,
@@ -221,9 +222,10 @@ class CommandVerifier:
         """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
         return subtract_baseline(failed, before)
 
-    def condense(self, output: bytes) -> str:
+    def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact it."""
-        return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
+        found = digest(io.BytesIO(self.redactor.content(output)), exit_code=1)
+        return FailedCheck(name=name, digest=found.text, long_digest=found.long_text)
 
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path

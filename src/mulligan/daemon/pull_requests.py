@@ -49,7 +49,6 @@ from mulligan.implement.ports import (
     AttemptTools,
     ConcludeContext,
     PublishContext,
-    PullRequests,
     ReadContext,
     Verifier,
 )
@@ -359,7 +358,7 @@ def _record_checks(
     shown = failed[:MAX_CHECKS]
     pulls, verifier = context.tracker.pulls, context.verifier
     reports = [
-        FailedCheck(name=name, digest=_digest(ref, run, pulls, verifier) if at < MAX_LOGS else "")
+        _report(name, pulls.log(ref, run) if at < MAX_LOGS else b"", verifier)
         for at, (name, run) in enumerate(zip(unique_names(shown), shown, strict=True))
     ]
     settings = context.policies.in_force(ref.repository).watch_ci
@@ -370,6 +369,5 @@ def _record_checks(
         resume(ref, context)
 
 
-def _digest(ref: IssueRef, run: CheckRun, pulls: PullRequests, verifier: Verifier) -> str:
-    output = pulls.log(ref, run)
-    return verifier.condense(output) if output.strip() else ""
+def _report(name: str, output: bytes, verifier: Verifier) -> FailedCheck:
+    return verifier.condense(name, output) if output.strip() else FailedCheck(name=name)

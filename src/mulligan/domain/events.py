@@ -362,10 +362,14 @@ class Conflicted(Record):
 
 
 class FailedCheck(Record):
-    """A check that failed on GitHub, with the digest of its log."""
+    """A check that failed on GitHub, with the digest of its log.
+
+    `long_digest` has more of the log if the findings do not explain the failure; else it is empty.
+    """
 
     name: str
     digest: str = ""
+    long_digest: str = ""
 
 
 class CiFailed(Record):

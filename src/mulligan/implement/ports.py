@@ -22,7 +22,7 @@ from mulligan.config.policy import (
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
 from mulligan.domain.command import CommandBatch, PendingCommand
-from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
+from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.host import AgentIdentity, RunLimits
@@ -479,7 +479,7 @@ class Verifier(Protocol):
         """Name the programs on this machine that the shell lines can run, as a hash in hex."""
         ...
 
-    def condense(self, output: bytes) -> str:
+    def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact secrets."""
         ...
 

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -13,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from mulligan.checks.digest.blocks import START, traceback_at, worth_showing
 from mulligan.checks.digest.clean import as_utf8
 from mulligan.checks.digest.documents import Document, Json, documents
-from mulligan.checks.digest.findings import FindingBlock, Reading, finding
+from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.checks.digest.pytest import SAID, why
 from mulligan.checks.digest.qualified_names import OF_PACKAGE
@@ -428,7 +427,6 @@ def _reasons(value: Json, depth: int) -> Iterator[str]:
 # JSON of linters and compilers
 
 DEEPEST_ISSUE = 12
-MOST = 5000
 
 MESSAGE = (
     *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
@@ -469,14 +467,11 @@ class _Issue:
 
 def read_issues(document: Document) -> Reading:
     """Find the complaints, errors first; if there are errors, only they are counted."""
-    issues = (
-        []
-        if document.is_xml
-        else list(islice(_walk_issues(document.value, "", DEEPEST_ISSUE), MOST))
-    )
+    issues = [] if document.is_xml else [*_walk_issues(document.value, "", DEEPEST_ISSUE)]
     worse = [issue for issue in issues if not issue.is_mild]
     ordered = list(dict.fromkeys([*worse, *issues]))
-    return Reading(tuple(map(_issue_finding, ordered)), len(set(worse)) or len(ordered))
+    found = tuple(map(_issue_finding, ordered[:MAX_FINDINGS]))
+    return Reading(found, len(set(worse)) or len(ordered))
 
 
 def _walk_issues(value: Json, file: str, depth: int) -> Iterator[_Issue]:

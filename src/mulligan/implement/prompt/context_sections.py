@@ -21,6 +21,7 @@ from mulligan.implement.prompt.feedback import (
     other_checks,
     remarks_of,
     what_went_wrong,
+    window_of,
 )
 from mulligan.implement.prompt.outcome_text import ERROR_CHARS, failing, verdict
 from mulligan.implement.prompt.patterns import drift, find_patterns, label
@@ -219,16 +220,6 @@ def check_context(text: str, detailed: WorkerResultMeta, findings: int, budget: 
 # The parts, each within its own limit (CONTEXT-5).
 
 FILE_CHARS = 200
-
-
-def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
-    """Return a digest within its limit; the long one if the findings do not explain the failure."""
-    if not limits.include_check_output:
-        return Excerpt()
-    if check.long_digest:
-        return Excerpt.of(check.long_digest).within(limits.max_unexplained_output_chars)
-    digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
-    return digest.head(limits.max_check_output_lines)
 
 
 def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:

@@ -80,9 +80,18 @@ def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
 
 
 def _failed(check: FailedCheck, limits: ContextLimits) -> str:
-    said = Excerpt.of(check.digest if limits.include_check_output else "")
-    shown = said.within(limits.max_digest_chars).head(limits.max_check_output_lines)
-    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *str(shown).splitlines()])
+    shown = str(window_of(check, limits)).splitlines()
+    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *shown])
+
+
+def window_of(check: CheckResult | FailedCheck, limits: ContextLimits) -> Excerpt:
+    """Return a digest within its limit; the long one if the findings do not explain the failure."""
+    if not limits.include_check_output:
+        return Excerpt()
+    if check.long_digest:
+        return Excerpt.of(check.long_digest).within(limits.max_unexplained_output_chars)
+    digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
+    return digest.head(limits.max_check_output_lines)
 
 
 # How an earlier attempt failed.
