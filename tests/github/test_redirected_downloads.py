@@ -10,6 +10,7 @@ from github_simulator.world import Fault
 from mulligan.domain.errors import UnavailableError
 from mulligan.github.answers import MovedError, NotFoundError
 from mulligan.github.connection import MAX_DOWNLOAD_TAIL, fetch
+from mulligan.github.pulls import failed_steps
 from world.simulated import NAME
 from world.trackers import TrackerEnvironment, tracker_environment
 
@@ -91,3 +92,39 @@ def test_a_file_that_github_gives_itself_is_read(office: TrackerEnvironment) -> 
     path = log(office, "")
     fail_at(office, "/logs", Fault(200, body="1 failed"))
     assert office.client.download(path) == b"1 failed"
+
+
+JOB = """\
+\ufeffCurrent runner version: '2.321.0'
+##[group]Run actions/checkout@v4
+with:
+  fetch-depth: 1
+##[endgroup]
+HEAD is now at c0ffee
+##[group]Run make lint
+make lint
+##[endgroup]
+##[error]a.py:3: line too long
+##[group]Run make build
+shell: /usr/bin/bash -e {0}
+##[endgroup]
+built
+##[group]Run make test
+shell: /usr/bin/bash -e {0}
+##[endgroup]
+FAILED test_add.py::test_add - no
+##[error]Process completed with exit code 2.
+Post job cleanup.
+git version 2.47.1
+"""
+
+
+def test_of_the_log_of_a_job_the_failed_steps_are_read() -> None:
+    stamped = "".join(f"2026-11-24T02:00:00.1234567Z {line}\n" for line in JOB.splitlines())
+    assert failed_steps(stamped.encode()).decode().splitlines() == [
+        "Run make lint",
+        "##[error]a.py:3: line too long",
+        "Run make test",
+        "FAILED test_add.py::test_add - no",
+    ]
+    assert failed_steps(b"no step\n##[error]no") == b"no step\n##[error]no"

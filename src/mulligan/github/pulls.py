@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 
 import structlog
 
@@ -220,16 +221,36 @@ def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, 
 
 
 def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
-    """Return the end of a job's log; for other checks, or an expired log, the check's summary."""
+    """Return what the failed steps of a job printed; for others, or an expired log, the summary."""
     if run.app == STATUS_APP:
         return run.said.encode()
     if run.app == ACTIONS_APP:
         try:
-            return client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs")
+            return failed_steps(client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs"))
         except DeniedError:
             # GitHub deletes logs after a while, and reading them needs another permission.
             return _said(client, repository, run)
     return _said(client, repository, run)
+
+
+STAMP = re.compile(rb"^(?:\xef\xbb\xbf)?\d{4}-\d\d-\d\dT[\d:.]+Z ", re.MULTILINE)
+STEP = re.compile(rb"^(?:##\[group\]Run |Post job cleanup\.)", re.MULTILINE)
+STEP_HEAD = re.compile(
+    rb"##\[group\](Run [^\n]*+\n)(?:(?!##\[endgroup\])[^\n]*+\n)*+##\[endgroup\]\r?\n"
+)
+STEP_END = re.compile(rb"^##\[error\]Process completed with exit code \d+\.\r?\n?", re.MULTILINE)
+
+
+def failed_steps(job: bytes) -> bytes:
+    """Keep of a job's log what its failed steps printed; all of it if no step reports an error.
+
+    The rest is GitHub's own: how it prepared the machine, and what it ran before and after.
+    """
+    job = STAMP.sub(b"", job)
+    starts = [found.start() for found in STEP.finditer(job)]
+    steps = (job[start:end] for start, end in pairwise([*starts, len(job)]))
+    failed = [STEP_HEAD.sub(rb"\1", step, count=1) for step in steps if b"\n##[error]" in step]
+    return STEP_END.sub(b"", b"".join(failed)) or job
 
 
 def _said(client: Client, repository: str, run: CheckRun) -> bytes:
