@@ -82,7 +82,7 @@ check-agents: install
 	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
 	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
-# About six minutes. On a disk, as work is, and not in memory, where the tests write. It writes the figures
+# On a disk, as work is, and not in memory, where the tests write. It writes the figures
 # and their table in docs/benchmarks.md, and fails at nothing.
 BENCHES = $(patsubst %,tests/bench/test_%_bench.py,worktree issue ledger)
 bench: install
