@@ -206,6 +206,8 @@ def test_a_review_without_a_change_is_quoted_and_can_be_merged() -> None:
     text = help_wanted(replace(found, status=status, history=(*found.history, silent)))
     assert "The review by `ann` on `src/add.py:1`:\n\n> Use Decimal 1." in text
     assert "(+ 2 comments in the review)" in text
+    assert "The agent changed nothing for the review." in text
+    assert "good as it is, merge it." in section(text, "Suggested actions")
     assert "Merge pull request #13 as it is, or close it." in section(text, "Your options")
 
 

@@ -245,6 +245,14 @@ NOTHING_CHANGED = Advice(
     ),
 )
 
+REVIEW_CHANGED_NOTHING = Advice(
+    "The agent changed nothing for the review. Please decide how to continue.",
+    (
+        "If the pull request is good as it is, merge it.",
+        "If the review is right, say in `/mulligan fix:` what should change, and where.",
+    ),
+)
+
 AGENT_KILLED_ADVICE = Advice(
     "The agent was killed before its first change. Please find the cause.",
     (
@@ -485,11 +493,13 @@ def _advice(case: IssueContext, last: WorkerResultMeta | None) -> Advice:
     """Return advice on an open pull request or unpublished work, else by the last attempt."""
     if last is None:
         return NO_ATTEMPT
+    back = case.status.feedback
     if last.outcome is not Outcome.SUCCEEDED:
-        return advice_on(last)
+        advice = advice_on(last)
+        is_on_review = back and back.remarks and advice is NOTHING_CHANGED
+        return REVIEW_CHANGED_NOTHING if is_on_review else advice
     if _is_unpublished(case):
         return UNPUBLISHED
-    back = case.status.feedback
     return CI_FAILED_ADVICE if back and back.checks else AFTER_REVIEWS
 
 
