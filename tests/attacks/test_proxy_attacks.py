@@ -156,7 +156,7 @@ def test_an_answer_that_repeats_the_request_does_not_tell_the_key(
         head = head_of(line)
         assert KEY.encode() in head
         body, length = written(head)
-        line.sendall(b"HTTP/1.1 200 %b\r\nX-Asked: %b\r\n" % (KEY.encode(), KEY.encode()))
+        line.sendall(b"HTTP/1.1 200 %b\r\nX-Asked: %b\r\n%b: 1\r\n" % ((KEY.encode(),) * 3))
         line.sendall(length + b"\r\n")
         # Its parts end in the middle of the key.
         cut = body.find(KEY.encode()) + 4

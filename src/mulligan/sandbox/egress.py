@@ -429,7 +429,7 @@ async def _answer(
     await connection.send(
         h11.Response(
             status_code=answer.status_code,
-            headers=[(name, key_filter.text(value)) for name, value in headers],
+            headers=[(key_filter.text(name), key_filter.text(value)) for name, value in headers],
             reason=key_filter.text(answer.reason_phrase.encode("ascii", errors="replace")),
         )
     )
