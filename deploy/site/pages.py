@@ -17,6 +17,9 @@ OUTSIDE = {
 }
 """Pages outside docs/, from the root of the repository, and their names on the site."""
 
+STYLE = "[data-md-copying] :is(.gp, .go) { display: none }\n"
+"""The button that copies a block takes the commands, without prompts and what they print."""
+
 FIRST_DECISION = "decisions/0001-status-is-folded-and-kept.md"
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 NUMBERED = re.compile(r"\(#([\w-]+)-(\d+)\)")
@@ -28,7 +31,7 @@ ROW = re.compile(
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Take the navigation from the table in docs/pages.md."""
-    nav: list[object] = [{"Mulligan": "index.md"}]
+    nav: list[object] = [{"Overview": "index.md"}]
     pages = list[object]()
     for row in ROW.finditer((ROOT / "docs/pages.md").read_text()):
         if row["section"]:
@@ -37,9 +40,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         elif row["path"] != "decisions/":
             pages.append({row["name"]: row["path"]})
     pages += [{"Contributing": "contributing.md"}, {"Reporting a weakness": "reporting.md"}]
-    others = {"Reliability": "reliability.md", "All pages": "pages.md"}
-    listed = str(nav)
-    nav += [{name: path} for name, path in others.items() if path not in listed]
+    nav.append({"All pages": "pages.md"})
     decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
     nav.append({"Decisions": [f"decisions/{each.name}" for each in decisions]})
     nav.append({"Changelog": "changelog.md"})
@@ -48,7 +49,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie outside docs/."""
+    """Add the pages that lie outside docs/, and the style."""
+    files.append(File.generated(config, "site.css", content=STYLE))
     for path, name in OUTSIDE.items():
         files.append(File.generated(config, name, content=(ROOT / path).read_text()))
     return files

@@ -9,7 +9,12 @@ import pytest
 from world.fork_server import run_forked
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / ".github").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 COMMAND = re.compile(
     r"(?:\.venv/bin/)?\bmulligan ((?:config |state |learnings (?=[a-z]))?[a-z]+)"
     r"((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
@@ -18,7 +23,7 @@ CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTIL
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
+MAKE = re.compile(r"\bmake ((?:[a-z-]+ ?)+)")
 
 
 def help_of(command: str) -> str:
@@ -51,7 +56,7 @@ def test_every_command_and_flag_that_is_shown_exists() -> None:
 def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
     text = page.read_text()
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     shown = re.findall(r"`(make [^`]+)`|^\$? ?(make .*)$", text, re.MULTILINE)
     code = [span or line for span, line in shown]
     named = {word for words in MAKE.findall("\n".join(code)) for word in words.split()}
