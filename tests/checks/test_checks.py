@@ -70,10 +70,11 @@ def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainWorktree) -> No
 
 
 def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainWorktree) -> None:
-    result = checked(tree, "echo out; echo err >&2; sleep 0.2; exit 3")
+    result = checked(tree, "echo out; echo err >&2; sleep 0.5; exit 3")
     assert log_of(tree) == "out\nerr\n"
     assert result.exit_code == 3
-    assert 200 <= result.duration_ms < 10_000
+    # A busy machine may let the command begin before it is timed.
+    assert 100 <= result.duration_ms < 10_000
 
 
 def test_a_time_out_is_a_failure_that_says_so(tree: PlainWorktree) -> None:
