@@ -402,6 +402,8 @@ def main(directory: Path) -> None:
             ("dashboard-stats", "/stats", False, False),
         ):
             page = signed_in(browser, dashboard, dark=dark, phone=phone)
+            # A picture may be taken minutes after the last poll, which the page would say.
+            dashboard.desk.pulse.stand_by()
             page.goto(f"http://127.0.0.1:{dashboard.port}{path}")
             page.wait_for_selector("#live:text('Live')")
             page.wait_for_timeout(1500)
