@@ -154,9 +154,9 @@ def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: boo
     """Merge into the base branch in git; close the issues that the body closes."""
     if issue.state != "open" or pull.draft:
         raise ErrorReply(405, "Pull Request is not mergeable")
-    said = message or _merge_message(by.repository, issue, pull, squash=squash)
+    text = message or _merge_message(by.repository, issue, pull, squash=squash)
     bare = BareRepository(by.repository.bare)
-    sha = bare.merge(pull.base_sha, pull.head_sha, said, squash=squash, into=pull.base_ref)
+    sha = bare.merge(pull.base_sha, pull.head_sha, text, squash=squash, into=pull.base_ref)
     if sha is None:
         raise ErrorReply(405, "Pull Request is not mergeable")
     pull.merged_at, pull.merged_by, pull.merge_sha = by.stamps.now(), by.user, sha
@@ -191,10 +191,10 @@ class LineComment:
 
 
 def submit_review(
-    by: Actor, issue: Issue, pull: Pull, said: tuple[str, str], notes: Sequence[LineComment] = ()
+    by: Actor, issue: Issue, pull: Pull, answer: tuple[str, str], notes: Sequence[LineComment] = ()
 ) -> Review:
     """Submit a review; `said` is its event and body. Authors cannot approve their own work."""
-    event, body = said
+    event, body = answer
     if event not in REVIEW_STATES:
         raise invalid(Resource.REVIEW, "event")
     if by.user == issue.author and event != "COMMENT":

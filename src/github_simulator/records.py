@@ -413,9 +413,9 @@ class CheckRuns:
         Each workflow has its own suite.
         """
         now, where = self.stamps.now(), (commit[0].lower(), commit[1])
-        said = output or CheckOutput()
+        content = output or CheckOutput()
         number = self.stamps.id()
-        run = CheckRun(number, where, name, app, conclusion, said, now, suite, external_id)
+        run = CheckRun(number, where, name, app, conclusion, content, now, suite, external_id)
         self.checks.append(run)
         return run.id
 

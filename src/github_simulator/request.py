@@ -170,8 +170,8 @@ class ApiCall:
             raise ErrorReply(410, "This issue was deleted")
         if found.moved_to:
             full_name, number = found.moved_to
-            there = f"{self.base}/repos/{full_name}/issues/{number}"
-            raise self.moved(there)
+            url = f"{self.base}/repos/{full_name}/issues/{number}"
+            raise self.moved(url)
         return found
 
     def pull(self) -> tuple[Issue, Pull]:

@@ -279,8 +279,8 @@ def give_up() -> int:
     say("I do not know this task")
     report = os.environ.get("MULLIGAN_REPORT")
     if report:
-        said = {"status": "blocked", "reason": "The demo's agent knows the demo's issues only."}
-        Path(report).write_text(json.dumps(said), encoding="utf-8")
+        refusal = {"status": "blocked", "reason": "The demo's agent knows the demo's issues only."}
+        Path(report).write_text(json.dumps(refusal), encoding="utf-8")
     return 0
 
 

@@ -297,11 +297,11 @@ class World:
         """Transfer an issue to another repository; reading it is redirected."""
         with self.lock:
             issue = self.issue(ref)
-            there = self.open_issue(full_name, issue.title, issue.body, issue.author.login)
-            issue.moved_to = (full_name, there.number)
+            moved = self.open_issue(full_name, issue.title, issue.body, issue.author.login)
+            issue.moved_to = (full_name, moved.number)
             by = self.doer(full_name, actor)
-            issues.record(by, self.issue(there), issues.new_event(by, "transferred"))
-            return there
+            issues.record(by, self.issue(moved), issues.new_event(by, "transferred"))
+            return moved
 
     def convert(self, ref: IssueLike, actor: str) -> None:
         """Convert an issue to a discussion; the issue itself is closed and locked."""
@@ -330,8 +330,8 @@ class World:
         with self.lock:
             by, pull = self.doer(ref.repository, author), self._pull(ref)
             self.follow_branches(by.repository)
-            said = (event, body)
-            return pulls.submit_review(by, self.issue(ref), pull, said, notes).id
+            answer = (event, body)
+            return pulls.submit_review(by, self.issue(ref), pull, answer, notes).id
 
     def merge(self, ref: IssueLike, actor: str) -> str:
         """Merge a pull request in the bare repository; return the merge commit."""

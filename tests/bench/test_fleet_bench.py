@@ -339,9 +339,9 @@ def peak_per_issue(events: list[RecordedEvent]) -> int:
 
 
 def until(happened: Callable[[], bool], seconds: float = 120) -> None:
-    patience = time.monotonic() + seconds
+    timeout = time.monotonic() + seconds
     while not happened():
-        assert time.monotonic() < patience
+        assert time.monotonic() < timeout
         time.sleep(0.2)
 
 

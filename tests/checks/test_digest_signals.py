@@ -8,9 +8,9 @@ from mulligan.checks.digest.locations import (
     Place,
     best_place,
     file_in,
+    find_lone_place,
+    find_place,
     number,
-    place_alone,
-    pointed_at,
 )
 from mulligan.checks.digest.signals import (
     Weight,
@@ -97,7 +97,7 @@ def test_lines_are_weighed_by_how_they_speak_of_failure(line: str, weight: Weigh
     ],
 )
 def test_places_are_found_in_every_notation(line: str, place: str | None) -> None:
-    found = pointed_at(line)
+    found = find_place(line)
     assert (str(found) if found else None) == place
 
 
@@ -112,7 +112,7 @@ def test_places_are_found_in_every_notation(line: str, place: str | None) -> Non
     ],
 )
 def test_lines_that_only_name_a_place_are_told_apart(line: str, place: str | None) -> None:
-    found = place_alone(line)
+    found = find_lone_place(line)
     assert (str(found) if found else None) == place
 
 

@@ -53,8 +53,8 @@ def test_the_environment_around_mulligan_reaches_no_git(
     head = git(repository.git_dir, "rev-parse", "main")
     assert repository.line("rev-parse", "main") == head
     assert repository.query("config", "user.name").exit_code == 1
-    assert repository.attempt("config", "user.name", patience=SOON).exit_code == 1
-    assert repository.attempt("rev-parse", "main", patience=SOON).text.strip() == head
+    assert repository.attempt("config", "user.name", timeout=SOON).exit_code == 1
+    assert repository.attempt("rev-parse", "main", timeout=SOON).text.strip() == head
     assert not hostile.exists()
 
 
@@ -77,7 +77,7 @@ def test_a_missing_git_needs_the_operator(tmp_path: Path) -> None:
     with pytest.raises(MisconfiguredError, match="git"):
         repository.read("version")
     with pytest.raises(MisconfiguredError, match="git"):
-        repository.run("version", patience=SOON)
+        repository.run("version", timeout=SOON)
 
 
 def test_git_that_does_not_end_is_ended(repository: Repository, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_git_that_does_not_end_is_ended(repository: Repository, tmp_path: Path) 
     slow = Repository("octo/calc", repository.git_dir, {"PATH": f"{tmp_path}:/usr/bin:/bin"})
     started = time.monotonic()
     with pytest.raises(UnavailableError, match="git fetch for octo/calc took longer than 200ms"):
-        slow.run("fetch", patience=timedelta(seconds=0.2))
+        slow.run("fetch", timeout=timedelta(seconds=0.2))
     assert time.monotonic() - started < 10
 
 
@@ -106,7 +106,7 @@ def test_a_proxy_is_used_for_remotes_only(repository: Repository) -> None:
     proxied = Repository("octo/calc", repository.git_dir, outer)
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1 port 9"):
         Remote("http://git.example.invalid/x").head_of(proxied, "refs/heads/main")
-    shown = proxied.attempt("-c", "alias.e=!env", "e", patience=SOON).text
+    shown = proxied.attempt("-c", "alias.e=!env", "e", timeout=SOON).text
     assert "SECRET" not in shown
     assert "http_proxy" not in shown
     assert "GIT_TERMINAL_PROMPT=0" in shown

@@ -310,8 +310,8 @@ def test_one_look_reads_an_address_once_and_again_after_a_write(
     server: FaultyServer, client: Client
 ) -> None:
     server.replies[:] = [Reply(content={"number": each}) for each in range(1, 8)]
-    with client.one_look():
-        with client.one_look():
+    with client.cached_reads():
+        with client.cached_reads():
             seen = [client.read(NUMBER, "/repos/o/n/issues/1") for _ in range(2)]
         facts = client.read(NUMBER, "/repos/o/n")
         client.write(NUMBER, "POST", "/repos/o/n/issues/1/labels", {})

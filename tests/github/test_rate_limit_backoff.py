@@ -33,9 +33,9 @@ def limit(**headers: str) -> Reply:
 def test_one_clients_limit_is_the_others_too(server: FaultyServer) -> None:
     server.replies[:] = [limit(retry_after="3600"), FINE]
     shared, naps = Transport(Backoffs()), FakeSleep()
-    patience = RetrySettings(sleep=naps, now=naps.now)
-    one, two = (Client(server.url, lambda _: "t", patience, shared) for _ in range(2))
-    other = Client(server.url, lambda _: "another", patience, shared)
+    timeout = RetrySettings(sleep=naps, now=naps.now)
+    one, two = (Client(server.url, lambda _: "t", timeout, shared) for _ in range(2))
+    other = Client(server.url, lambda _: "another", timeout, shared)
     with pytest.raises(UnavailableError, match="resets in 3600 s"):
         one.read(NUMBER, "/thing")
     for verb in ("GET", "POST", "DELETE"):

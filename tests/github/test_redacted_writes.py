@@ -22,8 +22,8 @@ SECRET = "word-of-the-operator"
 
 
 def writer_of(office: TrackerEnvironment) -> tuple[GitHubWriter, Client]:
-    patience = RetrySettings(attempts=1, timeout=120)
-    client = Client(office.hub.url, lambda _: TOKEN, patience, redactor=Redactor((SECRET,)))
+    timeout = RetrySettings(attempts=1, timeout=120)
+    client = Client(office.hub.url, lambda _: TOKEN, timeout, redactor=Redactor((SECRET,)))
     own_login = GitHubTracker(client, Trust(), office.clock).own_login
     return GitHubWriter(client, own_login, StatusComments(office.clock)), client
 

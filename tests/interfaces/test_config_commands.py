@@ -63,10 +63,10 @@ def test_every_mistake_is_listed_and_the_code_is_two(here: Path) -> None:
         "file": "mulligan.yml",
         "line": 8,
         "key": "agnet",
-        "said": "agnet is an unknown key; did you mean agent?",
+        "message": "agnet is an unknown key; did you mean agent?",
     }
     named = json.loads(config("check", "--config", "none.yml", "--json", code=2).stdout)
-    assert "No configuration at none.yml" in named["mistakes"][0]["said"]
+    assert "No configuration at none.yml" in named["mistakes"][0]["message"]
 
 
 def test_a_policy_is_checked_without_an_operator(here: Path) -> None:

@@ -84,7 +84,7 @@ def test_it_takes_up_nothing_while_it_stops(dashboard: Dashboard) -> None:
     cancellation.CLOSING.set()
     try:
         assert dashboard.ask_without_key("/readyz").text == "Mulligan is stopping.\n"
-        assert liveness_problem(replace(dashboard.desk, patience=lambda: -1.0)) is None
+        assert liveness_problem(replace(dashboard.desk, timeout=lambda: -1.0)) is None
     finally:
         cancellation.CLOSING.clear()
 

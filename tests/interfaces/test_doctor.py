@@ -462,7 +462,7 @@ def test_programs_get_a_list_of_findings(here: MulliganInstallation) -> None:
     assert found[0] == {
         "area": "configuration",
         "level": "ok",
-        "said": f"{here.config} is valid; it names 1 repository.",
+        "message": f"{here.config} is valid; it names 1 repository.",
         "fix": None,
     }
 

@@ -124,9 +124,9 @@ def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: MulliganIns
     here.agent(WAIT)
     ref, other = here.issue(), here.issue()
     worker = here.start("once")
-    patience = time.monotonic() + 120
+    timeout = time.monotonic() + 120
     while not here.agent_started():
-        assert time.monotonic() < patience
+        assert time.monotonic() < timeout
         time.sleep(0.02)
     found = ask(here, ref)
     assert "is working on it now: attempt 1, since" in found.summary

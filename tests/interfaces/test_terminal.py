@@ -21,10 +21,10 @@ from mulligan.interfaces.cli.terminal import (
     clean_record,
     is_attended,
     pager_of,
+    print_error,
     print_json,
     print_point,
     print_text,
-    say_error,
     with_program_name,
 )
 from mulligan.text.redact import Redactor
@@ -69,7 +69,7 @@ def test_text_markup_and_tables_are_cleaned_and_our_own_colours_stay() -> None:
 
 
 def test_an_error_is_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
-    say_error(f"It failed with {SECRET}\x1b[2J.")
+    print_error(f"It failed with {SECRET}\x1b[2J.")
     assert capsys.readouterr().err == "mulligan: It failed with [redacted].\n"
 
 

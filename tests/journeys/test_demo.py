@@ -174,9 +174,9 @@ def test_it_can_be_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
     with started(tmp_path, "simulate", "--port", "0", "--directory", "here") as shown:
-        patience = time.monotonic() + 120
+        timeout = time.monotonic() + 120
         while not (tmp_path / "here" / "mulligan.yml").exists():
-            assert time.monotonic() < patience
+            assert time.monotonic() < timeout
             time.sleep(0.05)
         shown.send_signal(number)
         said, errors = shown.communicate(timeout=120)

@@ -43,9 +43,9 @@ def get(port: int, path: str, key: str = "") -> str:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 120
+    timeout = time.monotonic() + 120
     while not happened():
-        assert time.monotonic() < patience
+        assert time.monotonic() < timeout
         time.sleep(0.05)
 
 

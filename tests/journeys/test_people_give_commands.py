@@ -23,9 +23,9 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 120
+    timeout = time.monotonic() + 120
     while not happened():
-        assert time.monotonic() < patience
+        assert time.monotonic() < timeout
         time.sleep(0.05)
 
 

@@ -111,8 +111,8 @@ def running(*places: MulliganInstallation) -> Generator[list[ForkedProcess]]:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 120
-    while not happened() and time.monotonic() < patience:
+    timeout = time.monotonic() + 120
+    while not happened() and time.monotonic() < timeout:
         time.sleep(0.1)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import WorkerResultMeta, as_they_stand
+from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.memory import MemoryLedger
 from mulligan.storage.schema import ISSUES_TABLE
@@ -71,4 +71,4 @@ def test_projection_fold_replay_and_memory_agree_whatever_happens(
 
 def metas(happened: Happened, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
     of_issue = [event for issue, event in happened if issue == ref]
-    return as_they_stand(event.meta for event in of_issue if event.kind == "attempt_completed")
+    return latest_records(event.meta for event in of_issue if event.kind == "attempt_completed")

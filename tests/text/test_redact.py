@@ -150,7 +150,7 @@ def test_what_stands_between_the_bytes_of_a_secret_does_not_hide_it(written: str
     mark = next((mark for mark in marks if written.startswith(mark)), "")
     shown = f"{mark}[redacted]"
     assert KNOWN.text(f"<{written}>") == f"<{shown}>"
-    assert KNOWN.knows_of(written.encode()) is not written.startswith("ghp_")
+    assert KNOWN.contains_secret(written.encode()) is not written.startswith("ghp_")
     # In the second of two long parts, too.
     assert KNOWN.text(f"{'x ' * 5000}<{written}>") == f"{'x ' * 5000}<{shown}>"
 

@@ -216,8 +216,8 @@ class BusyRepository:
         self.killer, self.started = Killer(), self.started + 1
         self.here.leases.release_all()
         desk = self.here.desk
-        patience = RetrySettings(timeout=120, sleep=self._sleep, now=self._seconds)
-        client = Client(desk.hub.url, lambda _: TOKEN, patience)
+        timeout = RetrySettings(timeout=120, sleep=self._sleep, now=self._seconds)
+        client = Client(desk.hub.url, lambda _: TOKEN, timeout)
         tracker = GitHubTracker(client, Trust(), desk.clock)
         writer = GitHubWriter(client, tracker.own_login, StatusComments(desk.clock))
         context = self.here.context(self.work, f"worker-{self.started}")

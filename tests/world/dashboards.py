@@ -163,7 +163,7 @@ def serve_dashboard(
         find_stores=lambda: None if is_starting else stores,
         pulse=DaemonHealth(),
         gauges=RateLimitMetrics(),
-        patience=lambda: 60.0,
+        timeout=lambda: 60.0,
         check_writable=check_writable,
         read_history=read_history,
     )

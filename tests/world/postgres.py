@@ -76,14 +76,14 @@ class Server:
         with (self.home / "log").open("ab") as log:
             command = [*_as_owner("--pdeathsig=QUIT"), *argv, *settings]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.home)
-        patience = time.monotonic() + 120
+        timeout = time.monotonic() + 120
         while True:
             try:
                 psycopg.connect(self.url()).close()
             except psycopg.OperationalError:
                 ended = self.process.poll() is not None
                 assert not ended, (self.home / "log").read_text()
-                assert time.monotonic() < patience, (self.home / "log").read_text()
+                assert time.monotonic() < timeout, (self.home / "log").read_text()
                 time.sleep(0.02)
             else:
                 return

@@ -51,9 +51,9 @@ class PseudoTerminal:
         return self.process.wait(PATIENCE)
 
     def _read(self, enough: Callable[[], bool]) -> None:
-        patience = time.monotonic() + PATIENCE
+        timeout = time.monotonic() + PATIENCE
         while not enough():
-            assert time.monotonic() < patience, self.text
+            assert time.monotonic() < timeout, self.text
             if not select.select([self.keyboard], [], [], 1.0)[0]:
                 continue
             try:

@@ -33,11 +33,11 @@ def create(call: ApiCall) -> Reply:
     by, fields = call.actor(Permission.WRITE, forbidden), call.fields
     if by.user.type != "Bot":
         raise ErrorReply(403, "You must authenticate via a GitHub App.")
-    repository, said = call.repository(), fields.part("output")
+    repository, shown = call.repository(), fields.part("output")
     sha = BareRepository(repository.bare).resolve(fields.required("head_sha"))
     if sha is None:
         raise ErrorReply(422, f"No commit found for SHA: {fields.required('head_sha')}")
-    notes = said.parts("annotations")
+    notes = shown.parts("annotations")
     if len(notes) > MAX_ANNOTATIONS:
         message = f"Invalid request.\n\nNo more than {MAX_ANNOTATIONS} items are allowed."
         raise ErrorReply(422, message)
@@ -51,7 +51,7 @@ def create(call: ApiCall) -> Reply:
         )
         for each in notes
     ]
-    output = CheckOutput(None, said.required("title"), said.required("summary"), found)
+    output = CheckOutput(None, shown.required("title"), shown.required("summary"), found)
     call.world.runs.check(
         (repository.full_name, sha),
         fields.required("name"),
@@ -84,8 +84,8 @@ def log(call: ApiCall) -> Reply:
         raise ErrorReply(403, "Must have admin rights to Repository.")
     if run.app != ACTIONS or run.output.log is None:
         raise not_found()
-    there = f"{call.base}/signed-logs/{run.id}/{SIGNATURE}"
-    return Reply(302, None, {"location": there})
+    url = f"{call.base}/signed-logs/{run.id}/{SIGNATURE}"
+    return Reply(302, None, {"location": url})
 
 
 def kept_log(call: ApiCall) -> Reply:

@@ -110,8 +110,8 @@ def merge_it(call: ApiCall) -> Reply:
         raise ErrorReply(405, "Rebase merges are not allowed on this repository.")
     if fields.text("sha") not in {None, pull.head_sha}:
         raise ErrorReply(409, "Head branch was modified. Review and try the merge again.")
-    said = [fields.text("commit_title"), fields.text("commit_message")]
-    message = "\n\n".join(part for part in said if part)
+    parts = [fields.text("commit_title"), fields.text("commit_message")]
+    message = "\n\n".join(part for part in parts if part)
     sha = merge(by, issue, pull, message, squash=method == "squash")
     done = "Pull Request successfully merged"
     return Reply(200, {"sha": sha, "merged": True, "message": done})
@@ -160,9 +160,9 @@ def reviews(call: ApiCall) -> Reply:
 def submit(call: ApiCall) -> Reply:
     """Submit a review with its line comments; with a 422, nothing is submitted."""
     by, (issue, pull), fields = call.actor(Permission.READ), call.pull(), call.fields
-    said = (fields.text("event") or "", fields.text("body") or "")
+    review = (fields.text("event") or "", fields.text("body") or "")
     written = [_note(by.repository, pull, part) for part in fields.parts("comments")]
-    done = submit_review(by, issue, pull, said, written)
+    done = submit_review(by, issue, pull, review, written)
     return Reply(200, json_shapes.review(call.urls, issue, done))
 
 

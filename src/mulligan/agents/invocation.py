@@ -64,7 +64,7 @@ def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
     return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
 
 
-def marks_its_words(adapter: Adapter) -> bool:
+def marks_closing_text(adapter: Adapter) -> bool:
     """Return whether rules mark the agent's closing text, so that other output is not its text."""
     return any(Fact.SAID in rule.take for rule in adapter.reads)
 

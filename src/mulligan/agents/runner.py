@@ -22,7 +22,7 @@ from mulligan.agents.invocation import (
     allowed_for,
     direct_arguments,
     invoke,
-    marks_its_words,
+    marks_closing_text,
     program_of,
     proxy_arguments,
     variables_inside,
@@ -298,7 +298,7 @@ class CommandAgent:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, facts.texts.get(Fact.SAID)
         fault = service_fault(facts)
-        if closing is None and marks_its_words(adapter):
+        if closing is None and marks_closing_text(adapter):
             closing = ""
         return AgentRun(
             exit_code=code,
@@ -490,9 +490,9 @@ def ask_version(
                 timeout=VERSION_TIMEOUT,
                 max_log_bytes=MAX_VERSION_BYTES,
             )
-            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
+            output = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
     except (WorldError, OSError) as error:
         log.info("agent_version_not_read", program=argv[0], reason=str(error))
         return None
-    found = VERSION.search(said)
+    found = VERSION.search(output)
     return found[0] if found else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from mulligan.checks.digest import MAX_CHARS
 from mulligan.checks.digest.findings import clip, fingerprint, identity, normalise
-from mulligan.checks.digest.qualified_names import tells_apart
+from mulligan.checks.digest.qualified_names import is_distinct_file
 from mulligan.domain.result import CheckResult, Finding, names_unit
 
 FINDINGS_IN_FULL = 5
@@ -81,7 +81,7 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
 def _comparable(failed: CheckResult, before: CheckResult) -> bool:
     """Return whether both runs ended by themselves and list every failure."""
     return (
-        all(run.came_to_its_end and run.findings for run in (failed, before))
+        all(run.is_complete and run.findings for run in (failed, before))
         and failed.unnamed <= before.unnamed
     )
 
@@ -91,7 +91,7 @@ def _is_named(found: Finding) -> bool:
 
     Without one, it could be another package's test, or the failure that the agent has to fix.
     """
-    return names_unit(found.test_id or "") or tells_apart(found.file)
+    return names_unit(found.test_id or "") or is_distinct_file(found.file)
 
 
 def _failure_key(found: Finding) -> tuple[str, str]:
@@ -106,11 +106,11 @@ def _split(
     findings: Sequence[Finding], others: Iterable[Finding], key: Key
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Split findings into those that are among the others, each as often as there, and the rest."""
-    there = Counter(map(key, others))
+    remaining = Counter(map(key, others))
     inside, outside = list[Finding](), list[Finding]()
     for found in findings:
-        place = inside if there[key(found)] > 0 else outside
-        there[key(found)] -= 1
+        place = inside if remaining[key(found)] > 0 else outside
+        remaining[key(found)] -= 1
         place.append(found)
     return tuple(inside), tuple(outside)
 

@@ -118,14 +118,14 @@ class CommandVerifier:
         refused = ", ".join(access_log.hosts)
         hint = f"\nRefused: {refused}; a maintainer can list it in setup.hosts." if refused else ""
         reason = _failure_reason(failed, self.set_up_timeout)
-        said = f"{note} {failed.line!r} failed: {reason}{hint}\n{failed.found.text}"
+        message = f"{note} {failed.line!r} failed: {reason}{hint}\n{failed.found.text}"
         return result.model_copy(
             update={
                 "command": failed.line,
                 "passed": False,
                 "exit_code": _exit_code(failed.ended),
                 "timed_out": failed.ended.stopped_by is not None,
-                "digest": clip(said, MAX_CHARS),
+                "digest": clip(message, MAX_CHARS),
                 "findings": failed.found.findings[:MAX_FINDINGS],
                 "count": failed.found.count,
                 "fingerprint": failed.found.fingerprint,
@@ -315,8 +315,8 @@ def _failure_reason(failed: _FailedLine, timeout: timedelta) -> str:
         return f"it did not finish within {limit}; make it faster or fix it."
     found = failed.found
     lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
-    said = found.findings[0].summary if found.findings else lines[-1].strip()
-    return f"exit code {failed.ended.exit_code}, {said}"
+    message = found.findings[0].summary if found.findings else lines[-1].strip()
+    return f"exit code {failed.ended.exit_code}, {message}"
 
 
 def _network(settings: Check | Reviewer) -> Network:
@@ -344,9 +344,9 @@ def _append_cut_output(ended: Finished, log: Path) -> None:
 
 def _append(log: Path, line: str, part: Path) -> None:
     part.touch()
-    with log.open("ab") as whole, part.open("rb") as said:
+    with log.open("ab") as whole, part.open("rb") as source:
         whole.write(f"$ {line}\n".encode())
-        shutil.copyfileobj(said, whole)
+        shutil.copyfileobj(source, whole)
     part.unlink()
 
 
@@ -430,8 +430,8 @@ def read_answer(output: bytes) -> ReviewerResult:
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _candidates(text)) if found]
     if not answers:
-        said = "printed nothing" if not text.strip() else "printed no verdict as JSON"
-        return unreadable(f"The reviewer {said}; this counts as PASS.")
+        reason = "printed nothing" if not text.strip() else "printed no verdict as JSON"
+        return unreadable(f"The reviewer {reason}; this counts as PASS.")
     last = answers[-1]
     return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
 

@@ -18,12 +18,12 @@ from mulligan.text.escape import one_line
 class ConfigMistake:
     """One mistake: its line, if known, its dotted key, and what is wrong.
 
-    `said` completes a sentence that begins with the key, says what to do, and has no full stop.
+    `message` completes a sentence that begins with the key, says what to do, and has no full stop.
     """
 
     line: int | None
     key: str
-    said: str
+    message: str
 
     def __str__(self) -> str:
         at = f"line {self.line}: " if self.line else ""
@@ -32,8 +32,8 @@ class ConfigMistake:
     @property
     def sentence(self) -> str:
         """Return the mistake as a sentence, without its line."""
-        end = "" if self.said.endswith("?") else "."
-        return f"{self.key} {self.said}{end}".lstrip()
+        end = "" if self.message.endswith("?") else "."
+        return f"{self.key} {self.message}{end}".lstrip()
 
 
 MAX_LISTED = 20
@@ -125,15 +125,15 @@ def read_document(text: str) -> Document:
         raise NotReadableError(_of_yaml(error)) from error
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        said = "YAML does not allow this character; remove it"
-        raise NotReadableError(ConfigMistake(line, "", said)) from error
+        message = "YAML does not allow this character; remove it"
+        raise NotReadableError(ConfigMistake(line, "", message)) from error
     except RecursionError as error:
-        said = "the file is nested too deeply, or contains itself; write it without the nesting"
-        raise NotReadableError(ConfigMistake(None, "", said)) from error
+        message = "the file is nested too deeply, or contains itself; write it without the nesting"
+        raise NotReadableError(ConfigMistake(None, "", message)) from error
     except ValueError as error:
         found = one_line(str(error), MAX_SHOWN_CHARS)
-        said = f"a value does not match its YAML tag ({found}); write it without the tag"
-        raise NotReadableError(ConfigMistake(None, "", said)) from error
+        message = f"a value does not match its YAML tag ({found}); write it without the tag"
+        raise NotReadableError(ConfigMistake(None, "", message)) from error
 
 
 def _read(loader: _Loader) -> Document:
@@ -141,8 +141,8 @@ def _read(loader: _Loader) -> Document:
     if node is None:
         return Document()
     if not isinstance(node, yaml.MappingNode):
-        said = f"the file is {_found(node)}; write keys and values, like `agent: …`"
-        raise NotReadableError(ConfigMistake(_line(node), "", said))
+        message = f"the file is {_found(node)}; write keys and values, like `agent: …`"
+        raise NotReadableError(ConfigMistake(_line(node), "", message))
     if wrong := tuple(_mistakes(node, (), count())):
         raise NotReadableError(*wrong)
     read: Callable[[yaml.Node], object] = loader.construct_document  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - the stubs lack its types
@@ -162,14 +162,14 @@ YAML_MESSAGES = (
 
 
 def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
-    said = error.problem or "it is invalid"
+    message = error.problem or "it is invalid"
     for pattern, better in YAML_MESSAGES:
-        said = pattern.sub(better, said)
+        message = pattern.sub(better, message)
     mark, begin = error.problem_mark, error.context_mark
     line = mark.line + 1 if mark else None
     if mark and begin and begin.line != mark.line:
-        said += f", in what begins in line {begin.line + 1}"
-    return ConfigMistake(line, "", f"this is not YAML: {said}")
+        message += f", in what begins in line {begin.line + 1}"
+    return ConfigMistake(line, "", f"this is not YAML: {message}")
 
 
 def dotted(place: KeyPath) -> str:
@@ -193,11 +193,11 @@ def _mistakes(node: yaml.Node, place: KeyPath, seen: "count[int]") -> Iterator[C
             ConfigMistake(None, "", f"the file has over {MAX_VALUES} values; shorten it")
         )
     if node.tag not in PLAIN:
-        said = f"has the YAML tag {node.tag.removeprefix(TAG)}; write it without the tag"
-        yield ConfigMistake(_line(node), dotted(place), said)
+        message = f"has the YAML tag {node.tag.removeprefix(TAG)}; write it without the tag"
+        yield ConfigMistake(_line(node), dotted(place), message)
     elif isinstance(node, yaml.ScalarNode) and UNUSABLE.search(node.value):
-        said = "has a NUL character; remove it"
-        yield ConfigMistake(_line(node), dotted(place), said)
+        message = "has a NUL character; remove it"
+        yield ConfigMistake(_line(node), dotted(place), message)
     for key, child in _children(node):
         yield from _mistakes(child, (*place, key), seen)
     if isinstance(node, yaml.MappingNode):
@@ -210,11 +210,11 @@ def _wrong_keys(node: yaml.MappingNode, place: KeyPath) -> Iterator[ConfigMistak
         if key.tag == MERGE:
             continue
         if not isinstance(key, yaml.ScalarNode) or key.tag != TEXT:
-            said = f"has the key {_found(key)}, which is not text; put it in quotes"
-            yield ConfigMistake(_line(key), dotted(place) or "the file", said)
+            message = f"has the key {_found(key)}, which is not text; put it in quotes"
+            yield ConfigMistake(_line(key), dotted(place) or "the file", message)
         elif key.value in first:
-            said = f"is already in line {first[key.value]}; keep one of the two"
-            yield ConfigMistake(_line(key), dotted((*place, key.value)), said)
+            message = f"is already in line {first[key.value]}; keep one of the two"
+            yield ConfigMistake(_line(key), dotted((*place, key.value)), message)
         else:
             first[key.value] = _line(key)
 

@@ -216,8 +216,8 @@ def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Confi
     for place, value in _texts(document.content):
         name = _variable(value)
         if name and name not in environment:
-            said = f"needs the environment variable {name}, which is not set; set it"
-            yield ConfigMistake(document.line(place), dotted(place), said)
+            message = f"needs the environment variable {name}, which is not set; set it"
+            yield ConfigMistake(document.line(place), dotted(place), message)
 
 
 def _empty_token(document: Document) -> dict[str, str]:
@@ -243,11 +243,11 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
                 yield ConfigMistake(spot.line, dotted(key), WRITTEN_OUT.format(key=key[-1]))
     for place, value in _texts(document.content):
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
-            said = (
+            message = (
                 "contains a password; put the whole value into an environment variable and "
                 "write $NAME"
             )
-            yield ConfigMistake(document.line(place), dotted(place), said)
+            yield ConfigMistake(document.line(place), dotted(place), message)
 
 
 # Keys that are given elsewhere
@@ -308,8 +308,10 @@ def _message(each: ErrorDetails, document: Document, file: File) -> str:
         case "missing":
             return f"is missing; write {wanted(schema, place)}"
         case "value_error":
-            said = each["msg"].removeprefix("Value error, ")
-            return f"is {spot.found}; {said}" if spot and spot.is_plain else f"is wrong: {said}"
+            message = each["msg"].removeprefix("Value error, ")
+            return (
+                f"is {spot.found}; {message}" if spot and spot.is_plain else f"is wrong: {message}"
+            )
         case _:
             found = spot.found if spot else "wrong"
             return f"is {found}; write {wanted(schema, place)}"
@@ -329,7 +331,7 @@ def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    said = "is an unknown key"
+    message = "is an unknown key"
     if near := get_close_matches(name, known, n=1):
-        return f"{said}; did you mean {near[0]}?"
-    return f"{said}; remove it, or write one of {', '.join(known)}"
+        return f"{message}; did you mean {near[0]}?"
+    return f"{message}; remove it, or write one of {', '.join(known)}"

@@ -55,8 +55,8 @@ def check_template(source: str, sample: Mapping[str, Value]) -> None:
         for node in SYNTAX.parse(source).body:
             _check(node, _Scope(sample, frozenset(), 0))
     except TemplateSyntaxError as error:
-        said = (error.message or "it cannot be read").rstrip(".")
-        _refuse(f"line {error.lineno} of the template: {said}; fix it")
+        message = (error.message or "it cannot be read").rstrip(".")
+        _refuse(f"line {error.lineno} of the template: {message}; fix it")
     except (RecursionError, ValueError):
         _refuse("the template is nested too deeply, or has too long a number; simplify it")
 

@@ -39,11 +39,11 @@ NAMES = {File.OPERATOR: OPERATOR_FILE, File.POLICY: POLICY_FILE}
 
 def published(file: File) -> Schema:
     """Return the schema of a file as users write it, with variables, for editors and validators."""
-    made = schema_of(file)
+    schema = schema_of(file)
     if file is File.OPERATOR:
-        made = _with_variables(made)
-        _part(made, "$defs")["Variable"] = VARIABLE
-    return {"$schema": DRAFT, **made, "title": NAMES[file]}
+        schema = _with_variables(schema)
+        _part(schema, "$defs")["Variable"] = VARIABLE
+    return {"$schema": DRAFT, **schema, "title": NAMES[file]}
 
 
 @cache
@@ -52,15 +52,15 @@ def schema_of(file: File) -> Schema:
 
     Cached: each mistake in a file needs it, and building it takes 50 ms.
     """
-    made = SCHEMA.validate_python(MODELS[file].model_json_schema())
-    definitions = _part(made, "$defs")
-    _describe(made, MODELS[file])
+    schema = SCHEMA.validate_python(MODELS[file].model_json_schema())
+    definitions = _part(schema, "$defs")
+    _describe(schema, MODELS[file])
     for model in _inside(MODELS[file]):
         _describe(_part(definitions, model.__name__), model)
-    for each in (made, *(_part(definitions, name) for name in definitions)):
+    for each in (schema, *(_part(definitions, name) for name in definitions)):
         each.pop("title", None)
         each.pop("description", None)
-    return made
+    return schema
 
 
 def _inside(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -167,8 +167,8 @@ def keys(schema: Schema, place: tuple[str | int, ...]) -> list[str]:
 
 def wanted(schema: Schema, place: tuple[str | int, ...]) -> str:
     """Describe the values of a place: `a whole number from 1 to 64`."""
-    said = [_in_words(each, schema) for each in _alternatives(at(schema, place), schema)]
-    return " or ".join(dict.fromkeys(each for each in said if each))
+    choices = [_in_words(each, schema) for each in _alternatives(at(schema, place), schema)]
+    return " or ".join(dict.fromkeys(each for each in choices if each))
 
 
 def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:

@@ -111,9 +111,9 @@ def try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
 
 def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
     if run.fault:
-        said, fix = run.fault.reason, TRY_AGAIN
+        message, fix = run.fault.reason, TRY_AGAIN
         is_passing = run.fault.outcome is Outcome.INFRASTRUCTURE
-        yield fault(stage.agent, said, "Try again later." if is_passing else fix)
+        yield fault(stage.agent, message, "Try again later." if is_passing else fix)
         return
     yield _writes(stage, run)
     if run.refusal and stage.written() is not None:
@@ -133,46 +133,48 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if run.refusal:
         return _refused(stage, run, fault)
     if run.stopped_by is TimeLimit.TIMEOUT:
-        said = (
+        message = (
             f"It wrote nothing in {WRITE_TIMEOUT.total_seconds() / 60:g} minutes, and was stopped."
         )
-        return fault(stage.agent, said, "Check whether it waits for an answer, or for its model.")
+        return fault(
+            stage.agent, message, "Check whether it waits for an answer, or for its model."
+        )
     words = one_line(run.summary, WORDS_CHARS)
-    told = f' Its last message: "{words}"' if words else " It printed no message."
-    said = f"It wrote nothing and ended with exit code {run.exit_code}.{told}"
-    return fault(stage.agent, said, "Fix the reported problem, for example in agent.arguments.")
+    last = f' Its last message: "{words}"' if words else " It printed no message."
+    message = f"It wrote nothing and ended with exit code {run.exit_code}.{last}"
+    return fault(stage.agent, message, "Fix the reported problem, for example in agent.arguments.")
 
 
 def _refused(
     stage: AgentTrial, run: AgentRun, kind: Callable[[str, str, str], Diagnosis]
 ) -> Diagnosis:
-    said, _, fix = run.refusal.rpartition("; ")
-    return kind(stage.agent, f"{said}.", f"{fix[:1].upper()}{fix[1:]}")
+    message, _, fix = run.refusal.rpartition("; ")
+    return kind(stage.agent, f"{message}.", f"{fix[:1].upper()}{fix[1:]}")
 
 
 def _reports(stage: AgentTrial, facts: AgentFacts) -> Diagnosis:
     spent = spent_in(facts)
     if facts.cost_usd is not None:
-        said = f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens."
-        return fine(stage.agent, said)
+        message = f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens."
+        return fine(stage.agent, message)
     if spent.tokens:
-        said = f"It reports {spent.tokens} tokens but no cost, and its model has no known price."
+        message = f"It reports {spent.tokens} tokens but no cost, and its model has no known price."
         fix = "Add the price of the model under prices, or limit tokens in the budget."
-        return warning(stage.agent, said, fix)
-    said = "It reports no usage, so no budget can limit it."
-    return warning(stage.agent, said, "Make it report its usage, see docs/agents.md.")
+        return warning(stage.agent, message, fix)
+    message = "It reports no usage, so no budget can limit it."
+    return warning(stage.agent, message, "Make it report its usage, see docs/agents.md.")
 
 
 def _stops(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if run.stopped_by is not TimeLimit.TIMEOUT:
         fix = "You need to do nothing: Mulligan kills an agent that does not stop."
-        said = "It ended before Mulligan could test that it stops on TERM."
-        return note(stage.agent, said, fix)
+        message = "It ended before Mulligan could test that it stops on TERM."
+        return note(stage.agent, message, fix)
     if run.duration < STOP_AFTER + STOP_GRACE:
         return fine(stage.agent, "It stops on TERM and leaves no process behind.")
     fix = "You need to do nothing, but a stopped attempt may lose its last usage report."
-    said = f"It does not stop on TERM. Mulligan killed it {STOP_GRACE.seconds} s later."
-    return warning(stage.agent, said, fix)
+    message = f"It does not stop on TERM. Mulligan killed it {STOP_GRACE.seconds} s later."
+    return warning(stage.agent, message, fix)
 
 
 def _cost(stage: AgentTrial, *runs: AgentFacts) -> Diagnosis:
@@ -312,8 +314,8 @@ def _fetch(name: str, probes: Probes) -> Diagnosis:
 def _policy(name: str, policy: Policy) -> Diagnosis:
     count = len(policy.checks)
     if not count:
-        said = "The policy has no checks, so Mulligan publishes changes without verification."
-        return warning(name, said, "Add the repository's test commands under `checks`.")
+        message = "The policy has no checks, so Mulligan publishes changes without verification."
+        return warning(name, message, "Add the repository's test commands under `checks`.")
     checks = "1 check" if count == 1 else f"{count} checks"
     return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
 
@@ -333,15 +335,15 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         program for _, program, before in missing if before and not _is_on_path(program)
     )
     if made:
-        said = f"The repository does not contain {' and '.join(map(repr, made))}."
+        message = f"The repository does not contain {' and '.join(map(repr, made))}."
         fix = "The setup commands have to create that. To try: `mulligan check --setup`."
-        yield note(name, said, fix)
+        yield note(name, message, fix)
     for what, program, before in missing:
-        said = f"{program!r} not found. It is the program of {what}."
+        message = f"{program!r} not found. It is the program of {what}."
         if not before:
-            yield fault(name, said, "Install it, or fix the command.")
+            yield fault(name, message, "Install it, or fix the command.")
         elif program not in made:
-            yield warning(name, said, "Make sure that the setup commands install it.")
+            yield warning(name, message, "Make sure that the setup commands install it.")
     if lines and not missing:
         yield fine(name, "The programs of the setup commands and checks are installed.")
 
@@ -359,16 +361,16 @@ def _is_on_path(program: str) -> bool:
 
 def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     try:
-        there = {label.casefold() for label in probes.labels(name)}
+        existing = {label.casefold() for label in probes.labels(name)}
     except MulliganError as error:
         yield failed(name, error, TRY_AGAIN)
         return
     ready, wanted = policy.labels.ready, policy.labels
     others = (wanted.running, wanted.review, wanted.hitl)
-    if ready.casefold() not in there:
+    if ready.casefold() not in existing:
         fix = "Run `mulligan init` in a clone, or create it on GitHub under Issues, Labels."
         yield note(name, f"The label {ready!r} does not exist, so nobody can add it.", fix)
-    missing = ", ".join(repr(label) for label in others if label.casefold() not in there)
+    missing = ", ".join(repr(label) for label in others if label.casefold() not in existing)
     if missing:
         fix = "You need to do nothing: GitHub creates them when Mulligan first adds them."
         yield note(name, f"Labels that do not exist yet: {missing}.", fix)
@@ -408,7 +410,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     account = _account(operator, probes)
     yield account
     if account.level is Level.OK:
-        yield from (note(GITHUB, said, fix) for said, fix in probes.notes())
+        yield from (note(GITHUB, message, fix) for message, fix in probes.notes())
     for repository in operator.repositories:
         try:
             yield from diagnose_repository(repository.name, probes, asks=account.level is Level.OK)
@@ -439,15 +441,15 @@ def _git(probes: MachineProbes) -> Diagnosis:
         found = probes.git_version()
     except MulliganError as error:
         return failed(GIT, error, TRY_AGAIN)
-    said = ".".join(map(str, found))
+    version = ".".join(map(str, found))
     if found < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         return fault(
             GIT,
-            f"Git {said} is too old: it always reads the user's configuration.",
+            f"Git {version} is too old: it always reads the user's configuration.",
             f"Install git {oldest} or newer.",
         )
-    return fine(GIT, f"Git {said} is installed.")
+    return fine(GIT, f"Git {version} is installed.")
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:
@@ -525,8 +527,8 @@ def _sandbox(
     mode: SandboxMode, probes: MachineProbes, agents: Collection[str]
 ) -> Iterator[Diagnosis]:
     if mode is SandboxMode.OFF:
-        said = f"The sandbox is off: {UNCONFINED}"
-        yield warning(SANDBOX, said, "Set sandbox to auto or required.")
+        message = f"The sandbox is off: {UNCONFINED}"
+        yield warning(SANDBOX, message, "Set sandbox to auto or required.")
         return
     walls = probes.sandbox_status()
     if walls.available:
@@ -543,9 +545,9 @@ def _sandbox(
         fix = "Create it, or remove it from `sandbox` in mulligan.yml."
         yield warning(SANDBOX, f"`sandbox` lists {path}, which does not exist.", fix)
     for path in walls.closed:
-        said = f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it."
+        message = f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it."
         fix = "Give that user access (docs/security.md), or remove it from `sandbox`."
-        yield warning(SANDBOX, said, fix)
+        yield warning(SANDBOX, message, fix)
 
 
 def _network(name: str, probes: MachineProbes) -> Diagnosis:

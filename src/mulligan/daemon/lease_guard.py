@@ -54,7 +54,7 @@ def under_lease(
     token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
     renewal = (lease, context, stop, ended, heartbeat)
-    renewer = threading.Thread(target=_renew, args=renewal, name="heart")
+    renewer = threading.Thread(target=_renew, args=renewal, name="lease-renewal")
     renewer.start()
     try:
         yield fenced

@@ -94,9 +94,15 @@ def _waiting(repositories: Sequence[str], context: BotContext) -> Iterator[str]:
     now = context.clock.now()
     for status in context.ledger.statuses():
         settles = status.reviews_settle_at
-        said = describe_review(status) if settles and settles > now else describe_wait(status, now)
-        if said and status.issue.repository in repositories and status.stage is not Stage.RESOLVED:
-            yield f"{status.issue}: {said}"
+        message = (
+            describe_review(status) if settles and settles > now else describe_wait(status, now)
+        )
+        if (
+            message
+            and status.issue.repository in repositories
+            and status.stage is not Stage.RESOLVED
+        ):
+            yield f"{status.issue}: {message}"
 
 
 def problem_line(ref: IssueRef, problem: str) -> str:

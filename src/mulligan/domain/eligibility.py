@@ -302,13 +302,15 @@ def depends_on_itself(text: str, of: IssueRef) -> bool:
 def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
     plain = QUOTED.sub("", CODE.sub("", text))
     named = (
-        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
+        name
+        for sentence in DEPENDENCY_SENTENCE.finditer(plain)
+        for name in NAMED.findall(sentence[1])
     )
     return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
 
 
-def _ref(name: str, here: str) -> IssueRef:
-    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
+def _ref(name: str, repository: str) -> IssueRef:
+    return IssueRef.parse(f"{repository}{name}" if name.startswith("#") else name)
 
 
 def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:

@@ -33,12 +33,12 @@ class Feedback(Record):
     @property
     def threads(self) -> tuple[int, ...]:
         """Return the ids of the comments to reply to, each once."""
-        return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
+        return tuple(dict.fromkeys(remark.thread for remark in self.remarks if remark.thread))
 
     @property
     def reviews(self) -> dict[int, str]:
         """Return the reviews to reply to as a whole, by id, with their authors."""
-        return {said.review: said.author for said in self.remarks if said.review}
+        return {remark.review: remark.author for remark in self.remarks if remark.review}
 
 
 def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:

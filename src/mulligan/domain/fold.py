@@ -236,7 +236,7 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
         case StoodDown(reason=reason, elsewhere=elsewhere):
             # New guidance ends the attempt, but the feedback still needs an answer.
-            left = status.feedback if status.is_asked_anew else None
+            left = status.feedback if status.has_new_request else None
             aborts = [each for each in status.pending if each.verb is Verb.ABORT]
             rests = _resolve(_with_done(status, aborts), reason)
             return replace(rests, feedback=left, elsewhere=elsewhere)

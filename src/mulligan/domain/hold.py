@@ -51,7 +51,7 @@ def hold_on(
             return Hold(pause.sentence)
     found, missing = _faults(faults), [_faults(each) for each in agents]
     if all(missing):
-        found += [said for each in missing for said in each]
+        found += [reason for each in missing for reason in each]
     if not found:
         return None
     return Hold(

@@ -30,32 +30,32 @@ class Diagnosis:
     fix: str = ""
 
 
-def fine(area: str, said: str) -> Diagnosis:
+def fine(area: str, message: str) -> Diagnosis:
     """Report that an area is fine."""
-    return Diagnosis(area, Level.OK, said)
+    return Diagnosis(area, Level.OK, message)
 
 
-def note(area: str, said: str, fix: str) -> Diagnosis:
+def note(area: str, message: str, fix: str) -> Diagnosis:
     """Report a helpful fact."""
-    return Diagnosis(area, Level.NOTE, said, fix)
+    return Diagnosis(area, Level.NOTE, message, fix)
 
 
-def warning(area: str, said: str, fix: str) -> Diagnosis:
+def warning(area: str, message: str, fix: str) -> Diagnosis:
     """Report a problem that may spoil the work."""
-    return Diagnosis(area, Level.WARNING, said, fix)
+    return Diagnosis(area, Level.WARNING, message, fix)
 
 
-def fault(area: str, said: str, fix: str) -> Diagnosis:
+def fault(area: str, message: str, fix: str) -> Diagnosis:
     """Report a problem that stops the work."""
-    return Diagnosis(area, Level.FAULT, said, fix)
+    return Diagnosis(area, Level.FAULT, message, fix)
 
 
 def failed(area: str, error: MulliganError, fix: str) -> Diagnosis:
     """Turn an error into a fault; the last part of its message is the fix, else `fix` is used."""
     for mark in ("; ", ". "):
-        said, found, advice = str(error).rpartition(mark)
+        message, found, advice = str(error).rpartition(mark)
         if found and advice.count(")") <= advice.count("("):
-            return fault(area, f"{said}.", f"{advice[:1].upper()}{advice[1:]}")
+            return fault(area, f"{message}.", f"{advice[:1].upper()}{advice[1:]}")
     return fault(area, str(error), fix)
 
 

@@ -378,8 +378,8 @@ class Effects:
 
     def label_request(self, act: Act | None) -> str:
         """Return the comment that asked for the label again after an act, or an empty string."""
-        asked = (each.comment for each in self.all(LabelRequested) if each.act == act)
-        return next(asked, "")
+        comments = (each.comment for each in self.all(LabelRequested) if each.act == act)
+        return next(comments, "")
 
     def has_answered(self, number: int, attempt: int | None = None) -> bool:
         """Return whether a review, or a line comment for an attempt, was answered."""

@@ -149,7 +149,7 @@ class CheckResult(Record):
         return self.required and not self.passed and not self.preexisting
 
     @property
-    def came_to_its_end(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the check ended by itself, so that its list of failures is complete."""
         return (
             not self.timed_out
@@ -166,7 +166,7 @@ class CheckResult(Record):
     def names_all(self) -> bool:
         """Return whether the findings list every failure."""
         named = self.passed or self.preexisting or bool(self.findings)
-        return named and self.came_to_its_end and not self.unnamed
+        return named and self.is_complete and not self.unnamed
 
 
 class VerifierOutcome(StrEnum):
@@ -294,6 +294,6 @@ class WorkerResultMeta(Record):
         return self.fix_rounds[-1].usage if self.fix_rounds else self.agent
 
 
-def as_they_stand(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
+def latest_records(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
     """Return the last record of each attempt: verified work may turn out to be lost (COMMIT-2)."""
     return tuple({meta.number: meta for meta in recorded}.values())

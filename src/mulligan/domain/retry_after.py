@@ -13,10 +13,10 @@ def seconds_asked(headers: Mapping[str, str]) -> float | None:
     A date is relative to the service's own clock, the `Date` header. Header names are in lower
     case.
     """
-    asked = headers.get("retry-after", "").strip()
-    if asked.isdecimal():
-        return float(asked[:MAX_DIGITS])
-    until, sent = date_in(asked), date_in(headers.get("date"))
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(value[:MAX_DIGITS])
+    until, sent = date_in(value), date_in(headers.get("date"))
     return max(0.0, (until - sent).total_seconds()) if until and sent else None
 
 

@@ -293,7 +293,7 @@ class IssueStatus:
         return next((each.as_withdrawal for each in found), None)
 
     @property
-    def is_asked_anew(self) -> bool:
+    def has_new_request(self) -> bool:
         """Return whether a pending command requests new attempts."""
         return any(each.verb in OPENING for each in self.pending)
 

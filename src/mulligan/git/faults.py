@@ -24,11 +24,13 @@ class FaultPattern:
     words: str
     advice: str
 
-    def shows_in(self, said: str) -> bool:
+    def shows_in(self, output: str) -> bool:
         """Return whether the message matches; a remote's damage does not count as our own."""
         if self.fault is DamagedError:
-            said = "\n".join(line for line in said.splitlines() if not line.startswith("remote:"))
-        return bool(re.search(self.words, said, re.IGNORECASE))
+            output = "\n".join(
+                line for line in output.splitlines() if not line.startswith("remote:")
+            )
+        return bool(re.search(self.words, output, re.IGNORECASE))
 
 
 FULL_DISK = FaultPattern(
@@ -94,15 +96,15 @@ FAULT_PATTERNS = (
 ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
-def fault_of(said: str, doing: str) -> WorldError:
+def fault_of(output: str, doing: str) -> WorldError:
     """Return the error for a message of git: its class names who must act."""
-    sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(said)), ANYTHING_ELSE)
-    return sign.fault(f"{doing} failed: {one_line(said)}; {sign.advice}.")
+    sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(output)), ANYTHING_ELSE)
+    return sign.fault(f"{doing} failed: {one_line(output)}; {sign.advice}.")
 
 
-def one_line(said: str) -> str:
+def one_line(output: str) -> str:
     """Shorten a message of git to one line without control characters or credentials."""
-    lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in said.splitlines()]
+    lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in output.splitlines()]
     telling = [TELLING.sub("", line) for line in lines if TELLING.match(line)]
     lines_kept = [line for line in telling or lines if line and not NOISE.match(line)]
     words = "; ".join(dict.fromkeys(lines_kept)) or "git gave no reason"

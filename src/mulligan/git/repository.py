@@ -178,10 +178,10 @@ class Repository:
         return self.read(*arguments).decode(errors="replace").rstrip("\n")
 
     def attempt(
-        self, *arguments: str, patience: timedelta, access: Access | None = None
+        self, *arguments: str, timeout: timedelta, access: Access | None = None
     ) -> Finished:
         """Run a long command that may fail; UnavailableError if it times out."""
-        command = self._command(arguments, patience)
+        command = self._command(arguments, timeout)
         if access:
             reaching = {name: self.outer[name] for name in TO_REACH_REMOTES if name in self.outer}
             command = replace(
@@ -191,27 +191,27 @@ class Repository:
             )
         finished = run(command)
         if finished.stopped_by:
-            raise self._too_long(arguments, patience)
+            raise self._too_long(arguments, timeout)
         return finished
 
-    def run(self, *arguments: str, patience: timedelta, access: Access | None = None) -> Finished:
+    def run(self, *arguments: str, timeout: timedelta, access: Access | None = None) -> Finished:
         """Run a long command; raise if it fails."""
-        finished = self.attempt(*arguments, patience=patience, access=access)
+        finished = self.attempt(*arguments, timeout=timeout, access=access)
         if finished.exit_code:
             raise fault_of(finished.text, self._doing(arguments))
         return finished
 
-    def stream(self, *arguments: str, into: Path, limit: int, patience: timedelta) -> Finished:
+    def stream(self, *arguments: str, into: Path, limit: int, timeout: timedelta) -> Finished:
         """Run git and write its output to a file, at most `limit` bytes."""
-        command = self._command(arguments, patience)
+        command = self._command(arguments, timeout)
         return run(replace(command, log=into, max_log_bytes=limit))
 
-    def _command(self, arguments: tuple[str, ...], patience: timedelta) -> Command:
+    def _command(self, arguments: tuple[str, ...], timeout: timedelta) -> Command:
         return Command(
             argv=self._argv(arguments),
             directory=self.work_tree or self.git_dir,
             environment=self._environment(),
-            timeout=patience,
+            timeout=timeout,
         )
 
     def _argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
@@ -234,9 +234,9 @@ class Repository:
     def _doing(self, arguments: tuple[str, ...]) -> str:
         return f"git {arguments[0]} for {self.name}"
 
-    def _too_long(self, arguments: tuple[str, ...], patience: timedelta) -> UnavailableError:
+    def _too_long(self, arguments: tuple[str, ...], timeout: timedelta) -> UnavailableError:
         message = (
-            f"{self._doing(arguments)} took longer than {format_duration(patience)}; "
+            f"{self._doing(arguments)} took longer than {format_duration(timeout)}; "
             "it is tried again later."
         )
         return UnavailableError(message)
@@ -273,7 +273,7 @@ class Remote:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
                 *("--no-recurse-submodules", *options, "--", self.url, *refspecs),
-                patience=TRANSFER_TIMEOUT,
+                timeout=TRANSFER_TIMEOUT,
                 access=way,
             )
 
@@ -286,30 +286,30 @@ class Remote:
         with access(self.url, self.token) as way:
             finished = through.run(
                 *("ls-remote", "-q", "--refs", "--", self.url, pattern),
-                patience=REMOTE_QUERY_TIMEOUT,
+                timeout=REMOTE_QUERY_TIMEOUT,
                 access=way,
             )
         found = re.findall(r"^([0-9a-f]{40,64})\t(\S+)$", finished.text, re.MULTILINE)
         return {name: sha for sha, name in found}
 
-    def delete(self, through: Repository, ref: str, held: str) -> None:
+    def delete(self, through: Repository, ref: str, expected: str) -> None:
         """Delete a full ref there, unless it no longer names the commit `held`."""
         with access(self.url, self.token) as way:
             through.run(
-                *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
+                *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{expected}"),
                 *("--", self.url, f":{ref}"),
-                patience=TRANSFER_TIMEOUT,
+                timeout=TRANSFER_TIMEOUT,
                 access=way,
             )
 
-    def push(self, source: Repository, sha: str, ref: str, held: str | None) -> None:
+    def push(self, source: Repository, sha: str, ref: str, expected: str | None) -> None:
         """Push `sha` to a full ref there, unless the ref no longer names `held` (None: no ref)."""
         with access(self.url, self.token) as way:
             source.run(
                 *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
-                f"--force-with-lease={ref}:{held or ''}",
+                f"--force-with-lease={ref}:{expected or ''}",
                 *("--", self.url, f"{sha}:{ref}"),
-                patience=TRANSFER_TIMEOUT,
+                timeout=TRANSFER_TIMEOUT,
                 access=way,
             )
 

@@ -94,15 +94,15 @@ def fault(answer: Answer, request: str) -> WorldError | None:
     """Return the error that an answer means, or None; `request` is the verb and the path."""
     if answer.ok:
         return None
-    status, said = answer.status, _error_text(answer)
+    status, message = answer.status, _error_text(answer)
     if 300 <= status < 400:  # noqa: PLR2004 - HTTP status classes
         return moved(request, answer.headers.get("location", ""))
     if is_limit(answer):
-        asked = retry_after(answer)
-        return rate_limited(request, DEFAULT_LIMIT_SECONDS if asked is None else asked)
+        seconds = retry_after(answer)
+        return rate_limited(request, DEFAULT_LIMIT_SECONDS if seconds is None else seconds)
     if status in {408, 425} or status >= 500:  # noqa: PLR2004
-        return TransientError(f"GitHub failed at {request} ({said}); try again later.")
-    return _refused(answer, request, said)
+        return TransientError(f"GitHub failed at {request} ({message}); try again later.")
+    return _refused(answer, request, message)
 
 
 def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
@@ -134,27 +134,27 @@ def moved(request: str, to: str) -> WorldError:
     )
 
 
-def _refused(answer: Answer, request: str, said: str) -> WorldError:
+def _refused(answer: Answer, request: str, message: str) -> WorldError:
     match answer.status:
         case 401:
             return DeniedError(
-                f"GitHub refused the token ({said}); set a valid one in github.token "
+                f"GitHub refused the token ({message}); set a valid one in github.token "
                 "or github.token_file."
             )
         case 403:
             right = _missing_right(answer, request)
-            return ForbiddenError(f"GitHub does not allow {request} ({said}); {right}.")
+            return ForbiddenError(f"GitHub does not allow {request} ({message}); {right}.")
         case 404:
             return NotFoundError(
                 f"GitHub did not find {request}; check the name, and that the token can read "
                 "the repository."
             )
         case 410:
-            return NotFoundError(f"GitHub has deleted {request} for good ({said}).")
+            return NotFoundError(f"GitHub has deleted {request} for good ({message}).")
         case 422 if _already_exists(answer):
-            return AlreadyExistsError(f"GitHub already has one, at {request} ({said}).")
+            return AlreadyExistsError(f"GitHub already has one, at {request} ({message}).")
         case _:
-            return DeniedError(f"GitHub refused {request} ({said}); fix the named problem.")
+            return DeniedError(f"GitHub refused {request} ({message}); fix the named problem.")
 
 
 def _missing_right(answer: Answer, request: str) -> str:
@@ -182,8 +182,8 @@ def rate_limited(request: str, wait: float) -> TransientError:
 def retry_after(answer: Answer) -> float | None:
     """Return the seconds that GitHub asks to wait, by its own clock; None if it gives no time."""
     headers = answer.headers
-    if (asked := seconds_asked(headers)) is not None:
-        return asked
+    if (seconds := seconds_asked(headers)) is not None:
+        return seconds
     sent, reset = date_in(headers.get("date")), headers.get("x-ratelimit-reset", "")
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and sent:
         return max(0.0, float(reset) - sent.timestamp()) + 1
@@ -200,8 +200,8 @@ def is_limit(answer: Answer) -> bool:
 
 
 def _says(answer: Answer, *words: str) -> bool:
-    said = " ".join(_sentences(answer)).lower()
-    return any(word in said for word in words)
+    text = " ".join(_sentences(answer)).lower()
+    return any(word in text for word in words)
 
 
 def _already_exists(answer: Answer) -> bool:
@@ -210,8 +210,8 @@ def _already_exists(answer: Answer) -> bool:
 
 def _error_text(answer: Answer) -> str:
     """Return GitHub's error text on one line, or the status if there is none."""
-    said = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
-    return said or f"HTTP {answer.status}"
+    message = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
+    return message or f"HTTP {answer.status}"
 
 
 def _sentences(answer: Answer) -> list[str]:

@@ -194,8 +194,8 @@ class AppCredentials:
             raise DeniedError(message) from error
         name = repository.partition("/")[2]
         path = f"/app/installations/{where.id}/access_tokens"
-        made = self._client.write(TOKEN, "POST", path, {"repositories": [name]})
-        return _Token(made.token, made.expires_at)
+        token = self._client.write(TOKEN, "POST", path, {"repositories": [name]})
+        return _Token(token.token, token.expires_at)
 
     def _own_token(self, _repository: str | None) -> str:
         """Return the App's JWT, signed with its private key."""

@@ -271,10 +271,10 @@ class EditsReader:
 
     def _history(self, ref: IssueRef) -> tuple[History, list[Change]]:
         owner, _, name = ref.repository.partition("/")
-        asked: dict[str, object] = {"owner": owner, "name": name, "number": ref.number}
+        variables: dict[str, object] = {"owner": owner, "name": name, "number": ref.number}
         found, after = list[Change](), None
         for _ in range(MAX_PAGES_OF_EDITS):
-            answer = self._client.query(EDITS, EDITS_QUERY, {**asked, "after": after})
+            answer = self._client.query(EDITS, EDITS_QUERY, {**variables, "after": after})
             repository = answer.data.repository
             history = repository.issue
             _edit_belongs(repository.name, history, ref)

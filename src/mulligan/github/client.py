@@ -105,42 +105,42 @@ class ETagCache:
         self._answers: dict[str, Answer] = {}
         self._lock = threading.Lock()
 
-    def find(self, asked: str) -> Answer | None:
+    def find(self, key: str) -> Answer | None:
         """Return the cached answer of a request, if any."""
         with self._lock:
-            found = self._answers.pop(asked, None)
+            found = self._answers.pop(key, None)
             if found:
                 # A dict keeps insertion order: this answer becomes the newest.
-                self._answers[asked] = found
+                self._answers[key] = found
             return found
 
-    def keep(self, asked: str, answer: Answer) -> None:
+    def keep(self, key: str, answer: Answer) -> None:
         """Cache an answer that has an ETag; drop the least recently used."""
         with self._lock:
-            self._drop(asked)
-            self._answers[asked] = answer
+            self._drop(key)
+            self._answers[key] = answer
             self._size += len(answer.body)
             while self._size > self._most:
                 self._drop(next(iter(self._answers)))
 
-    def _drop(self, asked: str) -> None:
-        gone = self._answers.pop(asked, None)
+    def _drop(self, key: str) -> None:
+        gone = self._answers.pop(key, None)
         self._size -= len(gone.body) if gone else 0
 
 
-class Look(threading.local):
-    """The answers that a thread has read in a `one_look` block; None outside of any."""
+class CachedReads(threading.local):
+    """The answers that a thread has read in a `cached_reads` block; None outside of any."""
 
     answers: dict[str, Answer] | None = None
 
-    def find(self, asked: str) -> Answer | None:
+    def find(self, key: str) -> Answer | None:
         """Return the answer of a request that was read in this block."""
-        return self.answers.get(asked) if self.answers else None
+        return self.answers.get(key) if self.answers else None
 
-    def keep(self, asked: str, answer: Answer) -> None:
+    def keep(self, key: str, answer: Answer) -> None:
         """Keep an answer until the block ends, or the thread writes."""
         if self.answers is not None:
-            self.answers[asked] = answer
+            self.answers[key] = answer
 
     def drop(self, path: str) -> None:
         """Forget what a write to `path` may change: all but the facts about repositories.
@@ -217,7 +217,7 @@ class Client:
         self._transport = transport or Transport()
         self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
         self._cache = ETagCache(self._retry.cache_chars)
-        self._look = Look()
+        self._cached_reads = CachedReads()
         self.guard: Guard | None = None
 
     def guarded(self, guard: Guard) -> "Client":
@@ -227,16 +227,16 @@ class Client:
         return made
 
     @contextmanager
-    def one_look(self) -> Generator[None]:
+    def cached_reads(self) -> Generator[None]:
         """Read each address once while the block lasts, in this thread, and again after a write."""
-        if self._look.answers is not None:
+        if self._cached_reads.answers is not None:
             yield
             return
-        self._look.answers = {}
+        self._cached_reads.answers = {}
         try:
             yield
         finally:
-            self._look.answers = None
+            self._cached_reads.answers = None
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -331,7 +331,7 @@ class Client:
 
     def on_issue(self, shape: TypeAdapter[T], ref: IssueRef, use: Callable[[Issue], object]) -> T:
         """Use PyGithub's object of an issue or pull request, as `call` does."""
-        return self.call(shape, ref.repository, lambda here: use(here.get_issue(ref.number)))
+        return self.call(shape, ref.repository, lambda repo: use(repo.get_issue(ref.number)))
 
     def _send(self, verb: str, path: str, query: Mapping[str, str], body: object) -> Answer:
         if verb == "GET":
@@ -369,26 +369,26 @@ class Client:
     def _wait(self, state: RetryCallState) -> float:
         """Return GitHub's Retry-After, or else an exponential wait; with up to 1 s of jitter."""
         error = state.outcome.exception() if state.outcome else None
-        asked = error.wait if isinstance(error, TransientError) else None
+        seconds = error.wait if isinstance(error, TransientError) else None
         longest = self._retry.longest_wait
         grown = wait_exponential(multiplier=self._retry.first_wait, max=longest)(state)
-        return (asked or grown) + wait_random(0, 1)(state)
+        return (seconds or grown) + wait_random(0, 1)(state)
 
     def _conditional_get(
         self, shape: TypeAdapter[T], path: str, query: Mapping[str, str]
     ) -> tuple[Answer, T]:
         """Send a GET with the cached ETag; on 304 Not Modified return the cached answer."""
         key = f"{path}?{urlencode(query)}"
-        if seen := self._look.find(key):
+        if seen := self._cached_reads.find(key):
             return seen, parsed(shape, seen, f"GET {path}")
         known = self._cache.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
         answer = self._ask(ApiRequest("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
-            self._look.keep(key, known)
+            self._cached_reads.keep(key, known)
             return known, parsed(shape, known, f"GET {path}")
         found = parsed(shape, answer, f"GET {path}")
-        self._look.keep(key, answer)
+        self._cached_reads.keep(key, answer)
         if "etag" in answer.headers:
             self._cache.keep(key, answer)
         return answer, found
@@ -399,9 +399,9 @@ class Client:
         except MovedError as error:
             if error.renames:
                 raise
-            there = urljoin(f"{self._api_url}/", error.to)
+            target = urljoin(f"{self._api_url}/", error.to)
             settings, ca_file = self._retry, self._transport.ca_file
-            return fetch(there, self._api_url, settings.timeout, ca_file)
+            return fetch(target, self._api_url, settings.timeout, ca_file)
         if wrong := fault(answer, f"GET {path}"):
             raise wrong
         return answer.body.encode()
@@ -415,15 +415,15 @@ class Client:
         found = NEXT_PAGE.search(answer.headers.get("link", ""))
         if found is None:
             return None
-        there, here = urlsplit(found[1]), urlsplit(self._api_url)
-        same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
-        if not same or not there.path.startswith(f"{here.path}/"):
+        target, api = urlsplit(found[1]), urlsplit(self._api_url)
+        same = (target.scheme, target.netloc) == (api.scheme, api.netloc)
+        if not same or not target.path.startswith(f"{api.path}/"):
             message = (
-                f"A list of {here.netloc} continues at {there.netloc}{there.path}, which Mulligan"
+                f"A list of {api.netloc} continues at {target.netloc}{target.path}, which Mulligan"
                 " does not read; check github.api_url."
             )
             raise UnavailableError(message)
-        return dict(parse_qsl(there.query))
+        return dict(parse_qsl(target.query))
 
     def _ask(self, ask: ApiRequest) -> Answer:
         """Send a request; believe 404 Not Found only if GitHub repeats it (GITHUB-3).
@@ -445,7 +445,7 @@ class Client:
         request = f"{ask.verb} {urlsplit(ask.path).path}"
         self._await_rate_limit(session.backoff, request)
         if ask.is_write:
-            self._look.drop(ask.path)
+            self._cached_reads.drop(ask.path)
             if self.guard:
                 self.guard()
         try:

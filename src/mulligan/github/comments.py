@@ -205,8 +205,8 @@ class StatusComments:
         ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
         is_recorded = self._recorded.get(ref) == record_of(case).settled
         with self._lock:
-            last, said = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
-            if said == text:
+            last, shown = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
+            if shown == text:
                 return True
             if is_recorded and (_passes(case) or last <= now < last + STATUS_EDIT_INTERVAL):
                 return False

@@ -132,4 +132,4 @@ class Identity:
 
 def token_notes(token: str | None) -> tuple[Note, ...]:
     """Return the notes on a token by its prefix; none for an unknown prefix."""
-    return tuple(said for start, said in TOKEN_NOTES.items() if (token or "").startswith(start))
+    return tuple(note for start, note in TOKEN_NOTES.items() if (token or "").startswith(start))

@@ -213,15 +213,15 @@ def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
     if not problems:
         return None
     kinds = {problem.type for problem in problems}
-    said = one_line("; ".join(problem.message for problem in problems), MAX_MESSAGE_CHARS).rstrip(
+    text = one_line("; ".join(problem.message for problem in problems), MAX_MESSAGE_CHARS).rstrip(
         "."
     )
     if "RATE_LIMITED" in kinds:
         message = f"GitHub's rate limit stopped {request}; Mulligan continues when it resets."
         return TransientError(message, retry_after(answer))
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
-        message = f"GitHub forbids {request} ({said}); the token needs {right}."
+        message = f"GitHub forbids {request} ({text}); the token needs {right}."
         return ForbiddenError(message)
-    if said.startswith("Something went wrong"):
-        return TransientError(f"GitHub failed at {request} ({said}); try again later.")
-    return UnavailableError(f"GitHub did not answer {request} ({said}); try again later.")
+    if text.startswith("Something went wrong"):
+        return TransientError(f"GitHub failed at {request} ({text}); try again later.")
+    return UnavailableError(f"GitHub did not answer {request} ({text}); try again later.")

@@ -77,7 +77,7 @@ class LocalTracker:
         """Return the pull requests: none."""
         return NoPulls()
 
-    def one_look(self) -> AbstractContextManager[None]:
+    def cached_reads(self) -> AbstractContextManager[None]:
         """Do nothing: the issue does not change."""
         return nullcontext()
 

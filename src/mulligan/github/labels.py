@@ -22,16 +22,16 @@ def label_change(current: Iterable[str], stage: Stage, labels: Labels) -> LabelC
     Only people add the ready label. It stays until the issue is settled. GitHub ignores the case of
     label names.
     """
-    there = {name.casefold(): name for name in current}
+    existing = {name.casefold(): name for name in current}
     wanted, kept = _of(stage, labels)
     keeps = {name.casefold() for name in (*wanted, *kept)}
     ours = (labels.ready, labels.running, labels.review, labels.hitl)
     return LabelChange(
-        add=tuple(name for name in wanted if name.casefold() not in there),
+        add=tuple(name for name in wanted if name.casefold() not in existing),
         remove=tuple(
-            there[name]
+            existing[name]
             for name in dict.fromkeys(own.casefold() for own in ours)
-            if name in there and name not in keeps
+            if name in existing and name not in keeps
         ),
     )
 

@@ -165,10 +165,10 @@ def _verdict(check: CheckResult) -> str:
 
 def quoted(text: str) -> str:
     """Quote untrusted text, so that it mentions and closes nothing; empty stays empty."""
-    said = visible(text).strip()
-    if len(said) > QUOTED_CHARS:
-        said = said[:QUOTED_CHARS].rstrip() + "…"
-    return "\n".join(f"> {line}" for line in defuse(said).split("\n")) if said else ""
+    shown = visible(text).strip()
+    if len(shown) > QUOTED_CHARS:
+        shown = shown[:QUOTED_CHARS].rstrip() + "…"
+    return "\n".join(f"> {line}" for line in defuse(shown).split("\n")) if shown else ""
 
 
 def moment(at: datetime) -> str:

@@ -327,10 +327,10 @@ def what_changed(meta: WorkerResultMeta | None) -> str:
     """Return the size of the change and the agent's summary."""
     if meta is None:
         return ""
-    said = quoted(meta.agent_summary)
+    summary = quoted(meta.agent_summary)
     return body(
         f"{meta.diff_summary}.",
-        f"The agent's summary:\n\n{said}" if said else "The agent gave no summary.",
+        f"The agent's summary:\n\n{summary}" if summary else "The agent gave no summary.",
     )
 
 

@@ -61,7 +61,7 @@ PENDING_STATE = "pending"
 
 def read_pull(client: Client, repository: str, number: int) -> PullShape:
     """Read a pull request; NotFoundError if it was deleted."""
-    return client.call(PULL, repository, lambda here: here.get_pull(number).raw_data)
+    return client.call(PULL, repository, lambda repo: repo.get_pull(number).raw_data)
 
 
 def find_open(client: Client, ref: IssueRef) -> PullShape | None:
@@ -175,9 +175,9 @@ class GitHubPulls:
 
 def _is_own(pull: PullShape, repository: str) -> bool:
     where = pull.head.repo.full_name if pull.head.repo else ""
-    here = where.casefold() == repository.casefold()
+    own = where.casefold() == repository.casefold()
     listed = leads_to(pull.url, f"/repos/{repository}/pulls/{pull.number}")
-    return here and listed and pull.head.ref.startswith(BRANCH_PREFIX)
+    return own and listed and pull.head.ref.startswith(BRANCH_PREFIX)
 
 
 def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
@@ -256,7 +256,7 @@ def failed_steps(job: bytes) -> bytes:
 def _said(client: Client, repository: str, run: CheckRun) -> bytes:
     path = f"/repos/{repository}/check-runs/{run.id}"
     output = client.call(
-        CHECK_RUN, repository, lambda here: here.get_check_run(run.id).raw_data
+        CHECK_RUN, repository, lambda repo: repo.get_check_run(run.id).raw_data
     ).output
     notes = client.read_all(ANNOTATIONS, f"{path}/annotations")
     parts = [output.title, *map(_annotation, notes), output.summary, output.text]

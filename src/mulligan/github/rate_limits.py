@@ -49,15 +49,15 @@ class Backoff:
         self._until = float("-inf")
         self._without_time = 0
 
-    def begin(self, now: float, asked: float | None) -> None:
+    def begin(self, now: float, seconds: float | None) -> None:
         """Begin or extend the wait: for `asked` seconds, or for a minute, doubled each time."""
         with self._lock:
-            if asked is None:
+            if seconds is None:
                 if now < self._until:
                     return  # refusals that arrive together count once
-                asked = min(DEFAULT_LIMIT_SECONDS * 2.0**self._without_time, MAX_DEFAULT_BACKOFF)
+                seconds = min(DEFAULT_LIMIT_SECONDS * 2.0**self._without_time, MAX_DEFAULT_BACKOFF)
                 self._without_time += 1
-            self._until = max(self._until, now + min(asked, MAX_BACKOFF))
+            self._until = max(self._until, now + min(seconds, MAX_BACKOFF))
 
     def remaining(self, now: float) -> float:
         """Return the seconds left to wait, or 0."""

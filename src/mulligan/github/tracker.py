@@ -63,9 +63,9 @@ class GitHubTracker:
         self._commands = CommandReader(client, self._trust, self._comments)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
-    def one_look(self) -> AbstractContextManager[None]:
+    def cached_reads(self) -> AbstractContextManager[None]:
         """Read each fact once while the block lasts, and again after a write."""
-        return self._client.one_look()
+        return self._client.cached_reads()
 
     def own_login(self) -> str:
         """Return the login of Mulligan's comments."""
@@ -82,7 +82,7 @@ class GitHubTracker:
         """Read the facts about a repository that work needs."""
         now = self._clock.now()
         try:
-            found = self._client.call(REPOSITORY, name, lambda here: here.raw_data)
+            found = self._client.call(REPOSITORY, name, lambda repo: repo.raw_data)
         except MovedError as error:
             if not error.renames:
                 raise
@@ -208,12 +208,12 @@ class GitHubTracker:
             raise GoneError(message) from error
 
     def _trusted_comments(self, ref: IssueRef) -> tuple[Comment, ...]:
-        said = [
+        comments = [
             (comment.user, comment)
             for comment in self._comments.list_on(ref)
             if comment.user and not self._comments.is_own(comment)
         ]
-        people = {user.login: user for user, _ in reversed(said)}
+        people = {user.login: user for user, _ in reversed(comments)}
         trusted = {
             login
             for login, user in list(people.items())[:MAX_PERMISSION_LOOKUPS]
@@ -221,7 +221,7 @@ class GitHubTracker:
         }
         return tuple(
             Comment(user.login, comment.body or "", comment.created_at, comment.id)
-            for user, comment in said
+            for user, comment in comments
             if user.login in trusted
         )
 

@@ -144,7 +144,7 @@ class GitHubWriter:
             written = self.client.call(
                 NOTE,
                 ref.repository,
-                lambda here: here.get_pull(number).create_review_comment_reply(thread, text),
+                lambda repo: repo.get_pull(number).create_review_comment_reply(thread, text),
             )
         except UnavailableError:
             # After a failed request, the reply may exist all the same (PUBLISH-2).
@@ -177,7 +177,7 @@ class GitHubWriter:
         self.client.call(
             ANYTHING,
             repository,
-            lambda here: here.create_label(look.name, look.color, look.description),
+            lambda repo: repo.create_label(look.name, look.color, look.description),
         )
 
     def find_branch(self, repository: str, head: str) -> PullShape | None:
@@ -193,7 +193,7 @@ class GitHubWriter:
             return self.client.call(
                 PULL,
                 repository,
-                lambda here: here.create_pull(base, head, title=sent[0], body=sent[1]),
+                lambda repo: repo.create_pull(base, head, title=sent[0], body=sent[1]),
             )
         except (UnavailableError, AlreadyExistsError):
             # After a failed request, the pull request may exist all the same (PUBLISH-2).
@@ -211,8 +211,8 @@ class GitHubWriter:
 
     def _apply(self, ref: IssueRef, change: LabelChange) -> None:
         if change.add:
-            there = self._add_labels(ref.repository, ref.number, change.add)
-            carried = {label.name.casefold() for label in there}
+            current = self._add_labels(ref.repository, ref.number, change.add)
+            carried = {label.name.casefold() for label in current}
             if not carried.issuperset(name.casefold() for name in change.add):
                 message = f"GitHub did not add the labels of {ref}; try again later."
                 raise UnavailableError(message)
@@ -282,7 +282,7 @@ class GitHubWriter:
             created = self.client.call(
                 PULL,
                 ref.repository,
-                lambda here: here.create_pull(
+                lambda repo: repo.create_pull(
                     base_branch,
                     ref.branch,
                     title=wanted["title"],
@@ -302,7 +302,7 @@ class GitHubWriter:
             updated = self.client.call(
                 PULL,
                 ref.repository,
-                lambda here: here.get_pull(pull.number).edit(wanted["title"], wanted["body"]),
+                lambda repo: repo.get_pull(pull.number).edit(wanted["title"], wanted["body"]),
             )
         except UnavailableError:
             updated = read_pull(self.client, ref.repository, pull.number)
@@ -313,8 +313,8 @@ class GitHubWriter:
     def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
         """Add labels and request reviews; an error does not stop the publishing."""
         repository = case.issue.ref.repository
-        there = {label.name.casefold() for label in pull.labels}
-        labels = [name for name in settings.labels if name.casefold() not in there]
+        existing = {label.name.casefold() for label in pull.labels}
+        labels = [name for name in settings.labels if name.casefold() not in existing]
         if labels:
             self._try("labels", case, lambda: self._add_labels(repository, pull.number, labels))
         people, teams = _reviewers(pull, case, settings), list(settings.team_reviewers)
@@ -325,7 +325,7 @@ class GitHubWriter:
                 lambda: self.client.call(
                     ANYTHING,
                     repository,
-                    lambda here: here.get_pull(pull.number).create_review_request(
+                    lambda repo: repo.get_pull(pull.number).create_review_request(
                         people or NotSet, teams or NotSet
                     ),
                 ),
@@ -339,24 +339,24 @@ class GitHubWriter:
         repository, head = case.issue.ref.repository, case.last.head_sha if case.last else None
         if head is None:
             return
-        made = check_run_text(case)
+        text = check_run_text(case)
         path = f"/repos/{repository}/commits/{head}/check-runs"
-        there = self.client.read_all(CHECK_RUNS, path)
-        if any(each.external_id == made.external_id for each in there):
+        runs = self.client.read_all(CHECK_RUNS, path)
+        if any(each.external_id == text.external_id for each in runs):
             return
         self.client.call(
             ANYTHING,
             repository,
-            lambda here: here.create_check_run(
+            lambda repo: repo.create_check_run(
                 CHECK_RUN_NAME,
                 head,
-                external_id=made.external_id,
+                external_id=text.external_id,
                 status="completed",
-                conclusion=made.conclusion,
+                conclusion=text.conclusion,
                 output={
-                    "title": made.title,
-                    "summary": made.summary,
-                    "annotations": [*made.annotations],
+                    "title": text.title,
+                    "summary": text.summary,
+                    "annotations": [*text.annotations],
                 },
             ),
         )
@@ -415,8 +415,8 @@ class DryRunWriter:
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Report the labels that would be added and removed."""
         before = self.labels.get(ref, LabelChange())
-        there = self.tracker.read(ref).labels - set(before.remove) | set(before.add)
-        change = label_change(there, stage, labels)
+        current = self.tracker.read(ref).labels - set(before.remove) | set(before.add)
+        change = label_change(current, stage, labels)
         if change == LabelChange():
             return
         plus, minus = set(change.add), set(change.remove)

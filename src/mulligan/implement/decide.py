@@ -542,7 +542,7 @@ def decide_on_reviews(
         author=last.author,
         author_id=last.author_id,
         at=last.at,
-        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
+        remarks=tuple(remark for each in new for remark in each.remarks)[:MAX_REMARKS],
         opens_epoch=opens and not refused,
         refused=refused,
     )
@@ -621,8 +621,8 @@ def _decide_retry(order: PendingCommand, status: IssueStatus, *, is_open: bool) 
             CommandAction.REPLY, "This issue is closed. Reopen it, then write the command again."
         )
     if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
-        said = "An attempt is already running. To start again with an instruction, use `fix:`."
-        return CommandDecision(CommandAction.REPLY, said)
+        message = "An attempt is already running. To start again with an instruction, use `fix:`."
+        return CommandDecision(CommandAction.REPLY, message)
     waits_for_nothing = status.epoch and not status.attempt and not status.reason
     if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
         return CommandDecision(CommandAction.SHOW, "This issue is already queued.")

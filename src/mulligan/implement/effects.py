@@ -150,7 +150,7 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     """
     stage = context.ledger.status(ref).stage
     labels = context.policies.in_force(ref.repository).labels
-    with suppress(GoneError), context.tracker.one_look():
+    with suppress(GoneError), context.tracker.cached_reads():
         case = load_context(context.tracker.read(ref), context)
         if not context.tracker.recent_repository(ref.repository).archived:
             is_theirs, is_shown = _is_left_to_others(case, labels, context), False
@@ -171,9 +171,9 @@ def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
     that asks for new attempts is carried out before anything is shown.
     """
     status = context.ledger.status(ref)
-    with context.tracker.one_look():
+    with context.tracker.cached_reads():
         if status.stage is Stage.RESOLVED:
-            if status.is_asked_anew:
+            if status.has_new_request:
                 return
             with suppress(GoneError):
                 request = decide_reopening(collect_facts(ref, context))
@@ -206,7 +206,7 @@ def write_record(ref: IssueRef, context: WriteContext) -> bool:
 
     The labels wait for the next attempt. Return whether it was written; not if GitHub denies it.
     """
-    with suppress(DeniedError), context.tracker.one_look():
+    with suppress(DeniedError), context.tracker.cached_reads():
         written = context.writer.update_status(load_context(context.tracker.read(ref), context))
         if written:
             record_effect(ref, StatusWritten(written), context.ledger)

@@ -61,7 +61,7 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
     `act` is an operator's command; without one, the request is read from GitHub. The text is read
     before its edits, so that no edit is missed in between.
     """
-    with context.tracker.one_look():
+    with context.tracker.cached_reads():
         return _collect_facts(ref, context, act)
 
 
@@ -193,7 +193,7 @@ def _without_own_comments(issue: Issue, status: IssueStatus, ledger: LedgerReade
     if not issue.comments:
         return issue
     own = {*_own_comments(issue.ref, ledger), *_guidance_comment(status)}
-    kept = tuple(said for said in issue.comments if str(said.id) not in own)
+    kept = tuple(comment for comment in issue.comments if str(comment.id) not in own)
     return replace(issue, comments=kept)
 
 
@@ -300,7 +300,7 @@ def objection(ref: IssueRef, context: ReadContext) -> Objection | None:
 
 def check_request(ref: IssueRef, context: ReadContext) -> Withdrawn | None:
     """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2)."""
-    with context.tracker.one_look():
+    with context.tracker.cached_reads():
         if why := withdrawal(ref, context):
             return Withdrawn(why)
         found = objection(ref, context)
@@ -313,7 +313,7 @@ def check_publication(
     ref: IssueRef, last: WorkerResultMeta, context: ReadContext
 ) -> Situation | None:
     """Check base, people and text right before a push; people and text last."""
-    with context.tracker.one_look():
+    with context.tracker.cached_reads():
         # Without a push of ours, another installation's branch would refuse the push.
         is_pushed = context.ledger.status(ref).effects.pushed is not None
         elsewhere = pull_request_elsewhere(ref, context) if is_pushed else None

@@ -83,7 +83,7 @@ class Tracker(Protocol):
     @property
     def pulls(self) -> PullRequests: ...
 
-    def one_look(self) -> AbstractContextManager[None]:
+    def cached_reads(self) -> AbstractContextManager[None]:
         """Read each fact once while the block lasts, in this thread, and again after a write.
 
         For reads that belong to one decision. Start a new block where the facts must be new.

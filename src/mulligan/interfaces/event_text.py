@@ -54,7 +54,7 @@ BY_DASHBOARD = "dashboard"
 def sentence_of(event: Event) -> str:
     """Return what an event means to a person, in one sentence or line."""
     parts = (_request, _step, _result, _context, _effect, _pull, _end)
-    return one_line(next(said for part in parts if (said := part(event))), 2 * WORDS)
+    return one_line(next(sentence for part in parts if (sentence := part(event))), 2 * WORDS)
 
 
 def _request(event: Event) -> str | None:

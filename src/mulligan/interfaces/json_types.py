@@ -134,7 +134,7 @@ class DiagnosisRow(Row):
 
     area: str
     level: Level
-    said: str
+    message: str
     fix: str | None
 
 
@@ -170,7 +170,7 @@ class MistakeRow(Row):
     file: str | None
     line: int | None
     key: str | None
-    said: str
+    message: str
 
 
 class ValidityRow(Row):

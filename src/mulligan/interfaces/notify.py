@@ -41,8 +41,8 @@ def message_of(status: IssueStatus, event: Event) -> Message | None:
     ref = str(status.issue)
     match event:
         case Escalated(reason=reason, comment=url):
-            said = f"{ref} needs human review: {_plain(reason)} {url}".rstrip()
-            return _message(Occasion.ESCALATED, ref, reason, url, said)
+            message = f"{ref} needs human review: {_plain(reason)} {url}".rstrip()
+            return _message(Occasion.ESCALATED, ref, reason, url, message)
         case CommandReceived(command=Verb.PAUSE, actor=actor):
             reason = f"{actor or 'An operator'} paused it."
             return _message(Occasion.PAUSED, ref, reason, "", f"{ref}: {_plain(reason)}")

@@ -77,9 +77,9 @@ class Confinement:
 
     def inside(self, path: Path) -> Path:
         """Return where a path of this machine appears inside."""
-        for outside, there in self.moved:
+        for outside, target in self.moved:
             if path.is_relative_to(outside):
-                return there / path.relative_to(outside)
+                return target / path.relative_to(outside)
         return path
 
 

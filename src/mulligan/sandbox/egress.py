@@ -80,8 +80,8 @@ class AccessLog:
             return
         seconds = time.monotonic() - self._started
         with suppress(OSError):
-            said = one_line(self._redact(what), LINE_CHARS)
-            self._file.write(f"{seconds:9.3f} s  {verb:7}  {said}\n")
+            message = one_line(self._redact(what), LINE_CHARS)
+            self._file.write(f"{seconds:9.3f} s  {verb:7}  {message}\n")
             self._file.flush()
 
 
@@ -157,13 +157,13 @@ class Connection:
     """Reads requests and sends responses on one socket, one request at a time."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: bytes = b""
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, buffered: bytes = b""
     ) -> None:
         self.reader = reader
         self.writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEADER_BYTES)
-        if said:
-            self._http.receive_data(said)
+        if buffered:
+            self._http.receive_data(buffered)
 
     async def request(self) -> h11.Request | None:
         """Return the next request; None if no more come."""
@@ -189,9 +189,9 @@ class Connection:
             self.writer.write(written)
             await self.writer.drain()
 
-    async def answer(self, status: int, said: str) -> None:
+    async def answer(self, status: int, message: str) -> None:
         """Send a response with one sentence of text."""
-        text = f"{said}\n".encode()
+        text = f"{message}\n".encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
         length = [(b"content-length", str(len(text)).encode())]
         reason = REASONS[status]
@@ -292,10 +292,10 @@ class Proxy:
                     await self._tunnel(connection, decision)
                     return
                 case ToItself():
-                    said = await connection.open_tunnel()
+                    tunnel = await connection.open_tunnel()
                     # Nested tunnels would have no end.
                     await self._serve_requests(
-                        Connection(connection.reader, connection.writer, said),
+                        Connection(connection.reader, connection.writer, tunnel),
                         replace(allowed, tunnels_to_itself=False),
                     )
                     return
@@ -347,21 +347,21 @@ class Proxy:
         """Connect to a host and copy bytes both ways, unread."""
         what = f"CONNECT {decision.host}:{decision.port}"
         try:
-            there = await self._connect(decision)
+            upstream = await self._connect(decision)
         except OSError as error:
             self._log.failed(f"{what}: {error}")
             await connection.answer(502, f"Mulligan cannot reach {decision.host}: {error}.")
             return
-        if isinstance(there, Refused):
-            self._log.refused(there)
-            await connection.answer(403, there.message)
+        if isinstance(upstream, Refused):
+            self._log.refused(upstream)
+            await connection.answer(403, upstream.message)
             return
         self._log.passed(what)
         try:
-            there[1].write(await connection.open_tunnel())
-            await _copy_both_ways((connection.reader, connection.writer), there)
+            upstream[1].write(await connection.open_tunnel())
+            await _copy_both_ways((connection.reader, connection.writer), upstream)
         finally:
-            there[1].close()
+            upstream[1].close()
 
     async def _connect(self, decision: ToHost) -> Streams | Refused:
         """Connect to a host; refuse a name that resolves to an address that is not public."""

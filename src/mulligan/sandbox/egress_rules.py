@@ -101,16 +101,16 @@ Decision = ToService | ToHost | ToItself | Refused
 
 def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
     """Decide where a request goes, by its method and target (RFC 9112, 3.2)."""
-    asked = target.decode("ascii", errors="replace")
+    requested = target.decode("ascii", errors="replace")
     if method == b"CONNECT":
-        return _tunnel(asked, allowed)
+        return _tunnel(requested, allowed)
     if method not in METHODS:
         return Refused("This method is not allowed.")
-    if asked.startswith("/"):
-        return _service(asked, allowed)
-    address = address_of(asked.partition("://")[2].partition("/")[0], 80)
+    if requested.startswith("/"):
+        return _service(requested, allowed)
+    address = address_of(requested.partition("://")[2].partition("/")[0], 80)
     if _is_itself(address, allowed):
-        return _service("/" + asked.partition("://")[2].partition("/")[2], allowed)
+        return _service("/" + requested.partition("://")[2].partition("/")[2], allowed)
     if address is None:
         return Refused("This is no address.")
     return refuse(address[0], "is asked for without TLS, which only the model may be")
@@ -216,8 +216,8 @@ def _passed_on(given: Headers, dropped: Iterable[bytes]) -> Iterator[tuple[bytes
     return ((name, value) for name, value in given if name.lower() not in gone)
 
 
-def _tunnel(asked: str, allowed: Allowed) -> Decision:
-    address = address_of(asked)
+def _tunnel(authority: str, allowed: Allowed) -> Decision:
+    address = address_of(authority)
     if address is None:
         return Refused("This is no address.")
     if _is_itself(address, allowed):

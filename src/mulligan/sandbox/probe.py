@@ -118,8 +118,8 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
                 environment={"PATH": os.defpath},
                 timeout=PROBE_TIMEOUT,
             )
-            said = sandbox.run(command, CommandAccess(write=(Path(place),))).text
-            found += [str(path) for path in paths if str(path) in said.splitlines()]
+            output = sandbox.run(command, CommandAccess(write=(Path(place),))).text
+            found += [str(path) for path in paths if str(path) in output.splitlines()]
     return tuple(found)
 
 
@@ -183,12 +183,12 @@ class NamespaceSupport:
     unit: bool = False
 
 
-def explain_problem(said: str, around: NamespaceSupport) -> SandboxProblem:
+def explain_problem(output: str, around: NamespaceSupport) -> SandboxProblem:
     """Find the reason for what bubblewrap said, in what is known of the machine."""
-    last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
+    last = output.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
     if "Unknown option" in last:
         return TOO_OLD
-    if NO_SPACE in said:
+    if NO_SPACE in output:
         return FULL_DISK
     if "exceeded" in last or around.none_allowed:
         return NONE_ALLOWED

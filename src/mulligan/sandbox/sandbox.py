@@ -169,7 +169,7 @@ class Bubblewrap:
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:
         hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS))
-        there = [path for path in hidden if os.access(path, os.F_OK)]
+        existing = [path for path in hidden if os.access(path, os.F_OK)]
         started = (
             (command.argv, _port_forwarder())
             if self._needs_port_forwarder(access)
@@ -180,8 +180,8 @@ class Bubblewrap:
         )
         return replace(
             self.common,
-            hide=tuple(path for path in there if path.is_dir()),
-            hide_files=tuple(path for path in there if not path.is_dir()),
+            hide=tuple(path for path in existing if path.is_dir()),
+            hide_files=tuple(path for path in existing if not path.is_dir()),
             read=(*needed, *self.common.read, *access.read),
             write=(*self.common.write, *access.write, *_own(access)),
             moved=tuple(_own(access).items()),
@@ -235,8 +235,8 @@ def _read(descriptor: int | None) -> bytes:
     return b"" if descriptor is None else os.pread(descriptor, STATUS_BYTES, 0)
 
 
-def _not_started(program: str, said: str) -> MisconfiguredError | UnavailableError:
-    last = said.strip().rpartition("\n")[2].removeprefix(f"{NAME}: ")
+def _not_started(program: str, output: str) -> MisconfiguredError | UnavailableError:
+    last = output.strip().rpartition("\n")[2].removeprefix(f"{NAME}: ")
     if last.startswith(EXEC_FAILURE):
         return _not_startable(program, last.rpartition(": ")[2])
     return UnavailableError(f"The sandbox for {program} cannot be set up: {last}.")

@@ -26,8 +26,8 @@ def sandbox_user() -> int | None:
 
     In a container whose root is an ordinary user outside, there may be no second uid.
     """
-    there = all(_has(SANDBOX_UID, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
-    return SANDBOX_UID if is_root() and there else None
+    available = all(_has(SANDBOX_UID, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
+    return SANDBOX_UID if is_root() and available else None
 
 
 def _has(number: int, ids: Path) -> bool:
@@ -54,8 +54,8 @@ def make_usable(
             _let_read(path)
     except OSError as error:
         raise _not_allowed(str(error)) from error
-    if there := [str(place) for place in own if os.path.lexists(place)]:
-        _give(there, environment)
+    if existing := [str(place) for place in own if os.path.lexists(place)]:
+        _give(existing, environment)
 
 
 def _let_read(path: Path) -> None:

@@ -316,8 +316,8 @@ class SharedArtifacts:
 
     def attempts(self) -> Sequence[AttemptFiles]:
         """List the attempts that have local or shared files, in no order."""
-        here = self.files.attempts()
-        seen = {(each.issue, each.number) for each in here}
+        stored = self.files.attempts()
+        seen = {(each.issue, each.number) for each in stored}
         key = (FILE.repository, FILE.number, FILE.attempt)
         wanted = select(*key, func.sum(FILE.size), func.max(FILE.at)).group_by(*key)
         with self.database.read() as connection:
@@ -326,7 +326,7 @@ class SharedArtifacts:
             AttemptFiles(IssueRef(name, issue), number, int(size), datetime.fromisoformat(at))
             for name, issue, number, size, at in rows
         )
-        return (*here, *(each for each in shared if (each.issue, each.number) not in seen))
+        return (*stored, *(each for each in shared if (each.issue, each.number) not in seen))
 
     def remove(self, ref: IssueRef, number: int) -> None:
         """Remove the files of an attempt, here and in the database."""

@@ -132,8 +132,8 @@ def forget_issues(database: Database, refs: Iterable[IssueRef]) -> None:
     with database.write() as connection:
         for ref in refs:
             for each in (EVENTS_TABLE, ISSUES_TABLE):
-                here = and_(each.c.repository == ref.repository, each.c.number == ref.number)
-                connection.execute(delete(each).where(here))
+                of_issue = and_(each.c.repository == ref.repository, each.c.number == ref.number)
+                connection.execute(delete(each).where(of_issue))
             cursors = REPOSITORIES_TABLE.c.repository == ref.repository
             connection.execute(delete(REPOSITORIES_TABLE).where(cursors))
 
@@ -202,8 +202,8 @@ def _flatten(file: Path) -> None:
 
 def _check_pages(file: Path, source: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
-        ((said, *_), *_) = connection.execute("PRAGMA integrity_check(1)").fetchall()
-    if said != "ok":
+        ((result, *_), *_) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    if result != "ok":
         message = f"{source} is damaged, so no backup was written; restore an earlier backup."
         raise ConfigError(message)
 

@@ -131,10 +131,10 @@ class Database:
             with transaction.connection, transaction, self._known(transaction.connection):
                 yield transaction.connection
         except DatabaseError as error:
-            said = self.translate_error(self.name, error)
-            if said is None:
+            translated = self.translate_error(self.name, error)
+            if translated is None:
                 raise
-            raise said from error
+            raise translated from error
         except PoolTimeoutError as error:
             message = f"All connections of this process to {self.name} are in use; try again."
             raise UnavailableError(message) from error

@@ -9,7 +9,7 @@ from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Re
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.recorded_effects import comments_read_to
-from mulligan.domain.result import WorkerResultMeta, as_they_stand
+from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.storage.database import Database, raise_cursor, stored_cursor
@@ -101,7 +101,7 @@ class SqlLedger:
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Return the completed attempts of all epochs, oldest first."""
         completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
-        return as_they_stand(
+        return latest_records(
             recorded.event.meta
             for recorded in completed
             if isinstance(recorded.event, AttemptCompleted)

@@ -17,7 +17,7 @@ from mulligan.domain.events import (
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.recorded_effects import comments_read_to
-from mulligan.domain.result import WorkerResultMeta, as_they_stand
+from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.storage.serialization import record_event, redacted, storable
@@ -62,15 +62,15 @@ class MemoryLeases:
     def release(self, lease: Lease) -> None:
         """End the lease; ignore a lost one."""
         with self._lock:
-            held = self._held.get(lease.issue)
-            if held and held[0] == lease:
+            entry = self._held.get(lease.issue)
+            if entry and entry[0] == lease:
                 del self._held[lease.issue]
 
     def holder(self, ref: IssueRef) -> str | None:
         """Return the worker that holds an issue, or None; claims nothing."""
         with self._lock:
-            held = self._held.get(ref)
-            return held[0].worker if held and held[1] > self._clock.now() else None
+            entry = self._held.get(ref)
+            return entry[0].worker if entry and entry[1] > self._clock.now() else None
 
     def release_all(self) -> None:
         """End every lease; call this only when no worker is alive."""
@@ -82,8 +82,8 @@ class MemoryLeases:
         return (worker,)
 
     def _good(self, lease: Lease, now: datetime) -> bool:
-        held = self._held.get(lease.issue)
-        return held is not None and held[0] == lease and held[1] > now
+        entry = self._held.get(lease.issue)
+        return entry is not None and entry[0] == lease and entry[1] > now
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class MemoryLedger:
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Return the completed attempts of all epochs, oldest first."""
-        return as_they_stand(
+        return latest_records(
             recorded.event.meta
             for recorded in self.events(ref)
             if isinstance(recorded.event, AttemptCompleted)

@@ -85,12 +85,12 @@ def is_away(error: DatabaseError) -> bool:
 
 def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
     """Return the error for a SQLSTATE code (postgresql.org/docs/current/errcodes-appendix.html)."""
-    code, said = _code(error), _first_line(str(error.orig))
+    code, text = _code(error), _first_line(str(error.orig))
     if is_away(error):
-        return UnavailableError(f"{where} cannot be reached ({said}); check that it is running.")
+        return UnavailableError(f"{where} cannot be reached ({text}); check that it is running.")
     match code:
-        case None if REFUSED.search(said):
-            return ConfigError(f"{where} refuses the login ({said}); fix state.url.")
+        case None if REFUSED.search(text):
+            return ConfigError(f"{where} refuses the login ({text}); fix state.url.")
         case "55P03":
             return UnavailableError(f"{where} is locked by another worker; try again.")
         case "53100":
@@ -100,10 +100,10 @@ def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
             return ConfigError(message)
         case "42501":
             advice = "make the user of state.url its owner"
-            return ConfigError(f"{where} is not writable ({said}); {advice}.")
+            return ConfigError(f"{where} is not writable ({text}); {advice}.")
         case _:
             known = TRANSIENT_CODES.match(code or "")
-            return UnavailableError(f"{where} cannot be used: {said}.") if known else None
+            return UnavailableError(f"{where} cannot be used: {text}.") if known else None
 
 
 def unsupported_reason(version: int, encoding: str) -> str | None:
@@ -140,8 +140,10 @@ def _code(error: DatabaseError) -> str | None:
     return error.orig.sqlstate if isinstance(error.orig, Error) else None
 
 
-def _first_line(said: str) -> str:
+def _first_line(message: str) -> str:
     """Return the relevant line of a message of libpq."""
-    lines = [line.strip() for line in said.splitlines() if " failed: " in line] or [said.strip()]
+    lines = [line.strip() for line in message.splitlines() if " failed: " in line] or [
+        message.strip()
+    ]
     last = lines[-1].splitlines()[0] if lines[-1] else "nothing was said"
     return last.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".")

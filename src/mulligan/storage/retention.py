@@ -43,9 +43,11 @@ class SqlRetentionStore:
 
     def forget(self, ref: IssueRef, before: datetime) -> bool:
         """Delete an issue's events and runs, except for a remnant; False if it was active since."""
-        here = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
+        of_issue = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
         with self.database.write() as connection:
-            found = connection.execute(select(ISSUE.status).where(here, _is_old(before))).scalar()
+            found = connection.execute(
+                select(ISSUE.status).where(of_issue, _is_old(before))
+            ).scalar()
             current = statuses_of([found])[0] if found is not None else None
             if current is None or not may_be_forgotten(current):
                 return False
@@ -59,7 +61,7 @@ class SqlRetentionStore:
                 connection.execute(delete(table).where(own))
             remnant = values_of(record_event(status, event, at, seq=0))
             connection.execute(insert(EVENTS_TABLE).values(remnant))
-            connection.execute(update(ISSUES_TABLE).where(here).values(projection_of(status)))
+            connection.execute(update(ISSUES_TABLE).where(of_issue).values(projection_of(status)))
         return True
 
 

@@ -119,7 +119,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def translate_code(code: int, where: str, said: str) -> ConfigError | UnavailableError:
+def translate_code(code: int, where: str, message: str) -> ConfigError | UnavailableError:
     """Return the error for SQLite's primary result code (sqlite.org/rescode.html)."""
     match code:
         case sqlite3.SQLITE_NOTADB:
@@ -130,8 +130,8 @@ def translate_code(code: int, where: str, said: str) -> ConfigError | Unavailabl
             return UnavailableError(f"The disk is full, so {where} cannot grow; free some space.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
             advice = "give Mulligan write access to it and its directory"
-            return UnavailableError(f"{where} cannot be opened for writing ({said}); {advice}.")
+            return UnavailableError(f"{where} cannot be opened for writing ({message}); {advice}.")
         case sqlite3.SQLITE_BUSY:
             return UnavailableError(f"{where} is locked by another process; try again.")
         case _:
-            return UnavailableError(f"{where} cannot be used: {said}.")
+            return UnavailableError(f"{where} cannot be used: {message}.")

@@ -66,8 +66,8 @@ class _Usage(Record):
     @property
     def tokens(self) -> int | None:
         """Return the sum of the reported tokens; None if none were reported."""
-        told = [each for each in (self.input_tokens, self.output_tokens) if each is not None]
-        return sum(told) if told else None
+        counts = [each for each in (self.input_tokens, self.output_tokens) if each is not None]
+        return sum(counts) if counts else None
 
 
 class _Round(Record):
@@ -163,16 +163,16 @@ def _read(
             )
         if kind == SEEN:
             return _Labels.model_validate_json(body)
-        told = _MilestoneBody.model_validate_json(body)
+        milestone = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
         message = f"This version cannot read an event of {issue}; install a newer version."
         raise ConfigError(message) from error
     turn = (
-        PULL_REQUEST_ENDS.get(told.resolution, MilestoneKind.SKIPPED)
+        PULL_REQUEST_ENDS.get(milestone.resolution, MilestoneKind.SKIPPED)
         if kind == RESOLVED
         else MILESTONES[kind]
     )
-    return Milestone(issue, turn, at, told.act_at)
+    return Milestone(issue, turn, at, milestone.act_at)
 
 
 def _first(connection: Connection) -> datetime | None:

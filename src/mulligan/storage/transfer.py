@@ -57,8 +57,8 @@ def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str
     issues, moved = dict(stored.issues), list[str]()
     for status in ledger.statuses():
         issue, events = status.issue, ledger.events(status.issue)
-        there = read_lines(issue, stored.issues.get(issue, b""))
-        if issue.repository == repository and _is_newer(events, there):
+        existing = read_lines(issue, stored.issues.get(issue, b""))
+        if issue.repository == repository and _is_newer(events, existing):
             text = write_lines(events, ledger.redactor)
             issues[issue] = shortened(issue, text, ledger.redactor)
             moved.append(str(issue))

@@ -53,12 +53,12 @@ def parse(body: str) -> Command | None:
 
 def command(verb: Verb, first: str, rest: str = "") -> Command:
     """Return the command from the rest of its line and the lines below."""
-    said = f"{first}\n{rest}".strip()
+    text = f"{first}\n{rest}".strip()
     match verb:
         case Verb.FIX:
-            return _guided(said)
+            return _guided(text)
         case Verb.SKIP:
-            return Command(verb, one_line(said, MAX_REASON))
+            return Command(verb, one_line(text, MAX_REASON))
         case Verb.RETRY if first.strip():
             problem = "`retry` takes no text; to say what to do, write `fix:` instead."
             return Command(Verb.MISTYPED, problem)
@@ -67,13 +67,13 @@ def command(verb: Verb, first: str, rest: str = "") -> Command:
             return Command(verb)
 
 
-def _guided(said: str) -> Command:
-    if not said:
+def _guided(text: str) -> Command:
+    if not text:
         return Command(Verb.MISTYPED, "`fix:` needs an instruction after it.")
-    if len(said) > MAX_GUIDANCE:
-        problem = f"The text has {len(said):,} characters; `fix:` accepts up to {MAX_GUIDANCE:,}."
+    if len(text) > MAX_GUIDANCE:
+        problem = f"The text has {len(text):,} characters; `fix:` accepts up to {MAX_GUIDANCE:,}."
         return Command(Verb.MISTYPED, problem)
-    return Command(Verb.FIX, said)
+    return Command(Verb.FIX, text)
 
 
 def _unknown(first: str) -> str:

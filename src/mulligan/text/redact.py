@@ -212,7 +212,7 @@ class Redactor:
         dumped = {span for form in self._hex_forms for span in _occurrences(form, digits)}
         return found | _places(dumped, marked, HEX_SEPARATORS)
 
-    def knows_of(self, content: bytes) -> bool:
+    def contains_secret(self, content: bytes) -> bool:
         """Return whether bytes contain a known secret in any form."""
         return next(self._known(content), None) is not None or bool(self._interrupted(content))
 

@@ -171,8 +171,8 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
 
 def _last_words(log: CleanLog) -> list[str]:
     """Return the last lines that do not say that all is well, in their order."""
-    said = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
-    return [*islice(said, LAST_LINES)][::-1]
+    lines = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
+    return [*islice(lines, LAST_LINES)][::-1]
 
 
 def _ended_by(exit_code: int | None) -> str:

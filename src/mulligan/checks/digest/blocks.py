@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mulligan.checks.digest.locations import Place, is_foreign, number, pointed_at
+from mulligan.checks.digest.locations import Place, find_place, is_foreign, number
 from mulligan.checks.digest.signals import PASSING, Weight, ends_results
 
 MAX_BLOCK_LINES = 60
@@ -99,7 +99,7 @@ def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[i
             continue
         hidden_depth = None
         if FRAME.match(line) and (
-            is_foreign(line, pointed_at(line)) or _place_is_foreign(lines, at + 1, depth)
+            is_foreign(line, find_place(line)) or _place_is_foreign(lines, at + 1, depth)
         ):
             hidden_depth = depth
             continue
@@ -109,7 +109,7 @@ def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[i
 def _place_is_foreign(lines: Sequence[str], at: int, depth: int) -> bool:
     """Return whether a deeper line, as beneath a frame of Go, names a place in foreign code."""
     below = lines[at] if at < len(lines) else ""
-    place = pointed_at(below) if depth_of(below) > depth else None
+    place = find_place(below) if depth_of(below) > depth else None
     return place is not None and not place.is_own
 
 

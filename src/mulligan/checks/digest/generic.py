@@ -24,7 +24,7 @@ from mulligan.checks.digest.findings import (
     relevant_part,
 )
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
-from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
+from mulligan.checks.digest.locations import Place, best_place, find_lone_place, find_place
 from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import (
     PHRASE,
@@ -126,7 +126,7 @@ class Scan:
         top = max(self.weights, default=Weight.NOTHING)
         places = [at for at, weight in enumerate(self.weights) if weight == top > Weight.MENTION]
         lines = [(at, self.lines[at].strip()) for at in places]
-        return [FindingHead(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
+        return [FindingHead(at, Rank.LIKELY, line, place=find_place(line)) for at, line in lines]
 
     def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
         """Return a failed test the place and message of the lines beneath it."""
@@ -144,8 +144,8 @@ class Scan:
     def _message_of(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
         """Return the message of the first error inside a test's block."""
         name = test.test_id or ""
-        said = (self._said(head) for head in inside)
-        return next((message for message in said if message.strip(" :") not in name), "")
+        messages = (self._said(head) for head in inside)
+        return next((message for message in messages if message.strip(" :") not in name), "")
 
     def _beneath(self, test: FindingHead, end: int) -> str:
         """Find the message right beneath a test's name, unless it is about something else."""
@@ -153,7 +153,7 @@ class Scan:
         name = test.test_id or ""
         for at in range(test.at + 1, end):
             line = self.lines[at].strip()
-            if place_alone(line):
+            if find_lone_place(line):
                 near += at == near
             elif not (LABEL.match(line) or line.strip(" :") in name or name in line):
                 below = depth_of(self.lines[at]) - depth
@@ -197,25 +197,25 @@ class Scan:
         """
         above = range(at - 1, max(-1, at - 1 - BEFORE, previous), -1)
         alone = next((n for n in above if self._is_own_place(n)), None)
-        below = next((n for n in range(at + 1, end) if pointed_at(self.lines[n])), end)
-        if alone is not None and (below == end or place_alone(self.lines[below])):
-            return place_alone(self.lines[alone]), alone
+        below = next((n for n in range(at + 1, end) if find_place(self.lines[n])), end)
+        if alone is not None and (below == end or find_lone_place(self.lines[below])):
+            return find_lone_place(self.lines[alone]), alone
         place = best_place(self.lines[at + 1 : end])
         if place is None or not place.is_own:
             place = self._place_above(at, previous) or place
-        return place, alone if alone is not None and place == place_alone(
+        return place, alone if alone is not None and place == find_lone_place(
             self.lines[alone]
         ) else None
 
     def _is_own_place(self, at: int) -> bool:
-        place = place_alone(self.lines[at])
+        place = find_lone_place(self.lines[at])
         return place is not None and place.is_own
 
     def _place_above(self, at: int, previous: int = -1) -> Place | None:
         """Find a line right above that only names a place, as node, shellcheck and Python do."""
         above = self.lines[max(0, at - ABOVE, previous + 1) : at]
-        alone = (place_alone(line) for line in reversed(above[-BEFORE:]))
-        via = (pointed_at(line) for line in reversed(above) if "required from" in line)
+        alone = (find_lone_place(line) for line in reversed(above[-BEFORE:]))
+        via = (find_place(line) for line in reversed(above) if "required from" in line)
         return next((place for place in chain(alone, via) if place and place.is_own), None)
 
     def _said(self, head: FindingHead) -> str:

@@ -17,9 +17,9 @@ from mulligan.checks.digest.locations import (
     PATH_AND_LINE,
     Place,
     file_in,
+    find_place,
     number,
     place_of,
-    pointed_at,
 )
 from mulligan.checks.digest.signals import (
     CRASH,
@@ -119,7 +119,7 @@ def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[Find
         over = (named.get(above, "") for above in range(at - NAME_LINES, at))
         if not any(test.endswith(name) for test in over):
             bare[name] -= 1
-            yield FindingHead(at, Rank.FAILURE, "", name, pointed_at(line), written=line)
+            yield FindingHead(at, Rank.FAILURE, "", name, find_place(line), written=line)
 
 
 def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
@@ -181,9 +181,9 @@ def _speaking(
 ) -> FindingHead | None:
     line = lines[at]
     if "Traceback" in line and (trace := traceback_at(lines, at)):
-        said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
+        message = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
         place, rank = trace.place, Rank.FAILURE
-        return FindingHead(trace.at, rank, said, place=place, start=at, end=trace.end)
+        return FindingHead(trace.at, rank, message, place=place, start=at, end=trace.end)
     if is_aftermath(line) or is_total(line):
         return FindingHead(at, Rank.AFTERMATH, line.strip())
     if weight >= Weight.WORD and (named := named_test(line)):
@@ -252,9 +252,9 @@ def named_test(line: str) -> re.Match[str] | None:
 
 
 def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
-    said = named.groupdict()
-    place = place_of(named) if said.get("file") else None
-    message, name = said.get("message") or "", said["test"].strip()
+    parts = named.groupdict()
+    place = place_of(named) if parts.get("file") else None
+    message, name = parts.get("message") or "", parts["test"].strip()
     return FindingHead(at, Rank.FAILURE, message, name, place, written=line)
 
 
@@ -295,7 +295,7 @@ def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
     name, place = found["test"].rstrip(RULE), None
     below = lines[at + 1 : at + 2 + NAME_LINES]
     if NAMELESS.match(name) and below:
-        name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])
+        name, place = below[0].strip().rstrip(":").partition(" [")[0], find_place(below[0])
     else:
         name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
     return FindingHead(at, Rank.FAILURE, "", name, place, written=lines[at])
@@ -337,16 +337,16 @@ MAX_ROWS_BELOW_FILE = 400
 
 def files_over(lines: Sequence[str]) -> list[Place | None]:
     """Return for each line the file that stands alone over it, less deep, and the line in it."""
-    found, here, depth = list[Place | None](), None, 0
+    found, current, depth = list[Place | None](), None, 0
     for line in lines:
         text = line.strip()
-        if text and (here is None or depth_of(line) <= depth):
+        if text and (current is None or depth_of(line) <= depth):
             is_file = FILE_ALONE.match(text) and " " not in text and "." in text.rstrip(":")[:-1]
-            here = Place(text.rstrip(":")) if is_file else None
+            current = Place(text.rstrip(":")) if is_file else None
             depth = depth_of(line)
-        elif here and (row := LINE_ALONE.match(line)):
-            here = Place(here.file, number(row["line"]))
-        found.append(here)
+        elif current and (row := LINE_ALONE.match(line)):
+            current = Place(current.file, number(row["line"]))
+        found.append(current)
     return found
 
 
@@ -453,13 +453,13 @@ def example(lines: Sequence[str], at: int) -> FindingHead | None:
         return None
     block = lines[at + 2 : at + 2 + MAX_EXAMPLE_LINES]
     size = next((n for n, line in enumerate(block) if EXAMPLE_END.match(line)), len(block))
-    said = [line.strip() for line in block[:size]]
+    stripped = [line.strip() for line in block[:size]]
     labels = [
-        n for n, line in enumerate(said) if line in {"Expected:", "Got:", "Exception raised:"}
+        n for n, line in enumerate(stripped) if line in {"Expected:", "Got:", "Exception raised:"}
     ]
-    message = " ".join(said[labels[0] :]) if labels else ""
-    if labels and said[labels[-1]] == "Exception raised:":
-        message = said[-1]
+    message = " ".join(stripped[labels[0] :]) if labels else ""
+    if labels and stripped[labels[-1]] == "Exception raised:":
+        message = stripped[-1]
     place = Place(found["file"], number(found["line"]))
     return FindingHead(
         at, Rank.FAILURE, message, found["test"], place, end=at + 2 + size, written=lines[at]
@@ -562,7 +562,7 @@ CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
 
 
 def _of_words(at: int, line: str, weight: Weight, section: Place | None) -> FindingHead | None:
-    place = pointed_at(line) or section
+    place = find_place(line) or section
     if weight is Weight.WARNING:
         return FindingHead(at, Rank.WARNING, line.strip(), place=place)
     is_stated = weight is Weight.PHRASE and (section or CODE_FIRST.match(line))

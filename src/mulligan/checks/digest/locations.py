@@ -114,7 +114,7 @@ CACHED = 4096
 
 
 @lru_cache(maxsize=CACHED)
-def pointed_at(line: str) -> Place | None:
+def find_place(line: str) -> Place | None:
     """Find the place that a line points to, anywhere in it."""
     if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
         return None
@@ -142,7 +142,7 @@ def file_in(line: str) -> Place | None:
 
 
 @lru_cache(maxsize=CACHED)
-def place_alone(line: str) -> Place | None:
+def find_lone_place(line: str) -> Place | None:
     """Find the place in a line that names nothing else."""
     if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
         return None
@@ -159,7 +159,7 @@ def best_place(lines: Iterable[str]) -> Place | None:
     """Return the first place in the project's own code that these lines point to, else any."""
     any_place = None
     for line in lines:
-        place = pointed_at(line)
+        place = find_place(line)
         if place and not is_foreign(line, place):
             return place
         any_place = any_place or place

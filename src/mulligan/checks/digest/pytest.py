@@ -126,16 +126,16 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
     own = [place for place in places if place.is_own]
     origin = (own or places)[0].file if places else ""
     plain = Why(start, place=own[-1] if own else None, origin=origin)
-    said = [at for at in range(start, stop) if SAID.match(lines[at])]
-    if not said:
+    marked = [at for at in range(start, stop) if SAID.match(lines[at])]
+    if not marked:
         return _native(lines, start, stop, plain)
-    return _with_said(lines, said, plain)
+    return _with_said(lines, marked, plain)
 
 
-def _with_said(lines: Sequence[str], said: Sequence[int], plain: Why) -> Why:
+def _with_said(lines: Sequence[str], places: Sequence[int], plain: Why) -> Why:
     """Take the message from the last run of lines that begin with an E."""
-    runs = [at for before, at in pairwise([-1, *said]) if at - 1 != before]
-    message = dedent([lines[at][4:] for at in said if at >= runs[-1]])
+    runs = [at for before, at in pairwise([-1, *places]) if at - 1 != before]
+    message = dedent([lines[at][4:] for at in places if at >= runs[-1]])
     inner = [frame for text in message if (frame := TRACEBACK_FRAME.match(text))]
     place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else plain.place
     if inner:
@@ -313,8 +313,8 @@ def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[FindingBlock]:
 
 
 def _aside(title: str, reason: Why, at: int) -> FindingBlock:
-    said = "\n".join([title, *reason.message])
+    message = "\n".join([title, *reason.message])
     where = f" ({reason.place})" if reason.place else ""
     return FindingBlock(
-        finding(said, reason.place), at, f"{title}{where}", reason.message + reason.source
+        finding(message, reason.place), at, f"{title}{where}", reason.message + reason.source
     )

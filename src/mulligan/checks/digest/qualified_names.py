@@ -30,7 +30,7 @@ OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
 """A file as the tools of these languages name it: another package may have one of that name."""
 
 
-def tells_apart(file: str | None) -> bool:
+def is_distinct_file(file: str | None) -> bool:
     """Return whether no other file of a repository is named alike by a tool."""
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
@@ -47,16 +47,16 @@ PROJECT = re.compile(
 
 def projects(lines: Sequence[str]) -> list[str]:
     """Name for each line the project that it is of; no line has one where there is one only."""
-    found, around, here = list[str](), list[str](), ""
+    found, around, current = list[str](), list[str](), ""
     for line in lines:
         turn = PROJECT.match(line)
         unit = next(filter(None, turn.group("unit", "unit2", "unit3", "unit4")), "") if turn else ""
         if turn and turn["way"] == "Entering":
-            around.append(here)
-        here = unit or here
+            around.append(current)
+        current = unit or current
         if turn and turn["way"] == "Leaving":
-            here = around.pop() if around else ""
-        found.append(here)
+            current = around.pop() if around else ""
+        found.append(current)
     return found if len({*found} - {""}) > 1 else [""] * len(lines)
 
 
@@ -191,8 +191,8 @@ class _Crate:
     @property
     def unit(self) -> str:
         """Name it as nextest does: `crate`, `package::test` or `crate::bin/program`."""
-        said = self.rerun.groupdict() if self.rerun else {}
-        package, kind, target = said.get("package"), said.get("kind"), said.get("target")
+        parts = self.rerun.groupdict() if self.rerun else {}
+        package, kind, target = parts.get("package"), parts.get("kind"), parts.get("target")
         package = package.rpartition("#")[2] if package else ""
         if kind == "doc":
             return ""
@@ -274,14 +274,14 @@ class _Units:
     @cached_property
     def _suites(self) -> list[tuple[str, str]]:
         """Return for each line the last suite over it, and what joins it with a test's name."""
-        found, here = list[tuple[str, str]](), ("", "")
+        found, current = list[tuple[str, str]](), ("", "")
         for line in self.lines:
             suite = SUITE.match(line)
             if suite and (file := suite["file"] or suite["file2"] or suite["file3"]):
-                here = (file.removeprefix("./"), " › ")
+                current = (file.removeprefix("./"), " › ")
             elif suite:
-                here = (f"[{suite['group'] or suite['group2']}]", " ")
-            found.append(here)
+                current = (f"[{suite['group'] or suite['group2']}]", " ")
+            found.append(current)
         return found
 
     def _crate(self, head: FindingHead) -> tuple[str, str]:
@@ -325,8 +325,8 @@ class _Units:
     def _script(self, head: FindingHead) -> str:
         """Find the file of a JavaScript test: a location line, or the outermost own frame."""
         block = self.lines[head.at : head.end or head.at + 1]
-        said = [self.lines[head.at - 1] if head.at else "", *block]
-        matches = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
+        lines = [self.lines[head.at - 1] if head.at else "", *block]
+        matches = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in lines)
         if match := next(filter(None, matches), None):
             return match["file"]
         frames = (SCRIPT_FRAME.search(line) for line in block)

@@ -11,9 +11,9 @@ from mulligan.checks.digest.findings import FindingBlock, Reading, clip
 from mulligan.checks.digest.locations import (
     FILE,
     file_in,
+    find_lone_place,
+    find_place,
     is_foreign,
-    place_alone,
-    pointed_at,
 )
 from mulligan.checks.digest.signals import (
     NUMBER,
@@ -233,8 +233,8 @@ def _least(reading: Reading, log: CleanLog) -> str:
 
 def render_passed(totals: Iterable[str], max_chars: int) -> str:
     """Return the one line of a check that passed."""
-    said = "; ".join(totals)
-    return clip(f"Passed: {said}" if said else "Passed.", min(max_chars, 200))
+    message = "; ".join(totals)
+    return clip(f"Passed: {message}" if message else "Passed.", min(max_chars, 200))
 
 
 # Lines of the output around a finding
@@ -308,23 +308,25 @@ def _last(log: CleanLog) -> Iterator[int]:
             continue
         shape = NUMBER.sub("1", line)
         alike[shape] += 1
-        if alike[shape] <= NOISE and not is_foreign(line, pointed_at(line)):
+        if alike[shape] <= NOISE and not is_foreign(line, find_place(line)):
             yield at
 
 
 def rest_of(log: CleanLog, room: int, shown: Collection[str], covered: frozenset[str]) -> list[str]:
     """Pick the lines that speak of failure and have a word not in `covered`; mostly none."""
-    picked, said = list[int](), set(shown)
+    picked, shown_lines = list[int](), set(shown)
     for index, line in enumerate(log.lines):
         text = " ".join(line.split())
-        if not text or text in said or not _speaks(log, index) or _words(line) <= covered:
+        if not text or text in shown_lines or not _speaks(log, index) or _words(line) <= covered:
             continue
-        above = [index - 1] if place_alone(line) and index and log.lines[index - 1].strip() else []
+        above = (
+            [index - 1] if find_lone_place(line) and index and log.lines[index - 1].strip() else []
+        )
         cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM + LINE_CHARS * len(above)
         if cost > room:
             break
         room -= cost
-        said.add(text)
+        shown_lines.add(text)
         picked += [at for at in (*above, index) if at not in picked]
     ended = next(
         (at for at in reversed(range(len(log.lines))) if is_aftermath(log.lines[at])), None
@@ -332,7 +334,7 @@ def rest_of(log: CleanLog, room: int, shown: Collection[str], covered: frozenset
     if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
         picked = sorted({*picked, *([] if _words(log.lines[ended]) <= covered else [ended])})
     chosen = [at for at in range(len(log.lines)) if at in picked]
-    return list(with_marks(log, chosen, said)) if chosen else []
+    return list(with_marks(log, chosen, shown_lines)) if chosen else []
 
 
 def _speaks(log: CleanLog, index: int) -> bool:
@@ -343,7 +345,7 @@ def _speaks(log: CleanLog, index: int) -> bool:
     if is_aftermath(line) or is_total(line) or PASSING.search(line):
         return False
     if weight in {Weight.NOTHING, Weight.MENTION, Weight.PLACE}:
-        place = file_in(line) if FILE.fullmatch(line.strip()) else pointed_at(line)
+        place = file_in(line) if FILE.fullmatch(line.strip()) else find_place(line)
         return place is not None and index not in log.common and not is_foreign(line, place)
     return True
 
@@ -368,11 +370,11 @@ def _stands_alone(index: int, picked: set[int]) -> bool:
     return index - 1 not in picked and index + 1 not in picked
 
 
-def with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+def with_marks(log: CleanLog, indices: Sequence[int], shown: Collection[str]) -> Iterator[str]:
     """Yield the lines at these indices, and marks for the missing ones that are not in `said`."""
     before = -1
     for index in [*indices, len(log.lines)]:
-        if gap := _gap(log, before + 1, index, said):
+        if gap := _gap(log, before + 1, index, shown):
             yield gap
         before = index
         if index < len(log.lines):
@@ -380,7 +382,7 @@ def with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> 
             yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
 
 
-def _gap(log: CleanLog, start: int, end: int, said: Collection[str]) -> str:
+def _gap(log: CleanLog, start: int, end: int, shown: Collection[str]) -> str:
     """Mark how many lines that say something are shown nowhere; show one that is as short."""
     unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
     if end == len(log.lines):
@@ -388,7 +390,7 @@ def _gap(log: CleanLog, start: int, end: int, said: Collection[str]) -> str:
     lines = [
         log.lines[index]
         for index in range(start, end)
-        if MEANINGFUL.search(log.lines[index]) and log.lines[index].strip() not in said
+        if MEANINGFUL.search(log.lines[index]) and log.lines[index].strip() not in shown
     ]
     count = unseen + len(lines)
     mark = MARK.format(count) if count else ""

@@ -612,16 +612,16 @@ def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
 
 def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
     """Return whether the output's finding fits another failure of the report better."""
-    here = _likeness(reported, output)
+    own = _likeness(reported, output)
     alike = (other.finding for other in report if _is_same(other.finding, output))
-    return any(_likeness(other, output) > here for other in alike)
+    return any(_likeness(other, output) > own for other in alike)
 
 
 def _says(output: FindingBlock, message: str) -> bool:
     """Return whether the output has this message, with or without the name of its exception."""
     first = message.partition("\n")[0]
     bare = first.partition(": ")[2] or first
-    return any(bare in said for said in (output.finding.message, *output.detail))
+    return any(bare in text for text in (output.finding.message, *output.detail))
 
 
 def _adds(

@@ -56,7 +56,7 @@ def secret_violations(
     allowed = spec_of(scope.allow_secrets, "allow_secrets")
     for patch in patches:
         lines = patch.added
-        if redactor.knows_of("\n".join((patch.path, *lines)).encode(errors="replace")):
+        if redactor.contains_secret("\n".join((patch.path, *lines)).encode(errors="replace")):
             message = (
                 f"{redactor.text(patch.path)} contains a secret of Mulligan's configuration; "
                 "remove it."

@@ -194,7 +194,7 @@ def _remove_tracked(site: IssueWorktree, tree: Path) -> None:
     shutil.copyfile(site.paths.git_dir / "index", index)
     git = replace(site.git, work_tree=tree, extra={"GIT_INDEX_FILE": str(index)})
     empty = git.line("hash-object", "-t", "tree", os.devnull)
-    git.run("read-tree", "--reset", "-u", empty, patience=RESET_TIMEOUT)
+    git.run("read-tree", "--reset", "-u", empty, timeout=RESET_TIMEOUT)
 
 
 def refs_for_agent(site: IssueWorktree, base: str, base_sha: str) -> Mapping[str, str]:
@@ -262,7 +262,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
     drop_bad_index(site)
     if not (site.paths.git_dir / "index").exists():
         site.git.read("read-tree", start_sha)
-    added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
+    added = site.git.attempt("add", "-A", "--ignore-errors", timeout=RESET_TIMEOUT)
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
@@ -272,7 +272,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
         site.git.attempt(
             *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
             *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-            patience=RESET_TIMEOUT,
+            timeout=RESET_TIMEOUT,
         )
     return site.git.line("write-tree")
 
@@ -288,7 +288,7 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
         *(start_sha, left.head),
         into=place,
         limit=ADDED_NAMES_BYTES,
-        patience=ADDED_NAMES_TIMEOUT,
+        timeout=ADDED_NAMES_TIMEOUT,
     )
     # The last path may be truncated.
     *names, _ = place.read_bytes().split(b"\0")
@@ -378,7 +378,7 @@ def diff_of(
         *("-M", start_sha, head_sha, "--"),
         into=place,
         limit=limit,
-        patience=DIFF_TIMEOUT,
+        timeout=DIFF_TIMEOUT,
     )
     diff = place.read_bytes()
     place.unlink()

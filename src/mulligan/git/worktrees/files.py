@@ -44,8 +44,8 @@ LOCK_POLL_SECONDS = 0.02
 
 
 @contextmanager
-def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
-    """Hold a lock while the block lasts; UnavailableError after `patience`."""
+def locked(path: Path, timeout: timedelta, what: str) -> Generator[None]:
+    """Hold a lock while the block lasts; UnavailableError after `timeout`."""
     with disk_faults():
         path.parent.mkdir(parents=True, exist_ok=True)
         held = path.open("ab")
@@ -53,7 +53,7 @@ def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
         retrying = Retrying(
             retry=retry_if_exception_type(BlockingIOError),
             wait=wait_fixed(LOCK_POLL_SECONDS),
-            stop=stop_after_delay(patience),
+            stop=stop_after_delay(timeout),
             sleep=_sleep_unless_stopped,
         )
         try:

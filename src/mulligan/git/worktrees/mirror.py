@@ -136,7 +136,7 @@ class Mirror:
     def _join_packs(self) -> None:
         """Join the small packs of many fetches; unlike `git gc`, delete no object."""
         if len(list((self.paths.mirror / "objects" / "pack").glob("*.pack"))) > MAX_PACKS:
-            self.git.attempt("repack", "-q", "-d", "--geometric=2", patience=FETCH_TIMEOUT)
+            self.git.attempt("repack", "-q", "-d", "--geometric=2", timeout=FETCH_TIMEOUT)
 
     def _make_anew(self, remote: Remote, base: str) -> str:
         self.cleaner.set_aside(self.paths.mirror, TRASH_OWNER)
@@ -155,5 +155,5 @@ class Mirror:
             self.git.attempt(
                 *("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", str(old)),
                 f"+{ref}:{ref}",
-                patience=FETCH_TIMEOUT,
+                timeout=FETCH_TIMEOUT,
             )

@@ -25,20 +25,20 @@ def publish(
     A failed push may have succeeded on the server: read the remote branch to decide.
     """
     branch = f"refs/heads/{ref.branch}"
-    held = remote.head_of(mirror.git, branch)
-    if held == head_sha:
+    current = remote.head_of(mirror.git, branch)
+    if current == head_sha:
         return
-    if held not in {None, expected}:
+    if current not in {None, expected}:
         raise _foreign_branch(ref)
     if not mirror.has(head_sha):
         raise commit_missing(head_sha)
     try:
-        remote.push(mirror.git, head_sha, branch, held)
+        remote.push(mirror.git, head_sha, branch, current)
     except WorldError:
         now = remote.head_of(mirror.git, branch)
         if now == head_sha:
             return
-        if now != held:
+        if now != current:
             raise _foreign_branch(ref) from None
         raise
 
@@ -50,9 +50,9 @@ def publish_attempt(
     if not mirror.has(head_sha):
         raise commit_missing(head_sha)
     name = attempt_ref(ref, number)
-    held = remote.head_of(mirror.git, name)
-    if held != head_sha:
-        remote.push(mirror.git, head_sha, name, held)
+    current = remote.head_of(mirror.git, name)
+    if current != head_sha:
+        remote.push(mirror.git, head_sha, name, current)
     return name
 
 
@@ -92,9 +92,7 @@ def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> N
         lock.unlink(missing_ok=True)
     mirror.git.read("update-ref", name, head_sha)
     without = _below(mirror, head_sha)
-    mirror.git.run(
-        "bundle", "create", "-q", str(new), name, f"^{without}", patience=PUBLISH_TIMEOUT
-    )
+    mirror.git.run("bundle", "create", "-q", str(new), name, f"^{without}", timeout=PUBLISH_TIMEOUT)
     with new.open("rb") as written:
         os.fsync(written.fileno())
     new.replace(place)
@@ -109,7 +107,7 @@ def _below(mirror: Mirror, head_sha: str) -> str:
 
 def read_bundle(mirror: Mirror, head_sha: str, bundle: Path) -> bool:
     """Read a commit from its bundle; return whether the mirror has it now."""
-    mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), patience=PUBLISH_TIMEOUT)
+    mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), timeout=PUBLISH_TIMEOUT)
     return mirror.has(head_sha)
 
 
@@ -138,9 +136,9 @@ def push_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str) 
     Ignore a refusal by the server: the push of the branch will fail the same way and report it.
     """
     with defer_shutdown(), suppress(DeniedError):
-        held = remote.head_of(mirror.git, verified_ref(ref))
-        if held != head_sha:
-            remote.push(mirror.git, head_sha, verified_ref(ref), held)
+        current = remote.head_of(mirror.git, verified_ref(ref))
+        if current != head_sha:
+            remote.push(mirror.git, head_sha, verified_ref(ref), current)
 
 
 def fetch_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str) -> bool:
@@ -154,14 +152,14 @@ def fetch_verified(mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str)
 def delete_verified(mirror: Mirror, remote: Remote, ref: IssueRef) -> None:
     """Delete the issue's ref on the remote, if any; ignore errors, since the ref is harmless."""
     with suppress(WorldError):
-        if held := remote.head_of(mirror.git, verified_ref(ref)):
-            remote.delete(mirror.git, verified_ref(ref), held)
+        if current := remote.head_of(mirror.git, verified_ref(ref)):
+            remote.delete(mirror.git, verified_ref(ref), current)
 
 
 def delete_old_verified(mirror: Mirror, remote: Remote, needed: Callable[[int], bool]) -> None:
     """Delete the refs of issues that no longer need them; call `needed` after listing all."""
     with defer_shutdown():
-        for name, held in remote.heads_of(mirror.git, f"{VERIFIED_REFS}*").items():
+        for name, current in remote.heads_of(mirror.git, f"{VERIFIED_REFS}*").items():
             number = name.removeprefix(VERIFIED_REFS)
             if number.isdecimal() and not needed(int(number)):
-                remote.delete(mirror.git, name, held)
+                remote.delete(mirror.git, name, current)

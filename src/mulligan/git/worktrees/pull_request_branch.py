@@ -135,7 +135,7 @@ def merge(
         )
     }
     subject = f"Merge {mirror.base_branch()} into {ref.branch}"
-    said = message_of(CommitText(subject, f"Issue: {ref}", co_author=""), settings)
+    message = message_of(CommitText(subject, f"Issue: {ref}", co_author=""), settings)
     git = replace(mirror.git, extra=identity)
     parents = ("-p", head_sha, "-p", base_sha)
-    return git.line("commit-tree", merged.text.strip(), *parents, "-m", said)
+    return git.line("commit-tree", merged.text.strip(), *parents, "-m", message)

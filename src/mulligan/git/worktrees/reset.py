@@ -90,7 +90,7 @@ def _recreate(site: IssueWorktree, sha: str) -> None:
     site.mirror.git.run(
         *("worktree", "add", "-q", "-f", "--detach", "--no-checkout"),
         *("--", str(site.paths.tree), sha),
-        patience=RESET_TIMEOUT,
+        timeout=RESET_TIMEOUT,
     )
 
 
@@ -155,9 +155,9 @@ def _repair_git_directory(site: IssueWorktree) -> None:
 def _reset(site: IssueWorktree, sha: str) -> None:
     """Set branch, index and files to a commit; without the index if git cannot read that."""
     command = ("reset", "-q", "--hard", sha)
-    if site.git.attempt(*command, patience=RESET_TIMEOUT).exit_code:
+    if site.git.attempt(*command, timeout=RESET_TIMEOUT).exit_code:
         drop_bad_index(site)
-        site.git.run(*command, patience=RESET_TIMEOUT)
+        site.git.run(*command, timeout=RESET_TIMEOUT)
 
 
 def drop_bad_index(site: IssueWorktree) -> None:
@@ -190,7 +190,7 @@ def _clean(site: IssueWorktree, *, keep_ignored: bool) -> tuple[str, str]:
     None are left if git removed all that it found. So `git status` need not search the tree again.
     """
     also = () if keep_ignored else ("-x",)
-    cleaned = site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=RESET_TIMEOUT)
+    cleaned = site.git.attempt("clean", "-q", "-ff", "-d", *also, timeout=RESET_TIMEOUT)
     if not cleaned.exit_code:
         return "--untracked-files=no", "--ignored=no"
     return "--untracked-files=normal", f"--ignored={'no' if keep_ignored else 'traditional'}"

@@ -135,15 +135,15 @@ class GitWorktrees:
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
         """Return the files that conflict with the base; none if the head is missing here."""
         mirror = self._mirror(ref.repository)
-        here = mirror.has(base_sha) and mirror.has(head_sha)
-        return conflicts_in(mirror, base_sha, head_sha) if here else ()
+        local = mirror.has(base_sha) and mirror.has(head_sha)
+        return conflicts_in(mirror, base_sha, head_sha) if local else ()
 
     @disk_faults()
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
         """Return whether a head lacks commits of the base; False if either cannot be fetched."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
-        here = mirror.has(head_sha) or fetch_pushed(remote, mirror, ref, head_sha)
-        return here and mirror.has(base_sha) and lacks_commit(mirror, head_sha, base_sha)
+        local = mirror.has(head_sha) or fetch_pushed(remote, mirror, ref, head_sha)
+        return local and mirror.has(base_sha) and lacks_commit(mirror, head_sha, base_sha)
 
     @disk_faults()
     def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:

@@ -83,7 +83,7 @@ class ContextSections:
         shown = limits.max_check_output_lines
         broken = [one_line(rule.message, VIOLATION_CHARS) for rule in detailed.guard_violations]
         feedback = case.status.feedback
-        said = detailed.verifier_feedback if limits.include_verifier_feedback else None
+        verdict = detailed.verifier_feedback if limits.include_verifier_feedback else None
         return cls(
             case=case,
             detailed=detailed,
@@ -93,7 +93,7 @@ class ContextSections:
             code=tuple(code_of(check, limits) for check in failing(detailed.checks)),
             violations=Excerpt(tuple(broken)).head(shown),
             others=tuple(other_checks(detailed)),
-            advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
+            advisory=Excerpt.of(verdict or "").within(limits.max_verifier_feedback_chars),
             patterns=find_patterns(case.history),
             drift=drift(case.history),
             diff=readable(
@@ -264,7 +264,7 @@ def _feedback(parts: ContextSections, room: SectionSizes) -> str:
     both = zip(parts.windows, parts.code, strict=True)
     feedback = actionable(
         parts.detailed,
-        [(said.head(lines), at.head(code)) for said, at in both][: room[Section.FINDINGS]],
+        [(excerpt.head(lines), at.head(code)) for excerpt, at in both][: room[Section.FINDINGS]],
         room[Section.NAMES],
         parts.violations.head(max(1, lines)),
     )
@@ -417,7 +417,7 @@ def _sources(parts: ContextSections) -> tuple[str, ...]:
         "verifier": bool(parts.advisory.lines),
         "diff": bool(parts.diff.lines),
     }
-    return tuple(source for source, there in present.items() if there)
+    return tuple(source for source, is_present in present.items() if is_present)
 
 
 # The prompt of a fix round: the task again, and the checks that fail on the change.

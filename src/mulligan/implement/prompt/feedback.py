@@ -59,17 +59,17 @@ PLACE_CHARS = 200
 
 def remarks_of(feedback: Feedback) -> Excerpt:
     """Return all remarks, line by line."""
-    return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
+    return Excerpt.of("\n\n".join(_remark(remark) for remark in feedback.remarks))
 
 
-def _remark(said: Remark) -> str:
-    place = one_line(said.path, PLACE_CHARS)
-    at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
-    at += " (a deleted line)" if said.line and said.side == "LEFT" else ""
-    body = str(Excerpt.of(visible_text(said.body).text).within(REMARK_CHARS))
-    lines = [f"{one_line(said.author, 100)}{at}:", body]
-    if said.code:
-        kept = said.code.split("\n")[-CODE_LINES:]
+def _remark(remark: Remark) -> str:
+    place = one_line(remark.path, PLACE_CHARS)
+    at = f" on {place}:{remark.line}" if remark.line else f" on {place}" if place else ""
+    at += " (a deleted line)" if remark.line and remark.side == "LEFT" else ""
+    body = str(Excerpt.of(visible_text(remark.body).text).within(REMARK_CHARS))
+    lines = [f"{one_line(remark.author, 100)}{at}:", body]
+    if remark.code:
+        kept = remark.code.split("\n")[-CODE_LINES:]
         lines += ["The code that this is about, the line itself last:", *kept]
     return "\n".join(lines)
 
@@ -142,10 +142,10 @@ def what_went_wrong(
 
 def _last_words(meta: WorkerResultMeta, words: int) -> list[str]:
     """Quote the agent's last message, unless the error line has it."""
-    said = one_line(meta.agent_summary, min(words, SUMMARY_CHARS)) if words else ""
-    if not said or said in one_line(meta.error, len(meta.error) + 1):
+    summary = one_line(meta.agent_summary, min(words, SUMMARY_CHARS)) if words else ""
+    if not summary or summary in one_line(meta.error, len(meta.error) + 1):
         return []
-    return [fence("the agent's last words", said)]
+    return [fence("the agent's last words", summary)]
 
 
 def _fix_round(fix: FixRound) -> str:
@@ -160,8 +160,8 @@ def _error(detailed: WorkerResultMeta, words: int) -> list[str]:
     own = detailed.outcome in OWN_WORDS and detailed.zero_kind not in QUOTED
     lines = [error if own else fence("the attempt's record", error)]
     if detailed.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
-        said = last_activity(detailed.agent.last_activity if detailed.agent else None)
-        lines.append(fence("the agent's output", one_line(said, words)))
+        activity = last_activity(detailed.agent.last_activity if detailed.agent else None)
+        lines.append(fence("the agent's output", one_line(activity, words)))
     return lines
 
 
@@ -220,9 +220,9 @@ def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
     first = "" if holds_first_finding(shown, check) else first_finding(check)
     body = "\n".join(part for part in (first, shown) if part)
     source = f"check '{check.name}'"
-    said = fence(source, body) if body else "It printed nothing."
+    printed = fence(source, body) if body else "It printed nothing."
     around = f"\n{CODE}\n{fence('the code of that change', str(code))}" if code.lines else ""
-    return f"### {verdict(check)}\n{said}{around}"
+    return f"### {verdict(check)}\n{printed}{around}"
 
 
 FINDING_CHARS = 200
@@ -358,5 +358,5 @@ def unchanged_answer(ref: IssueRef, reason: str, comment: str) -> str:
 
 
 def _in_its_words(meta: WorkerResultMeta) -> str:
-    said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
-    return f": {said}" if said else "."
+    summary = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    return f": {summary}" if summary else "."

@@ -105,8 +105,12 @@ def _snapshot(issue: Issue) -> dict[str, JsonValue]:
         "title": issue.title,
         "body": issue.body,
         "comments": [
-            {"author": said.author, "body": said.body, "created_at": said.created_at.isoformat()}
-            for said in issue.comments
+            {
+                "author": comment.author,
+                "body": comment.body,
+                "created_at": comment.created_at.isoformat(),
+            }
+            for comment in issue.comments
         ],
     }
 

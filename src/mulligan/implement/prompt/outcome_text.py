@@ -93,16 +93,20 @@ def explain(outcome: Outcome, reason: str) -> str:
     return reason or f"{TITLES[outcome]}."
 
 
-def last_activity(said: str | None) -> str:
+def last_activity(activity: str | None) -> str:
     """Return the agent's last activity, in its own words (CONTEXT-10)."""
-    return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
+    return f"Last observed activity: {one_line(activity or 'none', ERROR_CHARS)}"
 
 
 def _headline(outcome: Outcome, known: AttemptState) -> str:
     if known.fault:
         return visible(known.fault.reason)
-    said = visible(known.ending_fault.reason) if known.ending_fault else _by_outcome(outcome, known)
-    return f"{said}{'' if known.ending_fault else _instead_of_a_change(known)}{_unreached(known)}"
+    headline = (
+        visible(known.ending_fault.reason) if known.ending_fault else _by_outcome(outcome, known)
+    )
+    return (
+        f"{headline}{'' if known.ending_fault else _instead_of_a_change(known)}{_unreached(known)}"
+    )
 
 
 def _unreached(known: AttemptState) -> str:

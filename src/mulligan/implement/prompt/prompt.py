@@ -35,13 +35,13 @@ class SeenIssue:
 def visible_issue(issue: Issue) -> SeenIssue:
     """Read the title, the body and the comments as GitHub shows them."""
     title, body = visible_title(issue.title), visible_text(issue.body)
-    said = [visible_text(comment.body, COMMENT_BYTES) for comment in issue.comments]
+    visible = [visible_text(comment.body, COMMENT_BYTES) for comment in issue.comments]
     comments = (
         replace(comment, body=sight.text)
-        for comment, sight in zip(issue.comments, said, strict=True)
+        for comment, sight in zip(issue.comments, visible, strict=True)
     )
     shown = replace(issue, title=title.text, body=body.text, comments=tuple(comments))
-    return SeenIssue(shown, _total(title, body, *said))
+    return SeenIssue(shown, _total(title, body, *visible))
 
 
 def is_blank(issue: Issue) -> bool:
@@ -208,9 +208,12 @@ DISCUSSION_CHARS = 8000
 
 
 def _discussion(issue: Issue) -> str:
-    newest = sorted(issue.comments, key=lambda said: (said.created_at, said.id), reverse=True)
+    newest = sorted(
+        issue.comments, key=lambda comment: (comment.created_at, comment.id), reverse=True
+    )
     comments = "\n\n".join(
-        f"{said.author}, {said.created_at:%Y-%m-%d %H:%M}:\n{said.body.strip()}" for said in newest
+        f"{comment.author}, {comment.created_at:%Y-%m-%d %H:%M}:\n{comment.body.strip()}"
+        for comment in newest
     )
     kept = Excerpt.of(comments).within(DISCUSSION_CHARS)
     if not kept.lines:

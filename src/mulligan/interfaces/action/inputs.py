@@ -75,7 +75,7 @@ def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
 
 def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
     """Read the INPUT_* variables; an empty one counts as not given."""
-    said = {
+    values = {
         name.removeprefix("INPUT_"): value.strip()
         for name, value in variables.items()
         if name.startswith("INPUT_")
@@ -83,19 +83,19 @@ def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
     given: dict[str, JsonValue] = {
         "github": {
             "api_url": variables.get("GITHUB_API_URL") or "https://api.github.com",
-            "token": said.get("GITHUB_TOKEN") or None,
+            "token": values.get("GITHUB_TOKEN") or None,
         },
         "state": {"url": f"sqlite:///{runner.place}/mulligan.db"},
         "workspace": {"root": str(runner.place / "work")},
     }
-    lease = said.get("LEASE")
+    lease = values.get("LEASE")
     return Inputs(
         given=given,
-        agent=_agent(said),
-        sandbox=said.get("SANDBOX", ""),
-        config=said.get("CONFIG", ""),
-        attempts=_number(said, "ATTEMPTS"),
-        limit=_number(said, "LIMIT"),
+        agent=_agent(values),
+        sandbox=values.get("SANDBOX", ""),
+        config=values.get("CONFIG", ""),
+        attempts=_number(values, "ATTEMPTS"),
+        limit=_number(values, "LIMIT"),
         lease=_lease(lease) if lease else None,
     )
 
@@ -139,16 +139,16 @@ def _keys(value: JsonValue) -> dict[str, JsonValue]:
     return value if isinstance(value, dict) else {}
 
 
-def _agent(said: Mapping[str, str]) -> dict[str, JsonValue]:
+def _agent(values: Mapping[str, str]) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
-    if said.get("AGENT"):
-        found["kind"] = said["AGENT"]
-    if said.get("COMMAND"):
-        found["command"] = [*_arguments(said["COMMAND"])]
-    if said.get("MODEL"):
-        found["model"] = said["MODEL"]
-    if said.get("AGENT_ENV"):
-        found["env"] = [*said["AGENT_ENV"].split()]
+    if values.get("AGENT"):
+        found["kind"] = values["AGENT"]
+    if values.get("COMMAND"):
+        found["command"] = [*_arguments(values["COMMAND"])]
+    if values.get("MODEL"):
+        found["model"] = values["MODEL"]
+    if values.get("AGENT_ENV"):
+        found["env"] = [*values["AGENT_ENV"].split()]
     return found
 
 
@@ -178,8 +178,8 @@ def _path(variables: Mapping[str, str], name: str) -> Path | None:
     return Path(variables[name]) if variables.get(name) else None
 
 
-def _number(said: Mapping[str, str], name: str) -> int | None:
-    value = said.get(name, "")
+def _number(values: Mapping[str, str], name: str) -> int | None:
+    value = values.get(name, "")
     if not value:
         return None
     if not NUMBER.fullmatch(value):

@@ -136,7 +136,7 @@ def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) ->
         *(f"- {each.issue} was skipped: {_plain(each.skipped or '')}" for each in skipped),
         *(f"- {_plain(reason)}" for reason in done.paused),
         *([] if reports or skipped or done.problems or done.paused else ["No issue is due."]),
-        *(f"- {_plain(said)}" for said in done.waiting),
+        *(f"- {_plain(sentence)}" for sentence in done.waiting),
         *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
     ]
     text = "\n\n".join(parts) + "\n"

@@ -158,8 +158,8 @@ def missing_labels(
 ) -> tuple[str, ...]:
     """List the labels of Mulligan that a repository lacks."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
-        there = {name.casefold() for name in github.tracker.label_names(repository)}
-    return tuple(look.name for look in label_styles(labels) if look.name.casefold() not in there)
+        existing = {name.casefold() for name in github.tracker.label_names(repository)}
+    return tuple(look.name for look in label_styles(labels) if look.name.casefold() not in existing)
 
 
 def create_labels(
@@ -167,9 +167,9 @@ def create_labels(
 ) -> None:
     """Create the labels of Mulligan that a repository lacks, with colour and description."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
-        there = {name.casefold() for name in github.tracker.label_names(repository)}
+        existing = {name.casefold() for name in github.tracker.label_names(repository)}
         for look in label_styles(labels):
-            if look.name.casefold() not in there:
+            if look.name.casefold() not in existing:
                 github.writer.create_label(repository, look)
 
 
@@ -195,14 +195,14 @@ def propose_policy(
             state = "merged" if found.merged_at else found.state
             return ProposedPull(found.html_url, state)
         base = settings.base_branch or github.tracker.repository(repository).default_branch
-        said = policy_pull_request(POLICY_FILE, base, content.labels.ready, len(content.checks))
+        text = policy_pull_request(POLICY_FILE, base, content.labels.ready, len(content.checks))
         ref, remote = f"refs/heads/{SET_UP_BRANCH}", remote_of(operator, github, repository)
-        with open_remote_ref(ref, said.title, for_git(operator, environment), remote) as branch:
+        with open_remote_ref(ref, text.title, for_git(operator, environment), remote) as branch:
             # A branch without a pull request is from a run that was killed.
             if not (branch.tip() or branch.add_to(base, {POLICY_FILE: policy.encode()})):
                 return None
         opened = github.writer.propose_branch(
-            repository, SET_UP_BRANCH, base, said.title, said.body
+            repository, SET_UP_BRANCH, base, text.title, text.body
         )
     return ProposedPull(opened.html_url, "opened")
 

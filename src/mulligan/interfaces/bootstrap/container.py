@@ -239,14 +239,14 @@ def build_dry(
     sandbox = confine(operator, environment)
     redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
 
-    def say_redacted(text: str) -> None:
+    def write_redacted(text: str) -> None:
         say(redactor.text(text))
 
     with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
-        writer = DryRunWriter(github.tracker, say_redacted)
+        writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
         git = Git.of(*open_git(operator, github, environment))
-        git = replace(git, writer=DryRunGit(git.writer, say_redacted))
+        git = replace(git, writer=DryRunGit(git.writer, write_redacted))
         leases = MemoryLeases(clock)
         ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)

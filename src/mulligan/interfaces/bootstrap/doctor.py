@@ -90,10 +90,8 @@ def _repository(place: Path, environment: Mapping[str, str]) -> Path:
     tree = place / "repository"
     tree.mkdir()
     git = Repository("the doctor's repository", tree / ".git", environment, tree)
-    git.run("init", "--quiet", str(tree), patience=GIT_TIMEOUT)
-    git.run(
-        *GIT_IDENTITY, "commit", "--quiet", "--allow-empty", "-m", "Begin", patience=GIT_TIMEOUT
-    )
+    git.run("init", "--quiet", str(tree), timeout=GIT_TIMEOUT)
+    git.run(*GIT_IDENTITY, "commit", "--quiet", "--allow-empty", "-m", "Begin", timeout=GIT_TIMEOUT)
     return tree
 
 

@@ -64,7 +64,7 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     raise ConfigError(message)
 
 
-def without_walls(operator: Operator, environment: Mapping[str, str]) -> str:
+def why_no_sandbox(operator: Operator, environment: Mapping[str, str]) -> str:
     """Return why no sandbox works here, or an empty string. Only for the bundled demo agent."""
     return str(try_sandbox(operator, environment).problem or "")
 

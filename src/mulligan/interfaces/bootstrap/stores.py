@@ -226,12 +226,12 @@ def _copy_files(
     ref: IssueRef, old: tuple[Operator, Database], new: tuple[Operator, Database]
 ) -> None:
     """Copy the files that the next attempt needs to the new workers' directory."""
-    here = old[0]
+    source = old[0]
     if old[1].is_shared:
-        here = new[0]
-        _artifacts(here, old[1]).fetch_issue(ref)
+        source = new[0]
+        _artifacts(source, old[1]).fetch_issue(ref)
     if new[1].is_shared:
-        _artifacts(here, new[1]).share_issue(ref)
+        _artifacts(source, new[1]).share_issue(ref)
 
 
 def _artifacts(operator: Operator, database: Database) -> SharedArtifacts:
@@ -326,9 +326,9 @@ def state_directory_of(operator: Operator) -> Path:
 
 def at_work(operator: Operator) -> str | None:
     """Return the worker that runs here, or the fleet's workers; None if there is none."""
-    here, url = holder(_locked_directory(operator)), operator.state.url
-    if here or state_directory(url):
-        return here
+    local, url = holder(_locked_directory(operator)), operator.state.url
+    if local or state_directory(url):
+        return local
     with open_database(url) as database:
         clock = clock_of(database, SystemClock())
         workers = SqlLeases(database, clock).present()

@@ -101,9 +101,9 @@ def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
 
 
 def _refused(error: MulliganError, code: Exit) -> Exit:
-    from mulligan.interfaces.cli.terminal import say_error
+    from mulligan.interfaces.cli.terminal import print_error
 
-    say_error(str(error))
+    print_error(str(error))
     return code
 
 
@@ -172,12 +172,12 @@ def init(
     """Propose configuration files for a clone, with its own checks, and create the labels."""
     from mulligan.interfaces.cli import init as module
 
-    asked = module.InitOptions(
+    options = module.InitOptions(
         directory, yes, repository, config, workflow, action, gh_token, pull_request
     )
     if app:
-        return module.init_app(asked, module.AppRequest(organization, app_name, key_file))
-    return module.init(asked)
+        return module.init_app(options, module.AppRequest(organization, app_name, key_file))
+    return module.init(options)
 
 
 @in_one_sentence

@@ -76,10 +76,10 @@ NOT_SET_UP = "The setup commands did not run. To run them here first: `mulligan 
 def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
     """Run every check of a policy in the current directory, optionally after its setup commands."""
     start_logs()
-    here, console = Path.cwd(), None if json else make_console()
-    chosen = read_policy(policy, here)
+    directory, console = Path.cwd(), None if json else make_console()
+    chosen = read_policy(policy, directory)
     results, missing = list[CheckResult](), list[str]()
-    with open_local_checks(here, environment()) as place:
+    with open_local_checks(directory, environment()) as place:
         lines = chosen.setup.run
         ready = _set_up(lines, place, console) if setup and lines else place
         for each in chosen.checks:

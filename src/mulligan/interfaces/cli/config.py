@@ -24,7 +24,7 @@ VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 def check(config: Path | None, policy: Path | None, repository: str | None, *, json: bool) -> Exit:
     """Validate the files as a run would; report every mistake in the first invalid one."""
     try:
-        said = _checked(config, policy, repository)
+        mistakes = _checked(config, policy, repository)
     except ConfigError as error:
         if not json:
             raise
@@ -33,7 +33,7 @@ def check(config: Path | None, policy: Path | None, repository: str | None, *, j
     if json:
         print_json({"valid": True, "mistakes": []})
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in said))
+        sys.stdout.write("".join(f"{line}\n" for line in mistakes))
     return Exit.DONE
 
 
@@ -59,15 +59,15 @@ def schema(file: str) -> Exit:
 
 
 def _checked(config: Path | None, policy: Path | None, repository: str | None) -> list[str]:
-    operator, said = _operator(config, policy, repository), list[str]()
+    operator, lines = _operator(config, policy, repository), list[str]()
     if operator:
         count = len(operator.repositories)
         several = "1 repository" if count == 1 else f"{count} repositories"
-        said.append(f"{configuration_path(config)} is valid; it names {several}.")
+        lines.append(f"{configuration_path(config)} is valid; it names {several}.")
     if policy:
         found = len(_policy(policy, operator, repository).checks)
-        said.append(f"{policy} is valid; it names {found} check{'' if found == 1 else 's'}.")
-    return said
+        lines.append(f"{policy} is valid; it names {found} check{'' if found == 1 else 's'}.")
+    return lines
 
 
 def _operator(config: Path | None, policy: Path | None, repository: str | None) -> Operator | None:
@@ -100,13 +100,13 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
 
 def _rows(error: ConfigError) -> list[dict[str, object]]:
     if not isinstance(error, MistakesError):
-        return [{"file": None, "line": None, "key": None, "said": str(error)}]
+        return [{"file": None, "line": None, "key": None, "message": str(error)}]
     return [
         {
             "file": error.where,
             "line": mistake.line,
             "key": mistake.key or None,
-            "said": mistake.sentence,
+            "message": mistake.sentence,
         }
         for mistake in error.mistakes
     ]

@@ -33,7 +33,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import BotContext, Listener
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import build
-from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of, without_walls
+from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of, why_no_sandbox
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
@@ -132,8 +132,8 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
             console.print("\nThe next pass publishes the verified work, without another agent run.")
         done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:
-            said = problem.removeprefix(f"{seeded.issues[-1]}: ")
-            print_point(console, Text("   "), said)
+            message = problem.removeprefix(f"{seeded.issues[-1]}: ")
+            print_point(console, Text("   "), message)
         rest = STAGE_LABELS.keys() >= {context.ledger.status(ref).stage for ref in _refs(seeded)}
         if rest or stopping():
             write_deferred_comments(context, Worker(context), (seeded.repository,))
@@ -208,7 +208,7 @@ TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of the simulated GitHu
 def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
     """Write the configuration; without a sandbox where none works, which the console says."""
     config = _write_configuration(place, url, seeded)
-    if problem := without_walls(load_operator(config, environment()), environment()):
+    if problem := why_no_sandbox(load_operator(config, environment()), environment()):
         # The agent is the demo's own script, which is safe without a sandbox.
         console.print(
             f"No sandbox works on this machine, so this runs without one. {problem}", markup=False

@@ -101,6 +101,6 @@ def _row(found: Diagnosis) -> dict[str, str | None]:
     return {
         "area": found.area,
         "level": found.level,
-        "said": found.message,
+        "message": found.message,
         "fix": found.fix or None,
     }

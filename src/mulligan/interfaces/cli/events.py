@@ -78,11 +78,11 @@ def pages(
         yield page
         if page:
             after = page[-1].seq
-        elif not follow or reader_is_gone():
+        elif not follow or reader_closed():
             return
 
 
-def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
+def reader_closed(milliseconds: int = POLL_MILLISECONDS) -> bool:
     """Wait up to `milliseconds`; return early if the reader has closed the output."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
@@ -164,8 +164,8 @@ FIELDS: Mapping[str, tuple[Json, str]] = {
 
 def schema() -> Json:
     """Return the JSON Schema of a line."""
-    made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
-    definitions = JSON.validate_python(made["$defs"])
+    published = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
+    definitions = JSON.validate_python(published["$defs"])
     for kind in EVENT_TYPES:
         definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
     properties: Json = {

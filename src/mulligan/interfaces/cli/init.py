@@ -53,8 +53,8 @@ from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environme
 from mulligan.interfaces.cli.terminal import (
     print_command,
     print_diff,
+    print_error,
     program,
-    say_error,
     typed,
 )
 from mulligan.interfaces.onboarding.ecosystems import propose
@@ -268,8 +268,8 @@ def _missing(
     if operator is None or origin is None:
         return ()
     if not _has_token(operator):
-        said = f"The labels of {origin.name} were not checked: the token's variable is not set."
-        console.print(said, markup=False)
+        message = f"The labels of {origin.name} were not checked: the token's variable is not set."
+        console.print(message, markup=False)
         return ()
     try:
         return missing_labels(operator, environment(), origin.name, labels)
@@ -289,10 +289,10 @@ def _say_agents(console: Console, operator: Operator | None) -> None:
     kind = operator.agent.kind if operator else agent_here(environment())
     if kind not in BUILT_IN_AGENTS:
         return
-    here = agents_here(environment())
-    found = f"Of the six built-in agents, {', '.join(here) or 'none'} is installed."
-    if len(here) > 1:
-        found = f"Installed agents: {', '.join(here)}."
+    installed = agents_here(environment())
+    found = f"Of the six built-in agents, {', '.join(installed) or 'none'} is installed."
+    if len(installed) > 1:
+        found = f"Installed agents: {', '.join(installed)}."
     console.print(f"{found} mulligan.yml names {kind}.", markup=False)
 
 
@@ -300,7 +300,7 @@ def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | 
     agent = plan.operator.agent if plan.operator else None
     proposed = propose_workflow(clone, plan.origin, agent, action)
     if proposed.draft is None:
-        console.print(escape(proposed.said))
+        console.print(escape(proposed.reason))
         return plan
     return replace(plan, drafts=(*plan.drafts, proposed.draft))
 
@@ -312,8 +312,8 @@ def _show(console: Console, draft: FileDraft) -> None:
 
 def _shown(path: Path) -> str:
     """Return a path as a user would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    current = Path.cwd()
+    return str(path.relative_to(current)) if path.is_relative_to(current) else str(path)
 
 
 class Answer(Enum):
@@ -376,8 +376,8 @@ def _propose(console: Console, plan: InitPlan) -> bool:
         return False
     variables = {**environment(), **({"GITHUB_TOKEN": plan.token[1]} if plan.token else {})}
     found = propose_policy(plan.operator, variables, plan.origin.name, plan.policy)
-    said = PROPOSED[found.state].format(url=found.url) if found else NO_DIFFERENCE
-    console.print(said, markup=False, soft_wrap=True)
+    message = PROPOSED[found.state].format(url=found.url) if found else NO_DIFFERENCE
+    console.print(message, markup=False, soft_wrap=True)
     return found is not None and found.state in {"opened", "open"}
 
 
@@ -423,8 +423,8 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
         what = "Push the policy. Mulligan reads it from the base branch."
         yield "Push the workflow." if plan.proposes else what, there(add)
-    for said in say_of_workflow(clone, plan.drafts):
-        yield said, ""
+    for step in workflow_steps(clone, plan.drafts):
+        yield step, ""
     yield from _steps_on_machine(config, plan, policy.labels.ready)
 
 
@@ -460,7 +460,7 @@ class WorkflowProposal:
     """The file to write, or the reason why there is none."""
 
     draft: FileDraft | None = None
-    said: str = ""
+    reason: str = ""
 
 
 COMMAND = "command"
@@ -482,13 +482,13 @@ def propose_workflow(
     """Propose `.github/workflows/mulligan.yml`; `action` is OWNER/NAME@COMMIT of Mulligan."""
     given, path = named(action) if action else None, clone / WORKFLOW_FILE
     if path.exists():
-        return WorkflowProposal(said=f"{WORKFLOW_FILE} already exists.")
+        return WorkflowProposal(reason=f"{WORKFLOW_FILE} already exists.")
     source = given or installed_from(environment())
     if source is None or not source.serves(origin):
-        return WorkflowProposal(said=UNKNOWN)
+        return WorkflowProposal(reason=UNKNOWN)
     kind = agent.kind if agent else agent_here(environment())
     if kind not in {*BUILT_IN_AGENTS, COMMAND}:
-        return WorkflowProposal(said=OWN_AGENT.format(kind=kind))
+        return WorkflowProposal(reason=OWN_AGENT.format(kind=kind))
     repository = origin.name if origin else clone.name
     return WorkflowProposal(
         FileDraft(path, workflow_text(_caller(source, kind, agent, repository)))
@@ -512,7 +512,7 @@ def _caller(
     )
 
 
-def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
+def workflow_steps(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
     """Yield the next steps after the workflow was written."""
     for draft in drafts:
         if draft.path == clone / WORKFLOW_FILE:
@@ -558,7 +558,7 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
             app = _have_made(options, console)
             write(app.pem)
     except KeyboardInterrupt:
-        say_error("Interrupted, so no key was written. Start again: mulligan init --app")
+        print_error("Interrupted, so no key was written. Start again: mulligan init --app")
         return Exit.INTERRUPTED
     _say(console, app, github, place)
     return Exit.DONE
@@ -683,7 +683,7 @@ def oauth_callback_server() -> Generator[OAuthCallbackServer]:
     server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
     callback = OAuthCallbackServer(server.server_address[1])
     server.RequestHandlerClass = _handler(callback.answer)
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="porch")
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="oauth-callback")
     thread.start()
     try:
         yield callback

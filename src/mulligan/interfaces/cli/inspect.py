@@ -108,8 +108,10 @@ def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
         print_json([{"number": proof.number, "broken": [*proof.broken]} for proof in proofs])
     else:
         for proof in proofs:
-            said = " ".join(proof.broken) or "inputs, context, prompt and lineage are as recorded."
-            make_console().print(escape(f"attempt {proof.number}: {said}"))
+            result = (
+                " ".join(proof.broken) or "inputs, context, prompt and lineage are as recorded."
+            )
+            make_console().print(escape(f"attempt {proof.number}: {result}"))
     return Exit.FAILED if any(proof.broken for proof in proofs) else Exit.DONE
 
 
@@ -136,8 +138,8 @@ def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
     """Print one attempt; wrapped lines are indented below their text."""
     took = f"{meta.duration_ms / 1000:.1f} s"
     console.print(f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}")
-    for mark, said in _points(meta):
-        print_point(console, Text(mark), said)
+    for mark, text in _points(meta):
+        print_point(console, Text(mark), text)
 
 
 def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
@@ -166,8 +168,8 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
     if decisions:
         console.print("\n[bold]decisions[/]")
     for row in decisions:
-        said = f"attempt {row['number']}: {row['decision']}: {row['reason']}"
-        print_point(console, Text(" "), said)
+        text = f"attempt {row['number']}: {row['decision']}: {row['reason']}"
+        print_point(console, Text(" "), text)
 
 
 # `mulligan explain`

@@ -147,10 +147,10 @@ def looking(artifacts: Artifacts, usage: UsageStore) -> Look:
             runs = usage.usage_of_attempt(now.issue, now.number).values()
         except MulliganError:
             return Glimpse()
-        said = last_line(directory, now.since)
+        printed = last_line(directory, now.since)
         # An agent that streams JSON says what it does in its usage reports.
-        said = _activity_of(list(runs)) if said.startswith("{") else said
-        return Glimpse(said, reduce(Spent.plus, map(spent_in, runs), NOTHING))
+        printed = _activity_of(list(runs)) if printed.startswith("{") else printed
+        return Glimpse(printed, reduce(Spent.plus, map(spent_in, runs), NOTHING))
 
     return look
 
@@ -223,8 +223,8 @@ def step_shown(console: Console | None, name: str, directory: Path) -> Generator
         at = time.time()
         if console is None or at - began < SHOWN_AFTER:
             return Group()
-        took, said = duration_text(round((at - began) * 1000)), last_line(directory, began)
-        return Group(cut(console, at, " · ".join(filter(None, [f"{name} {took}", said]))))
+        took, printed = duration_text(round((at - began) * 1000)), last_line(directory, began)
+        return Group(cut(console, at, " · ".join(filter(None, [f"{name} {took}", printed]))))
 
     with shown_below(console, rendered) if console else nullcontext():
         yield

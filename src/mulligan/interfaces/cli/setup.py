@@ -113,9 +113,9 @@ def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
 def sentence(_logger: object, _method: str, record: MutableMapping[str, object]) -> str:
     """Render a log record for a person: its reason, else its event, and the other fields."""
     event = str(record.pop("event", "")).replace("_", " ")
-    said = str(record.pop("reason", "") or event)
+    message = str(record.pop("reason", "") or event)
     rest = [f"{name} {value}" for name, value in record.items() if name not in OMITTED]
-    return f"mulligan: {said}" + (f" ({', '.join(rest)})" if rest else "")
+    return f"mulligan: {message}" + (f" ({', '.join(rest)})" if rest else "")
 
 
 SIGNAL_SECONDS = 0.2

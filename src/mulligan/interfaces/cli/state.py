@@ -22,7 +22,7 @@ from mulligan.interfaces.bootstrap.stores import (
 )
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration, start_logs
-from mulligan.interfaces.cli.terminal import say_error
+from mulligan.interfaces.cli.terminal import print_error
 
 
 def pull(config: Path | None) -> Exit:
@@ -57,9 +57,9 @@ def check(config: Path | None, file: Path | None) -> Exit:
     start_logs()
     found = check_state(operator, file)
     for fault in found.faults:
-        say_error(fault)
+        print_error(fault)
     if found.faults:
-        say_error("Restore a backup: mulligan state restore FILE")
+        print_error("Restore a backup: mulligan state restore FILE")
         return Exit.FAILED
     old = f"; {pluralize(found.unsummed, 'old event')} had no checksum" if found.unsummed else ""
     make_console().print(f"Sound: {_counts(found)}{old}.")

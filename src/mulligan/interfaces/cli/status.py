@@ -52,8 +52,8 @@ def status(config: Path | None, *, json: bool, watch: bool) -> Exit:
 def _print(seen: Seen, console: Console) -> None:
     statuses, held = seen
     for each in held:
-        said = escape(with_program_name(each.sentence))
-        console.print(f"[yellow]{said}[/]", soft_wrap=True)
+        message = escape(with_program_name(each.sentence))
+        console.print(f"[yellow]{message}[/]", soft_wrap=True)
     print_statuses(statuses, console)
 
 

@@ -92,7 +92,7 @@ OUTPUT_FILTER = OutputFilter()
 """One for the process; it gets the secrets as soon as the configuration is read."""
 
 
-def say_error(message: str) -> None:
+def print_error(message: str) -> None:
     """Write one sentence to standard error."""
     sys.stderr.write(f"mulligan: {OUTPUT_FILTER.clean(with_program_name(message))}\n")
 
@@ -145,22 +145,22 @@ def print_command(console: Console, line: str) -> None:
     console.print(Text(f"  {line}"), soft_wrap=True)
 
 
-def print_point(console: Console, mark: Text, said: str) -> None:
+def print_point(console: Console, mark: Text, text: str) -> None:
     """Print text after a mark, with wrapped lines indented below the text."""
-    for line in _wrapped(said, max(20, console.width - len(mark) - 1)):
+    for line in _wrapped(text, max(20, console.width - len(mark) - 1)):
         console.print(Text.assemble(mark, f" {line}"), soft_wrap=True)
         mark = Text(" " * len(mark))
 
 
-def print_text(console: Console, said: str) -> None:
+def print_text(console: Console, text: str) -> None:
     """Print text that wraps at the width of the terminal, but never inside a command."""
-    for line in _wrapped(said, console.width):
+    for line in _wrapped(text, console.width):
         console.print(Text(line), soft_wrap=True)
 
 
-def _wrapped(said: str, width: int) -> Iterator[str]:
+def _wrapped(text: str, width: int) -> Iterator[str]:
     """Wrap text between words; keep what stands in backquotes, and addresses, on one line."""
-    whole = COMMAND.sub(lambda found: found[0].replace(" ", IN_COMMAND), with_program_name(said))
+    whole = COMMAND.sub(lambda found: found[0].replace(" ", IN_COMMAND), with_program_name(text))
     for paragraph in whole.split("\n"):
         lines = textwrap.wrap(
             paragraph, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True

@@ -72,7 +72,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import print_text, say_error
+from mulligan.interfaces.cli.terminal import print_error, print_text
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -167,10 +167,10 @@ def summarise(result: PassResult, console: Console) -> None:
         print_text(console, reason)
     if not (result.visits or result.problems or result.paused):
         console.print("No issue is due.")
-    for said in result.waiting:
-        print_text(console, said)
+    for sentence in result.waiting:
+        print_text(console, sentence)
     for problem in result.problems:
-        say_error(problem)
+        print_error(problem)
 
 
 def exit_code_of(result: PassResult) -> Exit:

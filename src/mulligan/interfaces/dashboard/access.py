@@ -85,12 +85,12 @@ def _read(place: Path) -> str:
 
 
 def _make(place: Path) -> str:
-    made = secrets.token_urlsafe(32)
+    token = secrets.token_urlsafe(32)
     new = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(made + "\n")
+        file.write(token + "\n")
     new.replace(place)
-    return made
+    return token
 
 
 # Allowed requests

@@ -75,7 +75,7 @@ def open_dashboard(
 ) -> Generator[None]:
     """Serve the dashboard while the block lasts; `listen` registers its counters for events."""
 
-    def patience() -> float:
+    def timeout() -> float:
         interval = poll_interval(operator.poll.interval, daemon.repositories)
         return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
 
@@ -91,7 +91,7 @@ def open_dashboard(
         find_stores=find_stores,
         pulse=daemon.pulse,
         gauges=GAUGES,
-        patience=patience,
+        timeout=timeout,
         check_writable=partial(check_writable, operator, heartbeat),
         read_history=partial(read_ledger, operator),
     )

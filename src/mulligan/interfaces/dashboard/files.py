@@ -231,10 +231,10 @@ def _sentence(line: str) -> str | None:
     if not line.startswith("{"):
         return line
     try:
-        said = LINE.validate_json(line)
+        line_record = LINE.validate_json(line)
     except ValidationError:
         return line
-    words = " ".join(" ".join(_texts_in(said)).split())
+    words = " ".join(" ".join(_texts_in(line_record)).split())
     return words[:MAX_SENTENCE] or None
 
 

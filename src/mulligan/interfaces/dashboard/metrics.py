@@ -59,14 +59,14 @@ def liveness_problem(state: DashboardState) -> str | None:
     process that is stopping does not poll, and may finish its work.
     """
     quiet = state.pulse.seconds_since_beat
-    if quiet <= state.patience() or stopping():
+    if quiet <= state.timeout() or stopping():
         return None
     return f"No poll for {quiet:.0f} s. Restart Mulligan."
 
 
 def readiness_problems(state: DashboardState) -> list[str]:
     """List the reasons not to start work, as far as known without a trial write."""
-    wrong = [said for said in (liveness_problem(state),) if said]
+    wrong = [problem for problem in (liveness_problem(state),) if problem]
     if stopping():
         wrong.append(STOPPING)
     if not state.pulse.snapshot.has_succeeded:

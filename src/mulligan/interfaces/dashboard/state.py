@@ -78,7 +78,7 @@ STARTING = "Mulligan is starting, or its configuration is invalid. See its log."
 class DashboardState:
     """The data of the dashboard, all of it held by the daemon; nothing here writes.
 
-    `find_stores` returns None until the configuration was read. `patience` is how many seconds the
+    `find_stores` returns None until the configuration was read. `timeout` is how many seconds the
     poll may go without progress. `check_writable` raises a MulliganError if the ledger cannot be
     written. `read_history` reads what statistics need. `ending` is set when the server ends.
     """
@@ -86,7 +86,7 @@ class DashboardState:
     find_stores: Callable[[], DashboardStores | None]
     pulse: DaemonHealth
     gauges: Gauges
-    patience: Callable[[], float]
+    timeout: Callable[[], float]
     check_writable: Callable[[], None]
     read_history: Callable[[], LedgerHistory]
     ending: threading.Event = field(default_factory=threading.Event)
@@ -111,7 +111,7 @@ class DashboardState:
 STATS_LAST = timedelta(minutes=1)
 """How long statistics are shown before they are computed again; a large ledger takes seconds."""
 
-PATIENCE_SECONDS = 0.2
+FIRST_READ_SECONDS = 0.2
 
 
 class StatsReader:
@@ -125,11 +125,11 @@ class StatsReader:
         self._running = dict[timedelta | None, Future[Stats]]()
 
     def refresh(
-        self, span: timedelta | None, now: datetime, patience: float | None = PATIENCE_SECONDS
+        self, span: timedelta | None, now: datetime, timeout: float | None = FIRST_READ_SECONDS
     ) -> Stats | None:
         """Return the statistics of the last `span`, or of everything; None if they take longer.
 
-        Wait at most `patience` seconds for the first ones, None for as long as it takes.
+        Wait at most `timeout` seconds for the first ones, None for as long as it takes.
         """
         with self._lock:
             known = self._known.get(span)
@@ -138,7 +138,7 @@ class StatsReader:
             task = self._running.get(span) or self._threads.submit(self._compute, span, now)
             self._running[span] = task
         with suppress(TimeoutError):
-            return task.result(patience if known is None else 0)
+            return task.result(timeout if known is None else 0)
         return known
 
     def _compute(self, span: timedelta | None, now: datetime) -> Stats:
@@ -212,9 +212,9 @@ class RecentEventsReader:
         ref, event = recorded.issue, recorded.event
         if isinstance(event, AttemptCompleted):
             self._results.appendleft(event.meta)
-        if said := activity_of(event):
+        if activity := activity_of(event):
             self._doing.pop(ref, None)
-            self._doing[ref] = said
+            self._doing[ref] = activity
             while len(self._doing) > MAX_ACTIVITIES:
                 del self._doing[next(iter(self._doing))]
 

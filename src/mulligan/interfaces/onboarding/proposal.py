@@ -255,8 +255,8 @@ attempt. You can edit the file on this branch. To try it, check out the branch a
 def policy_pull_request(path: str, base: str, label: str, checks: int) -> PullRequestText:
     """Write the pull request that proposes a policy with some checks."""
     count = {0: "the agent made a change, since there are no checks yet", 1: "its check passes"}
-    said = count.get(checks, f"its {checks} checks pass")
-    body = POLICY_BODY.format(path=path, base=base, label=label.replace("`", "'"), checks=said)
+    promise = count.get(checks, f"its {checks} checks pass")
+    body = POLICY_BODY.format(path=path, base=base, label=label.replace("`", "'"), checks=promise)
     return PullRequestText("Configure Mulligan", body)
 
 
