@@ -451,10 +451,10 @@ def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Se
         for _ in range(3):
             at.start("all")
         refs = at.issues(ISSUES)
-        until(lambda: all(begun_by(at.events(), host) for host in hosts.values()), 600)
         failed = dict[str, tuple[datetime, set[IssueRef]]]()
 
         def note(what: str) -> None:
+            until(lambda: bool(begun_by(at.events(), hosts[what])), 600)
             failed[what] = (datetime.now(UTC), begun_by(at.events(), hosts[what]))
 
         note("killed")

@@ -1,5 +1,6 @@
 """The queue of a fleet: one poller, one job per due issue, no limit passed, nothing left behind."""
 
+import gc
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -192,6 +193,27 @@ def test_workers_visit_each_issue_once_and_leave_no_job(
     assert visited == Counter(refs)
     assert max(most) <= 3
     assert (jobs(database), jobs(database, "doing")) == ([], [])
+
+
+def test_a_job_that_the_poller_deleted_during_its_visit_is_no_error(
+    database: Database,
+    clock: FrozenClock,
+    postgres_url: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue, done = queue_of(database, clock), list[IssueRef]()
+
+    def visit(ref: IssueRef) -> None:
+        with database.write() as connection:
+            connection.execute(text("DELETE FROM procrastinate_jobs WHERE status = 'doing'"))
+        done.append(ref)
+
+    with working(postgres_url, visit, 1):
+        for ref in (ONE, OTHER):
+            queue.defer(polling(queue), [ref])
+            wait_until(lambda ref=ref: ref in done)
+    gc.collect()
+    assert [each for each in caplog.records if each.name == "asyncio"] == []
 
 
 @pytest.mark.parametrize("visit", [None, print])

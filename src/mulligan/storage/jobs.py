@@ -372,7 +372,12 @@ class _Connector(PsycopgConnector):
 
     async def execute_query_async(self, query: LiteralString, **arguments: object) -> None:
         call = super().execute_query_async
-        await self._patiently(lambda: call(query, **arguments))
+        try:
+            await self._patiently(lambda: call(query, **arguments))
+        except ConnectorException as error:
+            # The poller may delete a job as stalled while its visit ends: nothing is left to do.
+            if not isinstance(error.__cause__, psycopg.errors.RaiseException):
+                raise
 
     async def execute_query_one_async(
         self, query: LiteralString, **arguments: object
