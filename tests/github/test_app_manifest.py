@@ -67,5 +67,5 @@ def test_a_code_is_exchanged_once(client: Client) -> None:
     assert made.install_url.endswith("/apps/mull-igan/installations/new")
     assert made.pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
     assert "PRIVATE KEY" not in repr(made)
-    with pytest.raises(DeniedError, match="start again with `mulligan init --app`"):
+    with pytest.raises(DeniedError, match="Start again with `mulligan init --app`"):
         convert(client, "code")

@@ -21,9 +21,9 @@ def test_one_issue_is_known_and_anything_else_is_gone() -> None:
     assert tracker.read(REF) == issue
     assert tracker.list_labelled("local/tools", "Bug") == [REF]
     assert tracker.list_labelled("local/tools", "mulligan") == []
-    with pytest.raises(GoneError, match="of local/tools only"):
+    with pytest.raises(GoneError, match="on local/tools only"):
         tracker.repository("acme/tools")
-    with pytest.raises(GoneError, match="of local/tools#1 only"):
+    with pytest.raises(GoneError, match="on local/tools#1 only"):
         tracker.read(IssueRef("local/tools", 2))
 
 

