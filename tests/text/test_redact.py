@@ -93,6 +93,7 @@ def test_what_only_looks_a_little_like_it_stays(text: str) -> None:
 
 FORMS = {
     "plain": SECRET,
+    "reversed": SECRET[::-1],
     "JSON": json.dumps(SECRET)[1:-1],
     "JSON in UTF-8": json.dumps(SECRET, ensure_ascii=False)[1:-1],
     "percent": quote(SECRET, safe=""),

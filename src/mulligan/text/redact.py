@@ -422,9 +422,10 @@ def _touch_a_word(content: bytes, spans: Iterable[Span]) -> bool:
 
 
 def forms_of(value: str) -> set[bytes]:
-    """Return every form: plain, JSON, percent-encoded, hex, Base64 (at any offset in a text)."""
+    """Return every form: plain, reversed, JSON, percent-encoded, hex, Base64 (at any offset)."""
     raw = value.encode(errors="surrogatepass")
     texts = {
+        value[::-1],
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
         raw.hex(),
