@@ -18,7 +18,7 @@ from mulligan.domain.host import Network
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox
-from world.processes import processes_in, wait_until
+from world.processes import end_launcher, processes_in, wait_until
 
 MULLIGAN = """
 import os, sys
@@ -204,8 +204,9 @@ def test_to_the_kernel_it_is_another_user_than_mulligan(network: Network, tmp_pa
     mark = f"1.{abs(hash(tmp_path)) % 10**9}"
     running = Thread(target=run_in, args=(f"sleep {mark}", tmp_path, network))
     before = os.getgroups()
-    # Where root has no other groups, none could be kept.
+    # Where root has no other groups, none could be kept. A launcher has those of its start.
     os.setgroups([*before, 4])
+    end_launcher(tmp_path)
     try:
         running.start()
         wait_until(lambda: ids_of(mark) != set())
@@ -213,6 +214,7 @@ def test_to_the_kernel_it_is_another_user_than_mulligan(network: Network, tmp_pa
         running.join()
     finally:
         os.setgroups(before)
+        end_launcher(tmp_path)
     number = "\t65530" * 4
     assert seen == {f"Uid:{number}", f"Gid:{number}", "Groups:\t "}
 

@@ -20,7 +20,15 @@ from mulligan.sandbox.supervisor import (
     descendants,
     memory_of_files,
 )
-from world.processes import MULLIGAN, output_of, processes_in, shell, wait_until, with_argv
+from world.processes import (
+    LAUNCHER_PID,
+    MULLIGAN,
+    output_of,
+    processes_in,
+    shell,
+    wait_until,
+    with_argv,
+)
 
 DAEMON = """
 import os, sys, time
@@ -155,8 +163,6 @@ def test_orphans_are_collected_while_the_command_runs(tmp_path: Path) -> None:
 
 
 # The launcher
-
-LAUNCHER_PID = "ps -o ppid= -p $PPID"
 
 
 def test_the_launcher_may_be_killed(tmp_path: Path) -> None:

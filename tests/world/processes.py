@@ -66,6 +66,14 @@ def with_argv(command: Command, *argv: str) -> Command:
     return replace(command, argv=argv)
 
 
+LAUNCHER_PID = "ps -o ppid= -p $PPID"
+
+
+def end_launcher(here: Path) -> None:
+    """Kill the process that forks the supervisors; the next command starts another."""
+    run(shell(f"kill -KILL $({LAUNCHER_PID})", here))
+
+
 def output_of(line: str, directory: Path) -> str:
     """Run a line and give what it printed."""
     finished: Finished = run(shell(line, directory))

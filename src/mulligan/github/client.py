@@ -305,10 +305,7 @@ class Client:
 
         The body is redacted; `as_sent` returns a text as it will appear on GitHub.
         """
-        sent = self._redactor.tree(BODY.validate_python(body))
-        return parsed(
-            shape, self._ask(ApiRequest(verb, path, body=sent, is_write=True)), f"{verb} {path}"
-        )
+        return parsed(shape, self._send(verb, path, {}, body), f"{verb} {path}")
 
     def call(
         self, shape: TypeAdapter[T], repository: str, use: Callable[[Repository], object]
