@@ -110,7 +110,7 @@ def _how_to_continue(case: IssueContext) -> str:
         f"- **Let Mulligan try again.** Write `/mulligan fix: <what to do>` here or on #{number}, "
         "or request changes in a review. Verified work replaces this work and asks for a review.",
         f"- **Finish it yourself.** Commit to `{branch}`, and press *Ready for review*. Mulligan "
-        "keeps your commits and adds new attempts on top.",
+        "works on it again only if you ask, and then on top of your commits.",
         "- **Stop.** Close this pull request. Mulligan then stops work on the issue.",
     ).replace("\n\n", "\n")
 
