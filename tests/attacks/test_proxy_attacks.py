@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -172,6 +173,43 @@ def test_an_answer_that_repeats_the_request_does_not_tell_the_key(
     assert answer.status_code == 200
     assert "GET /echo" in answer.text
     assert KEY not in answer.text + str(answer.headers.raw) + answer.reason_phrase
+
+
+def undeclared(head: bytes) -> tuple[bytes, bytes]:
+    return plain(gzip.compress(head))
+
+
+def unknown(head: bytes) -> tuple[bytes, bytes]:
+    body = gzip.compress(head)
+    return body, b"Content-Encoding: x-pack, gzip\r\nContent-Length: %d\r\n" % len(body)
+
+
+def twice(head: bytes) -> tuple[bytes, bytes]:
+    return packed(gzip.compress(head))
+
+
+@pytest.mark.parametrize("written", [undeclared, unknown, twice])
+def test_an_answer_in_which_the_key_cannot_be_found_is_not_forwarded(
+    tmp_path: Path, written: Callable[[bytes], tuple[bytes, bytes]]
+) -> None:
+    def talk(line: socket.socket) -> None:
+        body, length = written(head_of(line))
+        line.sendall(b"HTTP/1.1 200 OK\r\n%b\r\n" % length)
+        for part in (body[:1], body[1:]):
+            line.sendall(part)
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there)) as way,
+        way.client() as client,
+        client.stream("GET", "/model/echo") as answer,
+    ):
+        received = list[bytes]()
+        with suppress(httpx.RemoteProtocolError):
+            received.extend(answer.iter_raw())
+    forwarded = b"".join(received)
+    assert len(forwarded) < 4 or answer.status_code == 502
+    assert "compressed its answer" in way.log.read_text() + forwarded.decode(errors="replace")
 
 
 def test_trace_is_not_sent_on(tmp_path: Path) -> None:

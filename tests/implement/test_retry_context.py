@@ -304,8 +304,8 @@ def test_the_sizes_of_the_sections_add_up_to_the_context() -> None:
 def test_a_digest_is_cut_to_its_lines_and_characters() -> None:
     long = "\n".join(["FAILED test_a.py::test_a", *(f"line {number}" for number in range(200))])
     found = told(red(1, failing_test(test_id="test_a.py::test_a", digest=long)))
-    assert "line 48\n[... 151 lines omitted]" in found.text
-    assert "line 49" not in found.text
+    assert "line 23\n[... 152 lines omitted]\nline 176\n" in found.text
+    assert "line 199\n" in found.text
     assert [cut.section for cut in found.cuts] == ["check 'pytest'"]
     assert "max_check_output_lines (50)" in found.cuts[0].reason
     assert found.original > len(found.text.encode())

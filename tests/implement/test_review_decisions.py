@@ -167,7 +167,7 @@ def test_what_failed_on_github_is_told_within_its_limits(shown: bool) -> None:  
     assert 'from="checks on GitHub"' in found.text
     assert "tests (3.12) failed." in found.text
     assert "deploy failed." in found.text
-    assert found.text.count("E   boom") == (9 if shown else 0)
+    assert found.text.count("E   boom") == (8 if shown else 0)
 
 
 def test_of_a_log_that_its_findings_do_not_explain_more_is_told() -> None:

@@ -20,6 +20,7 @@ from mulligan.sandbox.egress_rules import (
     decide_route,
     is_literal,
     is_public,
+    is_readable,
     request_headers,
     response_headers,
 )
@@ -162,6 +163,14 @@ def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
     assert response_headers(given) == [(b"Content-Type", b"text/event-stream")]
     packed = [(b"Content-Encoding", b"gzip"), (b"Content-Length", b"20"), (b"ETag", b"1")]
     assert response_headers(packed, is_plain=False) == [(b"ETag", b"1")]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "readable"),
+    [("", True), ("identity", True), ("GZip, deflate", True), ("br", False), ("gzip, br", False)],
+)
+def test_a_key_is_found_in_encodings_that_can_be_decoded(encoding: str, readable: bool) -> None:  # noqa: FBT001
+    assert is_readable(encoding) is readable
 
 
 LONG = "sk-the-key-of-the-model"

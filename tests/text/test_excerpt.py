@@ -21,6 +21,11 @@ def bytes_of(excerpt: Excerpt) -> int:
         (FIVE.head(2), "one\ntwo\n[... 3 lines omitted]"),
         (FIVE.head(0), "[... 5 lines omitted]"),
         (FIVE.head(3).head(1), "one\n[... 4 lines omitted]"),
+        (FIVE.both_ends(5), "one\ntwo\nthree\nfour\nfive"),
+        (FIVE.both_ends(4), "one\ntwo\n[... 2 lines omitted]\nfive"),
+        (FIVE.both_ends(3), "one\n[... 3 lines omitted]\nfive"),
+        (FIVE.both_ends(1), "one\n[... 4 lines omitted]"),
+        (FIVE.head(4).both_ends(3), "one\n[... 2 lines omitted]\nfour\n[... 1 lines omitted]"),
         (FIVE.within(7), "one\ntwo\n[... 3 lines omitted]"),
         (FIVE.within(6), "one\n[... 4 lines omitted]"),
         (FIVE.within(2), "o…\n[... 4 lines omitted]"),
@@ -45,6 +50,9 @@ def test_no_line_is_lost_from_the_count(text: str, most: int) -> None:
     assert len(head.lines) == min(most, len(whole.lines))
     assert len(head.lines) + head.left_out == len(whole.lines)
     assert bytes_of(head) == bytes_of(whole)
+    ends = whole.both_ends(most)
+    marks = sum(len(line) + 1 for line in ends.lines if line.startswith("[..."))
+    assert bytes_of(ends) - marks == bytes_of(whole)
 
 
 @given(texts, st.integers(1, 80))

@@ -247,7 +247,7 @@ class ContextLimits(Settings):
     Example: 200
     """
     max_check_output_lines: int = Field(default=50, ge=1)
-    """The maximum lines of the digest of each failing check.
+    """The maximum lines of the digest of each failing check, half of them from its end.
 
     Example: 100
     """

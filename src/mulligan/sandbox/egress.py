@@ -19,6 +19,7 @@ import httpx
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.egress_rules import (
+    COMPRESSED,
     Allowed,
     KeyFilter,
     Refused,
@@ -28,6 +29,7 @@ from mulligan.sandbox.egress_rules import (
     decide_route,
     is_literal,
     is_public,
+    is_readable,
     refuse,
     request_headers,
     response_headers,
@@ -339,7 +341,13 @@ class Proxy:
         exchange.answered(answer.status_code, answer.headers.raw)
         self._log.passed(f"{what} {answer.status_code}")
         try:
+            if not is_readable(answer.headers.get("content-encoding", "")):
+                await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
+                return
             await _answer(connection, answer, KeyFilter(decision.route.value), exchange)
+        except _CompressedError:
+            self._log.failed(f"{what}: the service {COMPRESSES}")
+            raise
         finally:
             await answer.aclose()
 
@@ -389,6 +397,13 @@ class Proxy:
         return self._client
 
 
+COMPRESSES = "compressed its answer in a way in which Mulligan cannot look for the key."
+
+
+class _CompressedError(h11.RemoteProtocolError):
+    """The service compressed an answer and did not declare it."""
+
+
 def _reason(error: Exception) -> str:
     """Return why a model was not reached, without the key that an error may quote."""
     quotes = isinstance(error, httpx.LocalProtocolError)
@@ -434,8 +449,12 @@ async def _answer(
         )
     )
     exchange.waits()
+    begun = b""
     async for part in answer.aiter_raw() if is_plain else answer.aiter_bytes():
         exchange.received(part)
+        begun = begun if len(begun) >= len(COMPRESSED[-1]) else begun + part
+        if begun.startswith(COMPRESSED):
+            raise _CompressedError(COMPRESSES)
         if shown := key_filter.feed(part):
             await connection.send(h11.Data(data=shown))
         exchange.waits()

@@ -30,6 +30,11 @@ CREDENTIALS = frozenset(
 NOTHING = frozenset[bytes]()
 LENGTH = frozenset({b"content-length"})
 ENCODING = frozenset({b"content-encoding"})
+READABLE_ENCODINGS = frozenset({"identity", "gzip", "deflate"})
+"""Encodings of an answer in which a key is found."""
+
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How gzip (RFC 1952) and Zstandard (RFC 8878) begin."""
 CREDENTIAL_PARAMETERS = frozenset({"key", "access_token"})
 
 METHODS = frozenset(
@@ -171,6 +176,12 @@ def response_headers(given: Headers, *, is_plain: bool = True) -> list[tuple[byt
     Unless it `is_plain`, it will be decompressed, which changes its length and encoding.
     """
     return [*_passed_on(given, HOP_BY_HOP | (NOTHING if is_plain else LENGTH | ENCODING))]
+
+
+def is_readable(content_encoding: str) -> bool:
+    """Return whether a key is found in an answer with this Content-Encoding, empty for none."""
+    names = (name.strip().lower() for name in content_encoding.split(","))
+    return all(name in READABLE_ENCODINGS for name in names if name)
 
 
 class KeyFilter:

@@ -143,6 +143,16 @@ class Excerpt:
             self.lines[:most], self.left_out + len(cut), self.left_out_bytes + _size(cut)
         )
 
+    def both_ends(self, most: int) -> "Excerpt":
+        """Keep at most `most` lines of both ends, a mark for the others in between included."""
+        if len(self.lines) <= most:
+            return self
+        last = (most - 1) // 2
+        first, end = max(1, most - 1 - last), len(self.lines) - last
+        cut = self.lines[first:end]
+        kept = (*self.lines[:first], omitted(len(cut)), *self.lines[end:])
+        return Excerpt(kept, self.left_out, self.left_out_bytes + _size(cut))
+
     def within(self, most: int) -> "Excerpt":
         """Keep the lines that fit into `most` characters; cut a longer first line."""
         sizes = accumulate(len(line) + 1 for line in self.lines)

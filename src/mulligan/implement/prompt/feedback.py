@@ -91,7 +91,7 @@ def window_of(check: CheckResult | FailedCheck, limits: ContextLimits) -> Excerp
     if check.long_digest:
         return Excerpt.of(check.long_digest).within(limits.max_unexplained_output_chars)
     digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
-    return digest.head(limits.max_check_output_lines)
+    return digest.both_ends(limits.max_check_output_lines)
 
 
 # How an earlier attempt failed.
