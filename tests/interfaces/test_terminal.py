@@ -211,15 +211,16 @@ def test_no_line_ends_inside_a_command_or_an_address(monkeypatch: pytest.MonkeyP
     ]
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_a_log_record_is_one_line(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
+@pytest.mark.parametrize("style", ["json", "pairs", "sentence"])
+def test_a_log_record_is_one_line(capsys: pytest.CaptureFixture[str], style: str) -> None:
+    level = logging.WARNING if style == "sentence" else logging.INFO
     try:
-        start_logs(logging.INFO, as_json=as_json)
-        structlog.get_logger().info("started", reason="two\nlines\x1b[31m of 'text'", count=2)
+        start_logs(level, as_json=style == "json")
+        structlog.get_logger().log(level, "started", reason="two\nlines\x1b[31m of 'text'", count=2)
     finally:
         structlog.reset_defaults()
     (line,) = capsys.readouterr().err.splitlines()
-    if as_json:
+    if style == "json":
         record = json.loads(line)
         assert record.pop("timestamp").endswith("Z")
         assert record == {
@@ -228,5 +229,7 @@ def test_a_log_record_is_one_line(capsys: pytest.CaptureFixture[str], *, as_json
             "reason": "two\nlines of 'text'",
             "count": 2,
         }
-    else:
+    elif style == "pairs":
         assert " level=info event=started reason=" in line
+    else:
+        assert line == "mulligan: two lines of 'text' (count 2)"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from mulligan.domain.host import AS_ROOT
 from mulligan.domain.outcome import Outcome
 from world.confined import sandbox
 from world.place import TOKEN, MulliganInstallation, mulligan_installation
@@ -79,7 +80,7 @@ def test_whoever_runs_commands_attempts_follow_each_other(umask: int, tmp_path: 
             started = here.start("once")
             said = started.communicate(timeout=120)
             assert started.returncode == 0, said
-            assert said[1].count("runs_as_root") == (os.getuid() == 0)
+            assert said[1].count(AS_ROOT) == (os.getuid() == 0)
             outcomes = [meta.outcome for meta in here.attempts(ref)]
             assert outcomes == [Outcome.CHECKS_FAILED, Outcome.SUCCEEDED]
             assert here.branch_files(ref) == {

@@ -18,6 +18,7 @@ from github_simulator.app import running
 from github_simulator.world import World
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
+from mulligan.domain.host import AS_ROOT
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from world.confined import usable_mode
@@ -86,7 +87,7 @@ class MulliganInstallation:
         arguments = (*arguments, "--config", str(self.config))
         done = run_forked(arguments, self.directory, self._environment)
         lines = done.stderr.splitlines(keepends=True)
-        done.stderr = "".join(line for line in lines if "event=runs_as_root" not in line)
+        done.stderr = "".join(line for line in lines if AS_ROOT not in line)
         return done
 
     @property

@@ -1,7 +1,6 @@
 """Mulligan's texts as GitHub shows them, for tests and for people to look at.
 
-`python tests/world/rendered.py DIRECTORY` writes the pages of docs/images as HTML; a browser's
-screenshot of each is kept there.
+`python tests/world/rendered.py DIRECTORY` writes the pictures of docs/images.
 """
 
 import sys
@@ -19,6 +18,7 @@ from mulligan.domain.result import FileChange
 from mulligan.domain.status import PullStatus, SeenText
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import draft_body, pull_request_body, status_comment
+from world.browser import chromium
 from world.escalations import work_pushed
 from world.stories import attempt, case, published
 
@@ -27,7 +27,8 @@ HOSTILE = (
     "> fixes #7 @octocat ![x](http://evil.example/x.png) [y](javascript:alert(1)) <!-- "
 )
 STYLE = """\
-body { font: 14px/1.5 sans-serif; max-width: 760px; margin: 24px auto; color: #1f2328 }
+body { font: 14px/1.5 Liberation Sans, sans-serif; max-width: 760px;
+       margin: 24px auto; color: #1f2328 }
 table { border-collapse: collapse } th, td { border: 1px solid #d1d9e0; padding: 6px 13px }
 pre { background: #f6f8fa; padding: 16px; overflow: auto; border-radius: 6px }
 code { background: #eff1f3; padding: 2px 5px; border-radius: 6px; font-size: 12px }
@@ -84,9 +85,13 @@ def pages() -> dict[str, str]:
 
 def main(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        page = f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{to_html(text)}"
-        (directory / f"{name}.html").write_text(page, encoding="utf-8")
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 808, "height": 100})
+        for name, text in pages().items():
+            page.set_content(f"<!doctype html><style>{STYLE}</style>{to_html(text)}")
+            if "hostile" in name:
+                page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
+            page.screenshot(path=directory / f"{name}.png", full_page=True)
 
 
 if __name__ == "__main__":
