@@ -36,7 +36,7 @@ from world.stories import ISSUE, NOON, attempt, case, escalated, green_check, pu
 pytestmark = pytest.mark.pure
 
 GOLDEN = Path(__file__).parent / "golden"
-NO_OUTPUT = "Zero commits: the agent changed nothing."
+NO_OUTPUT = "The agent changed nothing (zero commits)."
 ALL_FAILED = "All 3 attempts failed. The last one: Check 'tests' failed with exit code 1."
 
 

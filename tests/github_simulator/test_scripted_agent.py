@@ -16,7 +16,7 @@ from world.processes import PATH, output_of
 POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
     f"# {report.title}\n\n{report.body}" for report in REPORTS
 )
-NOTHING_CHANGED = "Zero commits: the agent changed nothing. It asked: Shall I?"
+NOTHING_CHANGED = "The agent changed nothing (zero commits). It asked: Shall I?"
 FAILED = """
 FAIL: test_divide_by_zero (tests.test_operations.ArithmeticTest.test_divide_by_zero)
 AssertionError: CalculatorError not raised : dividing by zero must stay an error

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.pure
 
 CHANGED = Change("base", "head", 1)
 NO_CHANGE = Change("base", None, 0)
-NOTHING_LEFT = "Zero commits: the agent changed nothing."
+NOTHING_LEFT = "The agent changed nothing (zero commits)."
 KILLED = "The agent was killed by SIGKILL and changed nothing."
 CUT_OFF = "The agent was cut off: its final record is missing, and it changed nothing."
 KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and changed nothing."
@@ -161,19 +161,19 @@ TABLE = [
     (
         left(ended()),
         Outcome.ZERO_COMMIT,
-        "Zero commits: the agent changed nothing.",
+        "The agent changed nothing (zero commits).",
         "",
     ),
     (
         left(ended(), commits=1),
         Outcome.ZERO_DIFF,
-        "Zero diff: the agent made 1 commit, but the files equal the base branch.",
+        "The agent made 1 commit, but the files equal the base branch (zero diff).",
         "",
     ),
     (
         left(ended(), commits=2),
         Outcome.ZERO_DIFF,
-        "Zero diff: the agent made 2 commits, but the files equal the base branch.",
+        "The agent made 2 commits, but the files equal the base branch (zero diff).",
         "",
     ),
     (
@@ -186,7 +186,7 @@ TABLE = [
         left(replace(ended(), question="Shall I go on?"), commits=1),
         Outcome.ZERO_DIFF,
         (
-            "Zero diff: the agent made 1 commit, but the files equal the base branch. It asked: "
+            "The agent made 1 commit, but the files equal the base branch (zero diff). It asked: "
             "Shall I go on?"
         ),
         "",

@@ -37,9 +37,9 @@ DEATH = EndedAttempt(O.INTERRUPTED, DIED)
 STOP = EndedAttempt(O.INTERRUPTED, SHUTDOWN)
 FAULT = EndedAttempt(O.INFRASTRUCTURE, "GitHub is away.")
 TIMEOUT = EndedAttempt(O.AGENT_TIMED_OUT, "Attempt timed out after 300 seconds.")
-SILENT = EndedAttempt(O.ZERO_COMMIT, "Zero commits: the agent changed nothing.")
+SILENT = EndedAttempt(O.ZERO_COMMIT, "The agent changed nothing (zero commits).")
 EMPTY = EndedAttempt(
-    O.ZERO_DIFF, "Zero diff: the agent made 2 commits, but the files equal the base branch."
+    O.ZERO_DIFF, "The agent made 2 commits, but the files equal the base branch (zero diff)."
 )
 RED = EndedAttempt(O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1.")
 
@@ -128,7 +128,7 @@ def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
         (
             (RED, SILENT),
             RetryPolicy(),
-            Retry(reason="Zero commits: the agent changed nothing. 1 attempt left."),
+            Retry(reason="The agent changed nothing (zero commits). 1 attempt left."),
         ),
         (
             (RED, SILENT, RED),
@@ -178,7 +178,7 @@ def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
             RetryPolicy(max_no_output_attempts=2),
             Escalate(
                 reason="2 attempts changed nothing. "
-                "Zero diff: the agent made 2 commits, but the files equal the base branch."
+                "The agent made 2 commits, but the files equal the base branch (zero diff)."
             ),
         ),
         (

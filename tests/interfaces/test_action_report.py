@@ -129,7 +129,7 @@ def test_the_summary_shows_the_attempts() -> None:
     assert "[octo/calc#12](https://github.com/octo/calc/issues/12)" in text
     assert "| 1\\* | 2025-03-04 12:00 | Interrupted |" in text
     assert "| 2 | 2025-03-04 12:10 | Checks failed |" in text
-    assert "\\* costs no attempt." in text
+    assert "\\* not counted as an attempt." in text
 
 
 def test_the_summary_says_what_did_not_work() -> None:

@@ -54,7 +54,7 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
             Outcome.ZERO_DIFF,
             ZeroKind.UNDONE,
             "the commits were empty or undid each other",
-            "Zero diff: the agent made 1 commit, but the files equal the base branch.",
+            "The agent made 1 commit, but the files equal the base branch (zero diff).",
         ),
         pytest.param(
             "os.kill(os.getpid(), 9)",

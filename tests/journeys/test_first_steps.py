@@ -191,23 +191,19 @@ def test_ones_own_repository_gets_a_pull_request_within_minutes(
 
 
 def type_the_quickstart(bash: Shell, issue: str) -> None:
-    """Type the commands of the quickstart too: from within the clone."""
-    cd, *lines = shown(PAGES[1])[PRACTICE:]
-    assert cd == "cd ~/src/hello"
+    """Type the commands of the quickstart too."""
+    cd, init, *lines = shown(PAGES[1])[PRACTICE:]
+    assert (cd, init) == ("cd ~/src", "mulligan init hello")
     bash.type(cd)
-    assert lines.pop(0) == "mulligan init"
     # By now there is a token, so that it offers to create the labels.
-    assert "Created 1 label." in bash.type("mulligan init", YES).text
+    assert "Created 1 label." in bash.type(init, YES).text
     for line in lines:
-        done = bash.type(line.replace("rehearse issue.md", "rehearse ../issue.md"))
+        done = bash.type(line)
         assert done.code == 0, done.text
     page = PAGES[1].read_text()
-    for line in (
-        "mulligan doctor --config ../mulligan.yml",
-        "mulligan work OWNER/NAME#1 --dry-run",
-    ):
+    for line in ("mulligan doctor", "mulligan work OWNER/NAME#1 --dry-run"):
         assert f"`{line}`" in page
-    tried = bash.type(f"mulligan work '{issue}' --dry-run --config ../mulligan.yml")
+    tried = bash.type(f"mulligan work '{issue}' --dry-run")
     assert "Dry run: nothing was written" in tried.text
 
 
@@ -243,4 +239,4 @@ def test_every_command_of_both_pages_is_typed_above() -> None:
         "mulligan once",
     ]
     assert [line.split()[0] for line in quick[PRACTICE:]][:1] == ["cd"]
-    assert json.dumps(quick).count("mulligan ") == len(quick) - 2
+    assert json.dumps(quick).count("mulligan ") == len(quick) - 4

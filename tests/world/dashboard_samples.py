@@ -165,7 +165,7 @@ ENDS: Sequence[Sequence[Outcome]] = (
     [Outcome.BLOCKED],
 )
 REASONS = {
-    Outcome.ZERO_DIFF: "Zero diff: the agent made 2 commits, but the files equal the base branch.",
+    Outcome.ZERO_DIFF: "The agent made 2 commits, but the files equal the base branch (zero diff).",
     Outcome.AGENT_TIMED_OUT: "Attempt timed out after 3600 seconds.",
     Outcome.SCOPE_VIOLATION: "Scope violation detected: .github/workflows/ci.yml is protected.",
     Outcome.INFRASTRUCTURE: "GitHub did not answer for 10 minutes.",

@@ -74,18 +74,18 @@ def nearly_the_same_change() -> IssueContext:
 
 
 def silent() -> IssueContext:
-    said = "Zero commits: the agent changed nothing."
+    said = "The agent changed nothing (zero commits)."
     found = escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
     return replace(found, verifies=False)
 
 
 def asked() -> IssueContext:
-    said = "Zero commits: the agent changed nothing. It asked: Shall I go on?"
+    said = "The agent changed nothing (zero commits). It asked: Shall I go on?"
     return escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
 
 
 def undone() -> IssueContext:
-    said = "Zero diff: the agent made 2 commits, but the files equal the base branch."
+    said = "The agent made 2 commits, but the files equal the base branch (zero diff)."
     return escalated_case(
         *three_times(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2)
     )

@@ -197,7 +197,7 @@ class Advice:
     actions: tuple[str, ...]
 
 
-ANSWER_HERE = "Answer with `/mulligan fix:` and your answer. A plain comment starts nothing."
+ANSWER_HERE = "Answer in a comment: `/mulligan fix: <your answer>`. A plain comment starts nothing."
 
 UNPUBLISHED = Advice(
     "The work is verified, but Mulligan could not publish it. Please remove the obstacle.",
@@ -512,7 +512,8 @@ def _is_unpublished(case: IssueContext) -> bool:
 
 def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the history, the output and the changed files in a folded section."""
-    patterns = [defuse(one_line(without_advice(seen), 300)) for seen in case.observed]
+    seen = (each for each in case.observed if each != SAME_FAILURE)
+    patterns = [defuse(one_line(without_advice(each), 300)) for each in seen]
     sections = (
         ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
         ("Last failure", failure_output(case, last)),
@@ -583,7 +584,7 @@ def _files(case: IssueContext, last: WorkerResultMeta | None) -> str:
     more = len(files) - SHOWN_FILES
     lines = [file_line(file) for file in files[:SHOWN_FILES]]
     listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
-    return body(listed, f"The whole diff: `mulligan inspect {case.issue.ref} --diff`")
+    return body(listed, f"The whole diff, where Mulligan runs: `mulligan inspect {case.issue.ref} --diff`")
 
 
 def _shared_work(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -628,7 +629,7 @@ def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]
     label = code(case.ready_label)
     attempts = pluralize(case.max_attempts, "new attempt")
     guided = f"`/mulligan fix: <what to do>` starts {attempts} that follow your instruction."
-    same = f"Adding the label {label} does the same."
+    same = f"Adding the label {label} again does the same."
     skip = "`/mulligan skip [reason]` stops the work. Closing the issue does the same."
     ends = _pull_request_option(case)
     if _is_unpublished(case):

@@ -108,7 +108,8 @@ def _how_to_continue(case: IssueContext) -> str:
     number, branch = case.issue.ref.number, case.issue.ref.branch
     return body(
         f"- **Let Mulligan try again.** Write `/mulligan fix: <what to do>` here or on #{number}, "
-        "or request changes in a review. Verified work replaces this work and asks for a review.",
+        "or request changes in a review. When the checks pass, Mulligan updates this pull request "
+        "and asks for a review.",
         f"- **Finish it yourself.** Commit to `{branch}`, and press *Ready for review*. Mulligan "
         "works on it again only if you ask, and then on top of your commits.",
         "- **Stop.** Close this pull request. Mulligan then stops work on the issue.",
@@ -210,10 +211,9 @@ def _reason(case: IssueContext) -> str:
 
 def _at_work(case: IssueContext) -> str:
     """Return the current step of an attempt."""
-    checks = "then Mulligan runs the checks" if case.verifies else "no checks are configured"
-    if not case.epoch_history:
-        return f"The agent works on the issue first; {checks}."
-    return f"The agent works with the record of the earlier failures; {checks}."
+    known = " It knows why the earlier attempts failed." if case.epoch_history else ""
+    checks = "When it ends, Mulligan runs the checks."
+    return f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
 
 
 def _progress(case: IssueContext) -> str:

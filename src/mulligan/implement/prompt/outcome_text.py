@@ -142,7 +142,7 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             reasons = "; ".join(broken.message.rstrip(".") for broken in known.violations)
             return f"Scope violation detected: {one_line(reasons, WORDS_CHARS)}."
         case Outcome.ZERO_COMMIT:
-            return "Zero commits: the agent changed nothing."
+            return "The agent changed nothing (zero commits)."
         case Outcome.ZERO_DIFF:
             return _left_as_it_was(known.change) if known.change else ""
         case Outcome.REJECTED:
@@ -171,8 +171,8 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
 def _left_as_it_was(change: Change) -> str:
     commits = pluralize(change.commits, "commit")
     if change.is_proposed:
-        return f"Zero diff: the agent made {commits}, but the pull request's files are unchanged."
-    return f"Zero diff: the agent made {commits}, but the files equal the base branch."
+        return f"The agent made {commits}, but the pull request's files are unchanged (zero diff)."
+    return f"The agent made {commits}, but the files equal the base branch (zero diff)."
 
 
 def _last_words_of(run: AgentRun) -> str:

@@ -163,7 +163,7 @@ def _table(history: Sequence[WorkerResultMeta]) -> str:
     rows = [HEAD, ["---"] * len(HEAD), *map(_row, history)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     free = any(meta.outcome in FREE for meta in history)
-    return f"{table}\n\n\\* costs no attempt." if free else table
+    return f"{table}\n\n\\* not counted as an attempt." if free else table
 
 
 def _row(meta: WorkerResultMeta) -> Sequence[str]:
