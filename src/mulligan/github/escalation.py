@@ -584,7 +584,9 @@ def _files(case: IssueContext, last: WorkerResultMeta | None) -> str:
     more = len(files) - SHOWN_FILES
     lines = [file_line(file) for file in files[:SHOWN_FILES]]
     listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
-    return body(listed, f"The whole diff, where Mulligan runs: `mulligan inspect {case.issue.ref} --diff`")
+    return body(
+        listed, f"The whole diff, where Mulligan runs: `mulligan inspect {case.issue.ref} --diff`"
+    )
 
 
 def _shared_work(case: IssueContext, last: WorkerResultMeta | None) -> str:

@@ -60,7 +60,11 @@ def attempts_table(case: IssueContext) -> str:
     notes = [
         *([f"{pluralize(hidden, 'earlier attempt')} not shown."] if hidden else []),
         *([f"{pluralize(before, 'attempt')} before the last request."] if before else []),
-        *(["\\* not counted as an attempt."] if any(meta.outcome in free for meta in history) else []),
+        *(
+            ["\\* not counted as an attempt."]
+            if any(meta.outcome in free for meta in history)
+            else []
+        ),
     ]
     return body(rows, " ".join(notes))
 

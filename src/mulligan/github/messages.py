@@ -213,7 +213,9 @@ def _at_work(case: IssueContext) -> str:
     """Return the current step of an attempt."""
     known = " It knows why the earlier attempts failed." if case.epoch_history else ""
     checks = "When it ends, Mulligan runs the checks."
-    return f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
+    return (
+        f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
+    )
 
 
 def _progress(case: IssueContext) -> str:
