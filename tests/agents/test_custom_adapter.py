@@ -118,7 +118,7 @@ def test_a_budget_stops_it_at_the_first_report_that_passes_it(
 ) -> None:
     told = run(operator, "Do it slowly.", tmp_path, allowance)
     assert told.stopped_by is TimeLimit.BUDGET
-    assert told.duration.total_seconds() < 10
+    assert told.duration.total_seconds() < 19
     facts = told.facts
     assert (facts.input_tokens, facts.output_tokens, facts.cost_usd) == (900, 50, 0.02)
     assert facts.stop_reason == "budget"

@@ -88,7 +88,7 @@ def test_git_that_does_not_end_is_ended(repository: Repository, tmp_path: Path) 
     started = time.monotonic()
     with pytest.raises(UnavailableError, match="git fetch for octo/calc took longer than 200ms"):
         slow.run("fetch", timeout=timedelta(seconds=0.2))
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.parametrize(

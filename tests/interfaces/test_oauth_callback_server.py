@@ -9,7 +9,7 @@ import requests
 from mulligan.domain.errors import UnavailableError
 from mulligan.interfaces.cli.init import NOWHERE, SECOND, THANKS, WRONG_STATE, oauth_callback_server
 
-SOON = timedelta(seconds=5)
+SOON = timedelta(seconds=60)
 
 
 def get(url: str, host: str = "") -> tuple[int, str]:

@@ -51,7 +51,7 @@ def test_the_end_is_told_as_subprocess_tells_it(line: str, code: int, tmp_path: 
 
 def test_the_duration_is_measured(tmp_path: Path) -> None:
     finished = run(shell("sleep 0.3", tmp_path))
-    assert timedelta(seconds=0.3) < finished.duration < timedelta(seconds=3)
+    assert timedelta(seconds=0.3) < finished.duration < timedelta(seconds=30)
 
 
 # What it printed
@@ -332,14 +332,14 @@ def test_at_the_time_out_it_is_asked_to_end_and_may_say_a_last_word(tmp_path: Pa
     assert finished.stopped_by is TimeLimit.TIMEOUT
     assert (finished.exit_code, finished.text) == (3, "started\nbye\n")
     assert (tmp_path / "command.log").read_text() == "started\nbye\n"
-    assert finished.duration < timedelta(seconds=3)
+    assert finished.duration < timedelta(seconds=15)
 
 
 def test_who_does_not_end_when_asked_is_killed(tmp_path: Path) -> None:
     line = "trap '' TERM; (trap '' TERM; sleep 21) & sleep 22; sleep 23"
     finished = run(shell(line, tmp_path, timeout=0.3, grace=0.3))
     assert (finished.stopped_by, finished.exit_code) == (TimeLimit.TIMEOUT, -9)
-    assert timedelta(seconds=0.6) < finished.duration < timedelta(seconds=5)
+    assert timedelta(seconds=0.6) < finished.duration < timedelta(seconds=15)
     assert processes_in(tmp_path) == []
 
 
@@ -416,7 +416,7 @@ def test_all_that_runs_is_ended_when_mulligan_stops(tmp_path: Path) -> None:
     SHUTDOWN.set()
     for thread in threads:
         thread.join()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     assert sorted(ended) == ["a", "b", "c", "d"]
     assert len(list(tmp_path.glob("*.bye"))) == 4
     assert processes_in(tmp_path) == []

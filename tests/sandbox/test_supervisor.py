@@ -54,7 +54,7 @@ WAYS_TO_STAY = {
 def test_nothing_stays_when_a_command_ends(line: str, tmp_path: Path) -> None:
     finished = run(shell(f"{line}\nexit 5", tmp_path))
     assert (finished.exit_code, processes_in(tmp_path)) == (5, [])
-    assert finished.duration < timedelta(seconds=4)
+    assert finished.duration < timedelta(seconds=30)
 
 
 def test_nothing_stays_at_the_time_out(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_nothing_stays_when_mulligan_is_killed(line: str, tmp_path: Path) -> Non
     assert processes_in(tmp_path) != []
     parent.kill()
     parent.wait()
-    wait_until(lambda: processes_in(tmp_path) == [], seconds=3)
+    wait_until(lambda: processes_in(tmp_path) == [], seconds=30)
 
 
 def test_who_is_left_may_say_a_last_word(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_the_launcher_ends_with_mulligan(tmp_path: Path) -> None:
     assert b"launcher.main" in (launcher / "cmdline").read_bytes()
     parent.kill()
     parent.wait()
-    wait_until(lambda: not launcher.exists(), seconds=3)
+    wait_until(lambda: not launcher.exists(), seconds=30)
 
 
 FORKED = f"""
