@@ -67,8 +67,9 @@ release-check: install
 	.venv/release/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json requirements/runtime.txt
 	PATH="$(CURDIR)/.venv/release/bin:$$PATH" $(BIN)/pytest -q -s -n 0 -p no:randomly -m release tests/deploy/test_installed.py
 
-# The image, built by buildah and run by podman, alone and with the compose file. It needs root, and the
-# network: where the base cannot be pulled, mmdebstrap makes one. Another base: make image-check BASE=NAME
+# The image, built by buildah and run by podman, alone and with the compose file; and every documented way
+# to install, in a container without Mulligan. It needs root, and the network: where the base cannot be
+# pulled, mmdebstrap makes one. Another base: make image-check BASE=NAME
 image-check: install
 	$(PYTHON) -m venv .venv/release
 	.venv/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt

@@ -1,10 +1,11 @@
-"""The image that buildah builds runs the demo, and a worker by the compose file, with podman.
+"""The image runs the demo, compose a worker, and a bare machine whatever the pages install.
 
 `make image-check` runs this. It needs root, as Docker has, and leaves `mulligan:local` behind.
 """
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from world.deployment import DEPLOY, ROOT, read_yaml
+from world.deployment import DEPLOY, MAPPING, ROOT, read_yaml
+from world.runner import SHELL, STEPS
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(1200)]
 IMAGE = "mulligan:local"
@@ -31,6 +33,34 @@ RUN python3 -m venv /usr/local
 SANDBOX = re.findall(
     r"--security-opt (\w+=unconfined)", (ROOT / "docs" / "security.md").read_text()
 )
+BARE = r"""
+ARG BASE
+FROM ${BASE}
+RUN apt-get update && apt-get install --yes --no-install-recommends git make procps sudo
+RUN pip install pipx uv && git config --system safe.directory '*' && mkdir -p /etc/systemd/system
+RUN useradd --create-home runner && echo 'runner ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/runner
+USER runner
+WORKDIR /home/runner
+ENV PATH=/home/runner/.local/bin:$PATH SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
+"""
+"""Python, what the pages ask for, and a user with the rights of one on GitHub's runners."""
+
+RUNNER = r"""
+export CI=true RUNNER_TEMP=~/temp GITHUB_ACTION_PATH=~/mulligan GITHUB_REPOSITORY=acme/calculator
+export GITHUB_RUN_ID=1 GITHUB_RUN_ATTEMPT=1 GITHUB_EVENT_NAME=schedule
+export GITHUB_OUTPUT=~/output GITHUB_STEP_SUMMARY=~/summary INPUT_LEASE=2m
+export INPUT_AGENT=command INPUT_COMMAND="python3 /opt/scripted_agent.py"
+mkdir ~/temp; sudo cp src/github_simulator/scripted_agent.py /opt
+"""
+PASS = r"""
+PYTHONPATH=src ~/temp/mulligan/bin/python -m mulligan simulate --port 0 --directory ~/github &
+until grep -qs limits ~/github/mulligan.yml; do sleep 1; done
+export GITHUB_API_URL=$(sed -n 's/.*api_url: "\([^"]*\)".*/\1/p' ~/github/mulligan.yml)
+export INPUT_GITHUB_TOKEN=$(cat ~/github/token)
+%s
+kill $!
+sed -n 's/^Stage .*hitl/human review: &/p; s/^Pull request:/pull request/p' ~/summary
+"""
 OVERRIDE = {
     "services": {
         "worker": {
@@ -111,6 +141,53 @@ def test_the_demo_runs_in_it_with_the_sandbox(image: str, engine: dict[str, str]
     said = run(*start, "demo", environment=engine)
     print(f"\ndemo in the image: {time.monotonic() - began:.0f} s")  # noqa: T201 - the report
     assert "pull request http" in said
+    assert "No sandbox works" not in said
+
+
+@pytest.fixture(scope="module")
+def bare(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Build a machine without Mulligan."""
+    directory = tmp_path_factory.mktemp("bare")
+    wanted = os.environ.get("BASE") or base(engine, directory)
+    (directory / "Dockerfile").write_text(BARE)
+    build = ("buildah", "bud", "--build-arg", f"BASE={wanted}", "-t", f"localhost/{PROJECT}-bare")
+    run(*build, str(directory), environment=engine)
+    return f"localhost/{PROJECT}-bare"
+
+
+def way(name: str) -> tuple[str, str]:
+    """Give the commands that install Mulligan, as pages and action.yml have them, and a demo's."""
+    if name == "action":
+        runs = MAPPING.validate_python(read_yaml(ROOT / "action.yml")["runs"])
+        steps = STEPS.validate_python(runs["steps"])
+        one, two, three = [shlex.join([*SHELL, "-c", str(step["run"])]) for step in steps]
+        return f"{RUNNER}{one}\n{two}", PASS % three
+    needed = "sudo apt-get update -qq\nsudo apt-get install -qq --yes bubblewrap >&2\n"
+    if name == "systemd":
+        page = (ROOT / "docs" / "operating.md").read_text().partition("## With systemd")[2]
+        block = page.partition("```console\n")[2].partition("```")[0].replace("$ ", "")
+        demo = "cd /tmp\nsudo -u mulligan /opt/mulligan/bin/mulligan demo"
+        return f"{needed}printf token | (set -e\n{block})", demo
+    page = (ROOT / "README.md").read_text() + (ROOT / "docs" / "quickstart.md").read_text()
+    assert f"`{name}`" in page or f"$ {name}\n" in page
+    return f"{needed}{name}", "make demo" if name == "make install" else "mulligan demo"
+
+
+@pytest.mark.parametrize(
+    "name", ["make install", "pipx install .", "uv tool install .", "systemd", "action"]
+)
+def test_it_is_installed_on_a_bare_machine(name: str, bare: str, engine: dict[str, str]) -> None:
+    limits = ("--ulimit=nofile=16384:16384", "--ulimit=nproc=4096:4096", "--network=host")
+    options = [f"--security-opt={each}" for each in SANDBOX]
+    install, demo = way(name)
+    clone = f"--volume={ROOT}:/clone:ro"
+    script = f"git clone -q /clone mulligan\ncd mulligan\nSECONDS=0\n{install}\n"
+    script += f'echo "installed in $SECONDS s"\nSECONDS=0\n{demo}\necho "demo in $SECONDS s"'
+    begin = ("podman", "run", "--rm", *limits, *options, clone, bare, "bash", "-euo", "pipefail")
+    said = run(*begin, "-c", script, environment=engine)
+    print(f"\n{name}: {re.findall('(?:installed|demo) in .*', said)}")  # noqa: T201 - the report
+    assert "pull request http" in said
+    assert "human review" in said
     assert "No sandbox works" not in said
 
 
