@@ -60,7 +60,10 @@ ISSUES = int(os.environ.get("ISSUES", "300"))
 FEW = min(36, ISSUES)
 OLDER = "57b7abc"
 """A commit with the same migrations, whose workers may run beside those of this one."""
+WAKE = signal.SIGCONT
 HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
+REVIEW = ["mulligan:review"]
+STUCK_SECONDS = 240
 TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
 AGENT = """
 import os, pathlib, sys, time
@@ -206,6 +209,10 @@ class Site:
             row = line.execute(query).fetchone()
         return str(row[0]) if row else ""
 
+    def polls(self, host: Host) -> bool:
+        """Return whether a host has the right to poll."""
+        return self.ask("SELECT worker FROM pollers").endswith(host.worker)
+
     def migrate_to(self, version: str) -> None:
         with psycopg.connect(self.url) as line:
             line.execute("UPDATE mulligan_version SET version_num = %s", [version])
@@ -221,17 +228,26 @@ class Site:
         return found
 
     def done(self, refs: list[IssueRef]) -> int:
-        return sum(self.world.labels_of(ref) == ["mulligan:review"] for ref in refs)
+        return sum(self.world.labels_of(ref) == REVIEW for ref in refs)
 
-    def wait_for(self, refs: list[IssueRef], seconds: float) -> float:
-        """Wait until all are in review; give the seconds that it took."""
+    def wait_for(self, refs: list[IssueRef]) -> float:
+        """Wait until all are in review, as long as there is progress; give the seconds it took."""
         began = time.monotonic()
-        while self.done(refs) < len(refs):
-            if time.monotonic() - began > seconds:
-                say(unfinished=[str(ref) for ref in refs if self.done([ref]) == 0])
-                pytest.fail(f"{self.done(refs)} of {len(refs)} issues after {seconds} s")
-            time.sleep(0.2)
+        self.until(lambda: self.done(refs) == len(refs))
         return time.monotonic() - began
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Wait as long as the ledger grows: on a busy machine, the clock says nothing."""
+        known, since = "", time.monotonic()
+        while not happened():
+            with suppress(psycopg.OperationalError):  # a test may have stopped PostgreSQL
+                known, before = self.ask("SELECT max(seq) FROM events"), known
+                since = since if known == before else time.monotonic()
+            if time.monotonic() - since > STUCK_SECONDS:
+                labels = {str(ref): self.world.labels_of(ref) for ref in self.labelled}
+                say(unfinished={ref: each for ref, each in labels.items() if each != REVIEW})
+                pytest.fail(f"Nothing was recorded for {STUCK_SECONDS} s.")
+            time.sleep(0.5)
 
     def label_to_start(self, refs: list[IssueRef]) -> float:
         """Give the median seconds from the label to the start of the first attempt."""
@@ -338,7 +354,7 @@ def peak_per_issue(events: list[RecordedEvent]) -> int:
     return most
 
 
-def until(happened: Callable[[], bool], seconds: float = 120) -> None:
+def until(happened: Callable[[], bool], seconds: float = 600) -> None:
     timeout = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < timeout
@@ -360,7 +376,7 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
         for count in (1, 3, 20):
             while len(hosts) < count:
                 hosts.append(at.start(poll="1s"))
-            until(lambda count=count: at.connections[-1] >= 3 * count, 600)
+            until(lambda count=count: at.connections[-1] >= 3 * count)
             time.sleep(10)
             rates[count] = requests_a_minute(at, 20)
         say(bench="idle", engine=engine, requests_a_minute=rates, connections=max(at.connections))
@@ -371,23 +387,36 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
 
 @pytest.mark.parametrize("engine", ["fleet", "polling"])
 def test_webhook_to_agent(tmp_path: Path, postgres: Server, engine: str) -> None:
-    """A delivery reaches a worker that does not poll, and its hint the one that does."""
+    """A delivery reaches a worker that does not poll, and its hint the one that does.
+
+    The first issue of a repository on a worker also waits for its clone.
+    """
     with site(tmp_path / "site", postgres, 3, engine) as at:
         at.start("all", poll="1h")
         until(lambda: len(at.world.requests) > 8)
         receiving = at.start("worker", poll="1h") if engine == "fleet" else None
         address = f"10.77.0.{receiving.number + 10 if receiving else 11}"
-        waited = list[float]()
-        for _ in range(6):
+        until(lambda: deliver(address, "acme/none") == 404)
+        waited, known = dict[str, list[float]](first=[], later=[]), set[tuple[str, str]]()
+        for _ in range(15):
             time.sleep(2)
             (ref,) = at.issues(1)
             began = datetime.now(UTC)
-            until(lambda ref=ref: deliver(address, ref.repository) == 202)
+            assert deliver(address, ref.repository) == 202
             until(lambda ref=ref: at.done([ref]) == 1)
-            waited.append((agent_started(at.events(), ref) - began).total_seconds())
-        median, worst = statistics.median(waited), max(waited)
-        say(bench="webhook_to_agent", engine=engine, median=median, worst=worst)
-        assert median <= 1
+            worker, started = agent_started(at.events(), ref)
+            visited = (worker, ref.repository)
+            of_worker = "later" if visited in known else "first"
+            known.add(visited)
+            waited[of_worker].append((started - began).total_seconds())
+        say(
+            bench="webhook_to_agent",
+            engine=engine,
+            median={what: statistics.median(each) for what, each in waited.items()},
+            worst={what: max(each) for what, each in waited.items()},
+            load=os.getloadavg()[0],
+        )
+        assert max(waited["later"]) <= 1
 
 
 def deliver(address: str, repository: str) -> int:
@@ -404,8 +433,11 @@ def deliver(address: str, repository: str) -> int:
         line.close()
 
 
-def agent_started(events: list[RecordedEvent], ref: IssueRef) -> datetime:
-    return next(e.at for e in events if e.issue == ref and isinstance(e.event, AgentStarted))
+def agent_started(events: list[RecordedEvent], ref: IssueRef) -> tuple[str, datetime]:
+    """Give the worker that began the attempt, and when its agent started."""
+    own = [each for each in events if each.issue == ref]
+    worker = next(e.event.worker for e in own if isinstance(e.event, AttemptStarted))
+    return worker, next(e.at for e in own if isinstance(e.event, AgentStarted))
 
 
 def test_throughput_of_three_workers(tmp_path: Path, postgres: Server) -> None:
@@ -423,7 +455,7 @@ def test_throughput_of_three_workers(tmp_path: Path, postgres: Server) -> None:
             until(lambda at=at: len(at.world.requests) > 60)
             time.sleep(5)
             before, refs = len(at.world.requests), at.issues(16 * count)
-            took = at.wait_for(refs, 900)
+            took = at.wait_for(refs)
             rates[name] = len(refs) / took
             say(
                 bench="throughput",
@@ -441,42 +473,55 @@ def test_throughput_of_three_workers(tmp_path: Path, postgres: Server) -> None:
 
 
 def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Server) -> None:
-    """300 issues over 30 repositories; one worker killed, one frozen, two cut off."""
+    """Three workers share 300 issues in 30 repositories; each failure hits one of them."""
     with (
-        site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
+        site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=10) as at,
         at.watched(),
     ):
-        poller = at.start("poller")
-        hosts = {what: at.start("worker") for what in ("killed", "frozen", "network", "database")}
-        for _ in range(3):
-            at.start("all")
-        refs = at.issues(ISSUES)
-        failed = dict[str, tuple[datetime, set[IssueRef]]]()
+        hosts, refs = [at.start() for _ in range(3)], list[IssueRef]()
+        for failure in FAILURES:
+            refs += at.issues(ISSUES // len(FAILURES))
+            at.until(lambda: min(len(begun_by(at.events(), host)) for host in hosts) > 0)
+            victim = max(hosts, key=lambda host: len(begun_by(at.events(), host)))
+            fail(at, victim, failure)
+            if victim.process.poll() is not None:
+                hosts.remove(victim)
+                hosts.append(at.start())
+        report(at, refs, at.wait_for(refs))
 
-        def note(what: str) -> None:
-            until(lambda: bool(begun_by(at.events(), hosts[what])), 600)
-            failed[what] = (datetime.now(UTC), begun_by(at.events(), hosts[what]))
 
-        note("killed")
-        hosts["killed"].process.kill()
-        note("frozen")
-        hosts["frozen"].freeze(signal.SIGSTOP)
-        note("network")
-        hosts["network"].link("down")
-        note("database")
-        hosts["database"].database(reachable=False)
-        time.sleep(75)
-        hosts["frozen"].freeze(signal.SIGCONT)
-        hosts["network"].link("up")
-        hosts["database"].database(reachable=True)
-        poller.freeze(signal.SIGSTOP)
-        took = at.wait_for(refs, 1800)
-        poller.freeze(signal.SIGCONT)
-        time.sleep(10)
-        for what, (when, begun) in failed.items():
-            seconds = taken_over(at.events(), when, begun)
-            say(bench="takeover", worker=what, issues=len(begun), seconds=seconds)
-        report(at, refs, took)
+@dataclass(frozen=True)
+class Failure:
+    """What happens to a host, and how it ends."""
+
+    name: str
+    begin: Callable[[Host], object]
+    end: Callable[[Host], object]
+
+
+FAILURES = (
+    Failure("killed", lambda host: (host.process.kill(), host.process.wait()), lambda _: None),
+    Failure("frozen", lambda host: host.freeze(signal.SIGSTOP), lambda host: host.freeze(WAKE)),
+    Failure("no network", lambda host: host.link("down"), lambda host: host.link("up")),
+    Failure(
+        "no database",
+        lambda host: host.database(reachable=False),
+        lambda host: host.database(reachable=True),
+    ),
+)
+
+
+def fail(at: Site, victim: Host, failure: Failure) -> None:
+    """Let a host fail until other hosts have begun what it had begun."""
+    polled = at.polls(victim)
+    failure.begin(victim)
+    when, begun = datetime.now(UTC), begun_by(at.events(), victim)
+    at.until(lambda: begun <= taken_over(at.events(), when, victim).keys())
+    waited = taken_over(at.events(), when, victim)
+    seconds = sorted(round(waited[ref], 1) for ref in begun)
+    say(failure=failure.name, polled=polled, taken_over=seconds, load=os.getloadavg()[0])
+    assert seconds[-1] <= 60
+    failure.end(victim)
 
 
 def test_nothing_is_lost_or_doubled_when_postgresql_restarts(tmp_path: Path, network: None) -> None:
@@ -495,7 +540,7 @@ def test_nothing_is_lost_or_doubled_when_postgresql_restarts(tmp_path: Path, net
             time.sleep(seconds)
             own.start()
             time.sleep(5)
-        report(at, refs, at.wait_for(refs, 900))
+        report(at, refs, at.wait_for(refs))
 
 
 def test_nothing_is_lost_or_doubled_when_a_replica_is_promoted(
@@ -528,7 +573,7 @@ def test_nothing_is_lost_or_doubled_when_a_replica_is_promoted(
             known = len(at.events())
             until(lambda: len(at.events()) > known)
             say(bench="failover", seconds_to_the_next_event=round(time.monotonic() - began, 1))
-            report(at, refs, at.wait_for(refs, 900))
+            report(at, refs, at.wait_for(refs))
         finally:
             ip("addr", "add", f"{DATABASE}/24", "dev", BRIDGE)
 
@@ -539,12 +584,8 @@ def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: 
         site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
         at.watched(),
     ):
-
-        def leads(host: Host) -> bool:
-            return at.ask("SELECT worker FROM pollers").endswith(host.worker)
-
         frozen = at.start("poller")
-        until(lambda: leads(frozen))
+        until(lambda: at.polls(frozen))
         cut_off = at.start("poller")
         for _ in range(2):
             at.start("worker")
@@ -552,7 +593,7 @@ def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: 
         busy(at)
         began = time.monotonic()
         frozen.freeze(signal.SIGSTOP)
-        until(lambda: leads(cut_off))
+        until(lambda: at.polls(cut_off))
         after_freeze = time.monotonic() - began
         refs += at.issues(6)
         time.sleep(5)
@@ -560,13 +601,13 @@ def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: 
         busy(at)
         began = time.monotonic()
         cut_off.database(reachable=False)
-        until(lambda: leads(frozen))
+        until(lambda: at.polls(frozen))
         after_cut = time.monotonic() - began
         refs += at.issues(6)
         time.sleep(5)
         cut_off.database(reachable=True)
         say(bench="pollers", frozen=round(after_freeze, 1), cut_off=round(after_cut, 1))
-        report(at, refs, at.wait_for(refs, 900))
+        report(at, refs, at.wait_for(refs))
         assert "event=poller_stopped" in frozen.log
         assert max(after_freeze, after_cut) <= 30
 
@@ -591,7 +632,7 @@ def test_nothing_is_lost_or_doubled_in_a_rolling_upgrade(tmp_path: Path, postgre
             newer.append(at.start())
         older.append(at.start(package=package))
         refs += at.issues(12)
-        took = at.wait_for(refs, 900)
+        took = at.wait_for(refs)
         workers = [e.event.worker for e in at.events() if isinstance(e.event, AttemptStarted)]
         begun = {
             version: sum(worker.endswith(host.worker) for worker in workers for host in hosts)
@@ -626,7 +667,7 @@ def test_workers_end_when_a_newer_version_migrates_the_ledger(
         say(bench="migrated", seconds_until_all_workers_ended=round(took, 1))
         for _ in range(3):
             at.start()
-        report(at, refs, at.wait_for(refs, 900))
+        report(at, refs, at.wait_for(refs))
 
 
 def installed(commit: str, directory: Path) -> Path:
@@ -703,18 +744,17 @@ def begun_by(events: list[RecordedEvent], host: Host) -> set[IssueRef]:
     return found
 
 
-def taken_over(
-    events: list[RecordedEvent], when: datetime, begun: set[IssueRef]
-) -> dict[str, float]:
-    """Give the seconds until each issue was recorded as interrupted, and began again."""
-    found = dict[str, list[float]]()
-    for ref in begun:
-        for kind in (AttemptCompleted, AttemptStarted):
-            later = (e.at for e in events if e.issue == ref and isinstance(e.event, kind))
-            after = next((at for at in later if at > when), None)
-            if after:
-                found.setdefault(kind.__name__, []).append((after - when).total_seconds())
-    return {kind: round(max(seconds), 1) for kind, seconds in found.items()}
+def taken_over(events: list[RecordedEvent], when: datetime, failed: Host) -> dict[IssueRef, float]:
+    """Give the seconds from a failure until other hosts began an attempt at each issue."""
+    found = dict[IssueRef, float]()
+    for each in events:
+        match each.event:
+            case AttemptStarted(worker=worker) if not worker.endswith(failed.worker):
+                if each.at > when:
+                    found.setdefault(each.issue, (each.at - when).total_seconds())
+            case _:
+                continue
+    return found
 
 
 def queue_at(url: str, stack: ExitStack, **limits: int) -> JobQueue:
@@ -787,6 +827,6 @@ def test_thirty_workers_on_the_default_of_connections(tmp_path: Path, postgres: 
         for _ in range(30):
             at.start()
         refs = at.issues(8)
-        took = at.wait_for(refs, 300)
+        took = at.wait_for(refs)
         say(bench="thirty", seconds=round(took, 1), connections=max(at.connections))
         assert max(at.connections) <= 90

@@ -14,6 +14,7 @@ from mulligan.storage.database import Database, open_database
 from mulligan.storage.owner_ref import (
     MAX_BYTES,
     OWNER_REF,
+    TRUSTED,
     Installation,
     RecordedTimes,
     RefOwners,
@@ -201,6 +202,23 @@ def test_workers_of_one_installation_own_together_and_renew_in_turn(here: Here) 
     present.discard("a")
     workers[1].release()
     assert here.remote.tip() == ""
+
+
+@pytest.mark.parametrize(
+    ("age", "renewals"),
+    [(0, 1), (40, 1), (45, 2), (600, 2), (-40, 1), (-45, 2)],
+)
+def test_a_worker_that_starts_renews_only_a_record_that_is_due(
+    here: Here, age: int, renewals: int
+) -> None:
+    here.start("one").require(REPO)
+    here.clock.time += age * SECOND
+    started = here.start("one")
+    started.require(REPO)
+    assert here.remote.renewals() == renewals
+    here.clock.time += TRUSTED * SECOND
+    started.require(REPO, fresh=False)
+    assert here.remote.renewals() == renewals + 1
 
 
 def test_of_many_that_claim_at_once_one_owns(here: Here) -> None:

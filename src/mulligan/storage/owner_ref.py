@@ -119,17 +119,20 @@ class Installation:
 class _Claim:
     """What is known of one repository's ref; `label` is None while this one does not own it.
 
-    `read` and `written` are when the ref was last read, and this record surely last renewed.
+    `written` is when the record of `label` was surely last renewed.
     """
 
     take_over: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
     sha: str | None = None
     records: dict[str, OwnerRecord] = field(default_factory=dict[str, OwnerRecord])
-    read: float = float("-inf")
     label: str | None = None
     written: float = float("-inf")
     is_refused: bool = False
+
+    def give_up(self) -> None:
+        """Note that this installation does not own the label."""
+        self.label, self.written = None, float("-inf")
 
 
 def seconds_since_boot() -> float:
@@ -221,17 +224,26 @@ class RefOwners:
 
     def _own(self, repository: str, claim: _Claim, ref: RemoteRef) -> None:
         label, now = self._ready_label(repository), self._steady()
-        self._read(claim, ref)
+        self._read(claim, ref, label)
         record, unchanged = claim.records.get(label.casefold()), timedelta()
         if record and record.installation != self._me.id:
+            claim.give_up()
             back, unchanged = self._me.sightings.see(repository, label, record)
             self._standing[repository] = back
         if not may_own(record, self._me.id, unchanged, take_over=claim.take_over):
-            claim.label = None
             raise StandsBackError(self._standing[repository].sentence)
-        if claim.label == label and now - claim.written < DUE:
-            return
-        new = renewed(record, self._me.id, self._me.clock.now())
+        if claim.label not in {None, label} or now - claim.written >= DUE:
+            self._record(repository, claim, ref, label)
+            claim.written = now
+        claim.label, claim.take_over = label, False
+        if self._standing.pop(repository, None):
+            self._me.sightings.forget(repository)
+            log.warning("ownership_taken", repository=repository, ready_label=label)
+
+    def _record(self, repository: str, claim: _Claim, ref: RemoteRef, label: str) -> None:
+        """Write the record of `label` instead of the one of the claim."""
+        before = claim.records.get(label.casefold())
+        new = renewed(before, self._me.id, self._me.clock.now())
         kept = _without(claim.records, claim.label)
         try:
             self._write(claim, ref, {**kept, label.casefold(): new})
@@ -240,25 +252,22 @@ class RefOwners:
             if not claim.is_refused:
                 log.warning("ownership_not_recorded", repository=repository, reason=str(error))
             claim.is_refused = True
-        claim.label, claim.written, claim.take_over = label, now, False
-        if self._standing.pop(repository, None):
-            self._me.sightings.forget(repository)
-            log.warning("ownership_taken", repository=repository, ready_label=label)
 
-    def _read(self, claim: _Claim, ref: RemoteRef) -> None:
-        """Read the ref; a record that another worker of this installation renewed is renewed."""
+    def _read(self, claim: _Claim, ref: RemoteRef, label: str) -> None:
+        """Read the ref, and when another worker of this installation renewed the label's record.
+
+        Workers share the clock of the ledger, and LAPSE is far longer than what it may be wrong.
+        """
         now, sha = self._steady(), ref.tip()
-        if sha != claim.sha:
-            own = claim.label.casefold() if claim.label is not None else ""
-            before = claim.records.get(own)
-            claim.records = read_records(ref, ref.fetch()) if sha else {}
-            claim.sha = sha
-            after = claim.records.get(own)
-            if before and after and after != before and after.installation == self._me.id:
-                # Written at some time since the last read; so little is well within LAPSE.
-                is_recent = now - claim.read <= DUE + 2 * TICK
-                claim.written = now if is_recent else max(claim.written, claim.read)
-        claim.read = now
+        if sha == claim.sha:
+            return
+        claim.records = read_records(ref, ref.fetch()) if sha else {}
+        claim.sha = sha
+        record = claim.records.get(label.casefold())
+        if record and record.installation == self._me.id:
+            age = (self._me.clock.now() - record.renewed).total_seconds()
+            if abs(age) < DUE:
+                claim.written = max(claim.written, now - max(age, 0.0))
 
     def _write(self, claim: _Claim, ref: RemoteRef, records: dict[str, OwnerRecord]) -> None:
         text = _RECORDS.dump_json(records, indent=1) + b"\n"
@@ -266,15 +275,15 @@ class RefOwners:
         claim.records = records
 
     def _release(self, claim: _Claim, ref: RemoteRef) -> None:
-        self._read(claim, ref)
-        label, claim.label = claim.label, None
-        record = claim.records.get(label.casefold()) if label else None
-        if claim.sha is None or record is None or record.installation != self._me.id:
-            return
-        if left := _without(claim.records, label):
-            self._write(claim, ref, left)
-        else:
-            ref.delete(claim.sha)
+        label = claim.label or ""
+        self._read(claim, ref, label)
+        record = claim.records.get(label.casefold())
+        if claim.sha and record and record.installation == self._me.id:
+            if left := _without(claim.records, label):
+                self._write(claim, ref, left)
+            else:
+                ref.delete(claim.sha)
+        claim.give_up()
 
     def _renew_always(self) -> None:
         while not self._ended.wait(TICK):
