@@ -64,6 +64,8 @@ WAKE = signal.SIGCONT
 HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
 REVIEW = ["mulligan:review"]
 STUCK_SECONDS = 240
+RATE_LIMIT = 15_000
+"""Points an hour, as an organisation on GitHub Enterprise Cloud has; 300 issues need 6,000."""
 TOKEN, BOT, MAINTAINER = "token-of-the-bot", "mulligan-bot", "ada"
 AGENT = """
 import os, pathlib, sys, time
@@ -301,6 +303,7 @@ def site(
     """Set up everything but the hosts."""
     directory.mkdir()
     world = World()
+    world.meter.limit = RATE_LIMIT
     world.add_user(BOT, "Bot", TOKEN)
     world.add_user("zoe")
     names = [f"acme/tool-{number}" for number in range(repositories)]
@@ -720,6 +723,7 @@ def report(at: Site, refs: list[IssueRef], took: float) -> None:
         peak_per_issue=peak_per_issue(events),
         peak_of_fleet=of_fleet,
         peak_per_repository=of_repository,
+        points_an_issue=round(at.world.meter.window(BOT).used / len(refs), 1),
         connections=max(at.connections),
         outcomes={str(outcome): count for outcome, count in outcomes.items()},
     )
