@@ -19,7 +19,7 @@ from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
-from mulligan.checks.digest.signals import PASSING, total_lines
+from mulligan.checks.digest.signals import is_passing, total_lines
 from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
@@ -171,7 +171,7 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
 
 def _last_words(log: CleanLog) -> list[str]:
     """Return the last lines that do not say that all is well, in their order."""
-    lines = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
+    lines = (line for line in reversed(log.lines) if line.strip() and not is_passing(line))
     return [*islice(lines, LAST_LINES)][::-1]
 
 

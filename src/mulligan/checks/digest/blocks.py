@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mulligan.checks.digest.locations import Place, find_place, is_foreign, number
-from mulligan.checks.digest.signals import PASSING, Weight, ends_results
+from mulligan.checks.digest.signals import Weight, ends_results, is_passing
 
 MAX_BLOCK_LINES = 60
 
@@ -20,7 +20,7 @@ STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
 STACK = re.compile(r"goroutine \d+ \[|(?:stack )?(?:back)?trace\b|call stack", re.IGNORECASE)
 """What stands over a stack trace that a gap parts from its error."""
 
-FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
+FRAME = re.compile(r'^\s*+(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
 
 START = re.compile(
     r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):"
@@ -52,7 +52,7 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
     for at in range(start + 1, limit):
         line = lines[at]
         is_rule = RULE.match(line) and at > start + 3
-        if is_rule or PASSING.search(line) or SUITE.match(line) or ends_results(line):
+        if is_rule or is_passing(line) or SUITE.match(line) or ends_results(line):
             return at
     return limit
 

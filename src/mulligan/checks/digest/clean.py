@@ -27,7 +27,7 @@ def chunks(output: Output) -> Iterator[bytes]:
     for position, chunk in enumerate(_by_line(as_utf8(_raw(output)))):
         cleaned = clean(chunk)
         if position == 0:
-            prefix = collector_prefix(cleaned.split(b"\n", 1000)[:1000])
+            prefix = collector_prefix(cleaned.split(b"\n", PREFIX_LINES)[:PREFIX_LINES])
         yield prefix.sub(b"\n", b"\n" + cleaned)[1:] if prefix else cleaned
 
 
@@ -116,7 +116,7 @@ ESCAPES = re.compile(
     rb"|\x1b[ -/]*[0-~]?"
 )
 
-BACKSPACE = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*|[^\n\x08])?\x08")
+BACKSPACES = re.compile(rb"(?:(?:[\xc0-\xff][\x80-\xbf]*+|[^\n\x08])?\x08)++")
 OVERPRINTED = 64 * 1024
 """Bytes that are searched for backspaces at a time: many matches in a larger text take longer."""
 
@@ -138,7 +138,7 @@ def clean(chunk: bytes) -> bytes:
         chunk = chunk.replace(b"webpack:///./", b"").replace(b"webpack:///", b"")
     if b"\b" in chunk:
         starts = range(0, len(chunk), OVERPRINTED)
-        chunk = b"".join(BACKSPACE.sub(b"", chunk[at : at + OVERPRINTED]) for at in starts)
+        chunk = b"".join(BACKSPACES.sub(b"", chunk[at : at + OVERPRINTED]) for at in starts)
     if b"\r" in chunk:
         chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
     return chunk
@@ -185,7 +185,8 @@ PREFIXES = (
 )
 """What log collectors put before each line: a build step, a service, a time, a task."""
 
-MIN_PREFIX_LINES = 4
+MIN_PREFIX_LINES, PREFIX_LINES = 4, 300
+"""Lines that tell a prefix, at least and at most."""
 PREFIX_SHARE = 0.8
 
 
@@ -202,7 +203,7 @@ def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
 
 # Single lines
 
-LONG_LINE = 1500
+LONG_LINE = 1250
 LINE_END = 300
 AROUND_WORD = 150
 
@@ -330,9 +331,9 @@ def reduce_output(chunks: Iterable[bytes]) -> CleanLog:
     return sieve.log()
 
 
-HEAD_BYTES = 32 * 1024
+HEAD_BYTES = 16 * 1024
 TAIL_BYTES = 64 * 1024
-STRONG_BYTES = 128 * 1024
+STRONG_BYTES = 96 * 1024
 WEAK_BYTES = 16 * 1024
 LINE_COST = 20
 """Bytes that a line takes beside its own: reading many short lines takes long."""
@@ -374,7 +375,7 @@ class _LineFilter:
     strong: _LineBuffer = field(default_factory=lambda: _LineBuffer(STRONG_BYTES))
     weak: _LineBuffer = field(default_factory=lambda: _LineBuffer(WEAK_BYTES))
     weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
-    seen: Counter[bytes] = field(default_factory=Counter[bytes])
+    wanted: dict[bytes, int] = field(default_factory=dict[bytes, int])
     known: set[bytes] = field(default_factory=set[bytes])
     total: int = 0
     owed: int = 0
@@ -398,31 +399,36 @@ class _LineFilter:
         if owed:
             yield 0, owed
         self._weigh_new(lines, shapes)
-        weights = self.weights
-        for index in [at for at, shape in enumerate(shapes) if shape in weights]:
+        weights, wanted = self.weights, self.wanted
+        places = (at for at, shape in enumerate(shapes) if shape in wanted) if wanted else ()
+        for index in places:
             shape = shapes[index]
-            strong = weights[shape] >= STRONG
-            if self.seen[shape] >= (ALIKE_STRONG if strong else ALIKE_WEAK):
-                self.dropped[shape] += 1
-                continue
-            self.seen[shape] += 1
-            yield index, AFTER_STRONG if strong else AFTER_WEAK
+            wanted[shape] -= 1
+            self.dropped[shape] -= 1
+            if not wanted[shape]:
+                del wanted[shape]
+            yield index, AFTER_STRONG if weights[shape] >= STRONG else AFTER_WEAK
+        if weights:
+            self.dropped.update(shape for shape in shapes if shape in weights)
 
     def _weigh_new(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> None:
         """Weigh a line of each shape that no chunk has had; what weighs nothing is forgotten."""
-        of_shape = dict(zip(shapes, lines, strict=True))
-        new = of_shape.keys() - self.known
+        new = {*shapes} - self.known
         if not new:
             return
         if len(self.known) > MAX_KNOWN_SHAPES:
             self.known.clear()
         if len(self.weights) > MAX_REMEMBERED_SHAPES:
             self.weights.clear()
-            self.seen.clear()
+            self.wanted.clear()
         self.known |= new
-        shape_of = {line: shape for shape, line in of_shape.items() if shape in new}
+        of_shape = dict(zip(shapes, lines, strict=True))
+        shape_of = {of_shape[shape]: shape for shape in new}
         for line, weight in _weighed(shape_of):
-            self.weights[shape_of[line]] = weight
+            shape = shape_of[line]
+            if shape not in self.weights:
+                self.wanted[shape] = ALIKE_STRONG if weight >= STRONG else ALIKE_WEAK
+            self.weights[shape] = weight
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _LineBuffer) -> None:
         self.owed = max(self.owed, end - len(lines))

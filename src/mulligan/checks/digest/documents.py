@@ -95,9 +95,9 @@ def _parsed(text: str) -> Json:
 def _whole(text: str) -> Iterator[Document]:
     """Yield the values that begin where a line begins.
 
-    What fails to be one may be read twice in all, so that the time grows no faster than the text.
+    What fails to be one may be read once in all, so that the time grows no faster than the text.
     """
-    decoder, done, line, room = json.JSONDecoder(strict=False), 0, 1, 2 * len(text)
+    decoder, done, line, room = json.JSONDecoder(strict=False), 0, 1, len(text)
     for opening in islice(BEGINS.finditer(text), MAX_DOCUMENTS):
         start = opening.end() - 1
         if start < done:
@@ -185,7 +185,7 @@ DEEPEST_TRACE = 3
 MOST_ALIKE = 30
 """Records that differ in numbers and hashes only; more of them say no more."""
 
-MAX_LOUD = 2000
+MAX_LOUD = 500
 """Of the loud records of a chunk, so many are kept from its beginning, and from its end."""
 
 SHAPE_BYTES = 300

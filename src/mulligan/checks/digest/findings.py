@@ -263,7 +263,7 @@ VOLATILE_PATTERNS = tuple(
             "<duration>",
         ),
         (r" ?[\[(]<duration>[\])]", ""),
-        (r"\bcc[A-Za-z0-9]{6}\.(?=(?:ltrans\d+\.)?(?:o|s|res|out)\b)", "<temporary>."),
+        (r"\bcc[A-Za-z0-9]{6}\.(?=(?:ltrans[0-9]+\.)?(?:o|s|res|out)\b)", "<temporary>."),
         (r"\btmp[._-]?\w{6,12}\b", "<temporary>"),
         (r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
         (r"(?<=[\w)\]]):\d+(?::\d+)?(?=[\s:,)\]]|$)|(?<=\w)\(\d+,\d+\)", ""),
@@ -276,6 +276,11 @@ VOLATILE_PATTERNS = tuple(
     )
 )
 """Texts that differ between two runs of the same failure, with their replacements."""
+
+DIGIT = re.compile(r"\d")
+
+WITHOUT_DIGITS = tuple(each for each in VOLATILE_PATTERNS if "\\d" not in each[0].pattern)
+"""Those that may match a text without digits: all others have a `\\d` that must match."""
 
 
 def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
@@ -303,7 +308,8 @@ def identity(found: Finding, root: str = "") -> str:
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """Replace what differs between two runs of the same failure."""
-    for pattern, mark in VOLATILE_PATTERNS:
+    patterns = VOLATILE_PATTERNS if DIGIT.search(text) else WITHOUT_DIGITS
+    for pattern, mark in patterns:
         text = pattern.sub(mark, text)
     return text.strip()
 

@@ -27,9 +27,9 @@ from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_te
 from mulligan.checks.digest.locations import Place, best_place, find_lone_place, find_place
 from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import (
-    PHRASE,
     Weight,
     count_bad,
+    has_phrase,
     is_total,
     total_lines,
     weigh,
@@ -373,7 +373,7 @@ def _is_total(head: FindingHead) -> bool:
 def _is_progress(head: FindingHead, severe: Collection[str]) -> bool:
     """Return whether a line with a place names no fault, in a file of which others name errors."""
     in_file = head.place is not None and head.place.file in severe
-    return in_file and not PHRASE.search(head.message)
+    return in_file and not has_phrase(head.message)
 
 
 TEMPLATE_CHARS = 60

@@ -23,10 +23,10 @@ from mulligan.checks.digest.locations import (
 )
 from mulligan.checks.digest.signals import (
     CRASH,
-    PASSING,
-    PHRASE,
     Weight,
+    has_phrase,
     is_aftermath,
+    is_passing,
     is_total,
 )
 
@@ -114,7 +114,7 @@ def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[Find
         text = line.strip(TITLE_EDGE)[:MAX_TITLE_CHARS]
         ends = (found.start() for found in TITLE_END.finditer(text))
         name = next((text[:end] for end in ends if bare[text[:end]] > 0), None)
-        if name is None or at in named or PASSING.search(line):
+        if name is None or at in named or is_passing(line):
             continue
         over = (named.get(above, "") for above in range(at - NAME_LINES, at))
         if not any(test.endswith(name) for test in over):
@@ -131,7 +131,7 @@ def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Se
         return heads
     if any(line.strip() for line in lines[tests[-1].at + 1 : tests[-1].at + 2]):
         return heads
-    passed = {at for at, line in enumerate(lines) if PASSING.search(line)}
+    passed = {at for at, line in enumerate(lines) if is_passing(line)}
     start = _errors_over({head.at for head in tests}, errors, passed)
     moved = {*start.values()}
     return [
@@ -248,7 +248,7 @@ NAMES = tuple(
 
 def named_test(line: str) -> re.Match[str] | None:
     """Match a line that names a failing test; groups are test, message, file, line, column."""
-    return next((found for name in NAMES if (found := name.search(line))), None)
+    return next((found for name in NAMES if (found := name.match(line))), None)
 
 
 def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
@@ -317,13 +317,13 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
 # Lines that name a place
 
 ROW = re.compile(
-    r"^\s+(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
+    r"^\s++(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
     r"(?P<severity>error|warning|info|✖|⚠|×)?\s*(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
 )
 """A row beneath the name of a file, as eslint and its kin write it."""
 
 TABLE_ROW = re.compile(
-    r"^\s*(?P<line>\d+)(?:\s*\|\s*(?P<severity>ERROR|WARNING)\s*\|(?: \[.\])?|\s{2,})\s*"
+    r"^\s*+(?P<line>\d+)(?:\s*\|\s*(?P<severity>ERROR|WARNING)\s*\|(?: \[.\])?|\s{2,})\s*"
     r"(?P<rest>\S.*?)\s*$"
 )
 """A row of a table whose title names the file, as tools for PHP print it."""
@@ -484,7 +484,7 @@ def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
     return FindingHead(at, Rank.FAILURE, "", found["test"], place_of(found), written=lines[at])
 
 
-ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
+ARROW = re.compile(rf"^\s*+(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
 """A line with the place of the complaint in the line above."""
 
 NOTE_LINE = re.compile(
@@ -541,15 +541,15 @@ SEVERITY = re.compile(
 
 
 def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
-    found = DIAGNOSTIC.search(line.replace("file://", "")) if weight >= Weight.WARNING else None
-    if found is None or NOTE_LINE.search(found["rest"]):
+    found = DIAGNOSTIC.match(line.replace("file://", "")) if weight >= Weight.WARNING else None
+    if found is None or NOTE_LINE.match(found["rest"]):
         return None
     rest = found["rest"]
     severity = (found["severity"] or "").lower()
     if said := SEVERITY.search(rest):
         severity = (said["word"] or said["last"]).lower()
     code = code_in(rest)
-    rank = Rank.FAILURE if severity or code or PHRASE.search(rest) else Rank.LIKELY
+    rank = Rank.FAILURE if severity or code or has_phrase(rest) else Rank.LIKELY
     if re.match(MILD, severity):
         rank = Rank.WARNING
     severe = bool(severity) and rank is Rank.FAILURE
@@ -568,7 +568,7 @@ def _of_words(at: int, line: str, weight: Weight, section: Place | None) -> Find
     is_stated = weight is Weight.PHRASE and (section or CODE_FIRST.match(line))
     if weight < Weight.ERROR and not is_stated:
         return None
-    rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
+    rank = Rank.FAILURE if weight >= Weight.CRASH and CRASH.search(line) else Rank.LIKELY
     return FindingHead(
         at, rank, relevant_part(line), place=place or file_in(line), code=code_in(line)
     )

@@ -72,7 +72,7 @@ FOREIGN = re.compile(
     r"^_testmain\.go|/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
 )
 FOREIGN_CALL = re.compile(
-    r"\bnode:internal|\(node:|(?:\bat |^\s+)(?:[\w.]+/)*"
+    r"\bnode:internal|\(node:|(?:\bat |^\s++)(?:[\w.]+/)*"
     r"(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit|NUnit"
     r"|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )
@@ -146,7 +146,7 @@ def find_lone_place(line: str) -> Place | None:
     """Find the place in a line that names nothing else."""
     if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
         return None
-    found = PLACE_ALONE.search(line.replace("file://", ""))
+    found = PLACE_ALONE.match(line.replace("file://", ""))
     return place_of(found) if found else None
 
 

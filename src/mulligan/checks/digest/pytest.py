@@ -1,10 +1,12 @@
 """Read pytest: its failed tests with reason and place, or why it did not start. Pure."""
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
+from operator import itemgetter
 
 from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
 from mulligan.checks.digest.clean import CleanLog
@@ -166,7 +168,7 @@ Entry = tuple[int, str, str, str]
 def _failed(named: Iterable[Entry], lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Yield the tests that the summary, or else the progress, names; with their reasons."""
     reasons = blocks(lines)
-    loose = list(islice(_loose_places(lines), MAX_FINDINGS))
+    loose = sorted(islice(_loose_places(lines), MAX_FINDINGS), key=_message_of)
     for at, test_id, key, message in named:
         waiting = reasons.get(key)
         reason = waiting.pop(0) if waiting else _without_block(at, test_id, message, loose)
@@ -248,16 +250,19 @@ def _loose_places(lines: Sequence[str]) -> Iterator[tuple[int, Place, str]]:
             yield at, Place(file, number(digits)), line[found + 2 :]
 
 
+_message_of = itemgetter(2)
+
+
 def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, Place, str]]) -> Why:
     """Find the place of a test that has no block: by its message, in its own file if possible."""
     start, file = message.removesuffix("..."), test_id.partition("::")[0]
-    same = [entry for entry in loose if start and entry[2].startswith(start)]
-    own = [entry for entry in same if entry[1].file.endswith(file)]
-    if not (own or same):
+    first = bisect_left(loose, start, key=_message_of)
+    same = list(takewhile(lambda entry: entry[2].startswith(start), loose[first:])) if start else []
+    if not same:
         return Why(at)
-    entry = (own or same)[0]
-    loose.remove(entry)
-    return Why(entry[0], place=entry[1] if entry[1].is_own else None)
+    found = next((entry for entry in same if entry[1].file.endswith(file)), same[0])
+    loose.remove(found)
+    return Why(found[0], place=found[1] if found[1].is_own else None)
 
 
 def _from_blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:

@@ -17,10 +17,10 @@ from mulligan.checks.digest.locations import (
 )
 from mulligan.checks.digest.signals import (
     NUMBER,
-    PASSING,
     QUIET,
     Weight,
     is_aftermath,
+    is_passing,
     is_total,
     weigh,
 )
@@ -304,7 +304,7 @@ def _last(log: CleanLog) -> Iterator[int]:
     alike = Counter[str]()
     for at in reversed(range(len(log.lines))):
         line = log.lines[at]
-        if at in log.common or any(quiet.search(line) for quiet in (QUIET, PASSING)):
+        if at in log.common or QUIET.match(line) or is_passing(line):
             continue
         shape = NUMBER.sub("1", line)
         alike[shape] += 1
@@ -342,7 +342,7 @@ def _speaks(log: CleanLog, index: int) -> bool:
     if index in log.noise:
         return False
     line, weight = log.lines[index], weigh(log.lines[index])
-    if is_aftermath(line) or is_total(line) or PASSING.search(line):
+    if is_aftermath(line) or is_total(line) or is_passing(line):
         return False
     if weight in {Weight.NOTHING, Weight.MENTION, Weight.PLACE}:
         place = file_in(line) if FILE.fullmatch(line.strip()) else find_place(line)
@@ -394,6 +394,6 @@ def _gap(log: CleanLog, start: int, end: int, shown: Collection[str]) -> str:
     ]
     count = unseen + len(lines)
     mark = MARK.format(count) if count else ""
-    if count == len(lines) == 1 and len(lines[0]) <= len(mark) and not PASSING.search(lines[0]):
+    if count == len(lines) == 1 and len(lines[0]) <= len(mark) and not is_passing(lines[0]):
         return lines[0]
     return mark

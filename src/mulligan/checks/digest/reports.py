@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, ParseError
 
@@ -49,15 +49,22 @@ def joined(readings: list[Reading]) -> Reading:
 Row = dict[str, Json]
 
 
-def text_of(row: Row, names: Sequence[str]) -> str:
+def _names(*names: str) -> KeysView[str]:
+    """Return names in their order, as a set that is compared with a row's in a moment."""
+    return dict.fromkeys(names).keys()
+
+
+def text_of(row: Row, names: Iterable[str]) -> str:
     """Return the first of these fields that is a text with something in it."""
     if row.keys().isdisjoint(names):
         return ""
     return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
 
 
-def number_of(row: Row, names: Sequence[str]) -> int | None:
+def number_of(row: Row, names: Iterable[str]) -> int | None:
     """Return the first of these fields that is a number, of one to nine digits."""
+    if row.keys().isdisjoint(names):
+        return None
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -73,31 +80,32 @@ def rows_in(value: Json) -> list[Row]:
     return [row for row in values if isinstance(row, dict)]
 
 
-FILE = (
+ZERO_BASED = "character"
+"""The column of the language server protocol, which counts lines and columns from 0."""
+
+FILE = _names(
     *("file", "filename", "file_name", "fileName", "filePath", "file_path", "path", "source"),
     *("uri", "fullpath", "abspath", "File", "resource"),
 )
 
-LINE = (
+LINE = _names(
     *("line", "row", "line_start", "startLine", "lineno", "line_number", "lineNumber"),
     *("begin_line", "beginLine", "start_line", "start_line_no", "Line", "lnum"),
 )
 
-COLUMN = (
+COLUMN = _names(
     *("column", "col", "column_start", "startColumn", "startColumnNumber", "start_column"),
     *("start_line_pos", "Column", "begin_column", "beginColumn", "display-column"),
+    ZERO_BASED,
 )
 
-WITHIN = (
+WITHIN = _names(
     *("location", "physicalLocation", "artifactLocation", "range", "region", "start", "begin"),
     *("caret", "spans", "locations", "loc", "position", "pos", "extent", "Pos", "lines"),
 )
 """Where a place may be given one level further down."""
 
 DEEPEST_PLACE = 4
-
-ZERO_BASED = "character"
-"""The column of the language server protocol, which counts lines and columns from 0."""
 
 
 def place_in(row: Row, file: str = "") -> Place | None:
@@ -110,7 +118,7 @@ def place_in(row: Row, file: str = "") -> Place | None:
         line = number_of(part, LINE)
         if line is not None:
             base = 1 if ZERO_BASED in part else 0
-            column = number_of(part, (*COLUMN, ZERO_BASED))
+            column = number_of(part, COLUMN)
             return Place(named, line + base or None, column + base if column is not None else None)
     return Place(named)
 
@@ -118,7 +126,7 @@ def place_in(row: Row, file: str = "") -> Place | None:
 def _parts(row: Row, depth: int) -> Iterator[Row]:
     """Yield a row and what is within it that may hold a place; of spans the first primary one."""
     yield row
-    if depth == 0:
+    if depth == 0 or row.keys().isdisjoint(WITHIN):
         return
     for name in filter(row.__contains__, WITHIN):
         parts = rows_in(row.get(name))
@@ -327,12 +335,12 @@ def _leaves(
 
 DEEPEST_TEST = 14
 
-NAME = (
+NAME = _names(
     *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
     *("title", "name", "description", "displayName"),
 )
 
-STATUS = ("status", "outcome", "result", "state", "Status")
+STATUS = _names("status", "outcome", "result", "state", "Status")
 BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
 
 MOCHA = "fullTitle"
@@ -397,10 +405,9 @@ def _as_file(row: Row) -> str:
 
 
 def _failed(row: Row) -> bool:
-    if not text_of(row, (*NAME, *FILE)):
-        return False
     status = text_of(row, STATUS).lower()
-    return status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
+    failed = status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
+    return failed and bool(text_of(row, NAME) or text_of(row, FILE))
 
 
 def _test_finding(row: Row, file: str) -> FindingBlock:
@@ -428,17 +435,17 @@ def _reasons(value: Json, depth: int) -> Iterator[str]:
 
 DEEPEST_ISSUE = 12
 
-MESSAGE = (
+MESSAGE = _names(
     *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
     "check_name",
 )
 
-CODE = (
+CODE = _names(
     *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
     *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
 )
 
-SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
+SEVERITY = _names("severity", "level", "type", "Severity", "issue_severity", "kind")
 
 BAD_SEVERITIES = {
     "error",

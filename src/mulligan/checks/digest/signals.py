@@ -79,9 +79,9 @@ PHRASE = re.compile(
     r"|uncaught|violat|conflict|unknown|unsupported|illegal|corrupt|would (?:be )?reformat"
     r"|not formatted|differs?\b|rejected|obsolete|deadlock|unused|broken|\bbad\b"
     r"|(?:must|should) not|not (?:equal|match|allowed|defined|permitted|supported|valid)"
-    r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^There (?:was|were) \d+ |^\+\+\+ \S",
-    re.IGNORECASE,
+    r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^there (?:was|were) \d+ |^\+\+\+ \S"
 )
+"""In lower case, which is faster than to ignore the case."""
 
 CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
 """A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
@@ -91,16 +91,22 @@ WORD = re.compile(
     re.IGNORECASE,
 )
 
+
+def has_phrase(text: str) -> bool:
+    """Return whether a text has a phrase such as `not found`, in any case."""
+    return bool(PHRASE.search(text.lower()))
+
+
 RULES = (
-    (Weight.TEST, TEST),
-    (Weight.CRASH, CRASH),
-    (Weight.CRASH, EXCEPTION),
-    (Weight.ERROR, ERROR),
-    (Weight.ERROR, FAULT),
-    (Weight.WARNING, WARNING),
-    (Weight.PHRASE, PHRASE),
-    (Weight.PHRASE, CODED),
-    (Weight.WORD, WORD),
+    (Weight.TEST, TEST.search),
+    (Weight.CRASH, CRASH.search),
+    (Weight.CRASH, EXCEPTION.match),
+    (Weight.ERROR, ERROR.search),
+    (Weight.ERROR, FAULT.search),
+    (Weight.WARNING, WARNING.search),
+    (Weight.PHRASE, has_phrase),
+    (Weight.PHRASE, CODED.search),
+    (Weight.WORD, WORD.search),
 )
 """The first that matches gives the weight."""
 
@@ -134,15 +140,26 @@ STEMS = (
 PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
 SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
-PASSING = re.compile(
-    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|[\[(]\s*(?:OK|PASS(?:ED)?|RUN|pass)\s*[\])])"
-    r"|^\s*(?:#\s*Subtest|=== (?:RUN|PAUSE|CONT|NAME)|Start +\d+: )"
-    r"|(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
-    r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
-    r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
-    r"|^(?:plugins|rootdir): |^collecting \.{3} "
-    r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
+STARTS_PASSING = re.compile(
+    r"\s*+(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|[\[(]\s*(?:OK|PASS(?:ED)?|RUN|pass)\s*[\])]"
+    r"|#\s*Subtest|=== (?:RUN|PAUSE|CONT|NAME)|Start +\d+: |\d+/\d+ Test +#\d+: .* Passed )"
+    r"|(?:plugins|rootdir): |collecting \.{3} |\[gw\d+\] \[ *\d+%\] PASSED "
 )
+
+ENDS_PASSING = re.compile(
+    r"(?:(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
+    r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped))$"
+)
+
+PASSING_END = 160
+"""The last characters of a line that are searched for a verdict."""
+
+
+def is_passing(line: str) -> bool:
+    """Return whether a line says that all is well, or what a tool starts."""
+    end = max(0, len(line) - PASSING_END)
+    return bool(STARTS_PASSING.match(line) or ENDS_PASSING.search(line, end))
+
 
 HARMLESS = re.compile(
     r"\b(?:0|no|zero)\s+(?:\w+ )?"
@@ -175,19 +192,19 @@ WEIGHED_START, WEIGHED_END = 800, 100
 def _weigh(line: str) -> Weight:
     if len(line) > WEIGHED_START + WEIGHED_END:
         line = f"{line[:WEIGHED_START]} {line[-WEIGHED_END:]}"
-    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
+    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or is_passing(line):
         return Weight.NOTHING
     line = HARMLESS.sub("", line)
-    weight = next((weight for weight, rule in RULES if rule.search(line)), Weight.NOTHING)
+    weight = next((weight for weight, rule in RULES if rule(line)), Weight.NOTHING)
     if weight < Weight.PLACE and weight != Weight.WARNING and _opens_with_place(line):
         return Weight.PLACE
-    if weight < Weight.CRASH and QUIET.search(line):
+    if weight < Weight.CRASH and QUIET.match(line):
         return min(weight, Weight.MENTION)
     return weight
 
 
 def _opens_with_place(line: str) -> bool:
-    return bool(HAS_PLACE.search(line) and DIAGNOSTIC.search(line))
+    return bool(HAS_PLACE.search(line) and DIAGNOSTIC.match(line))
 
 
 # Lines that only say that something failed before
@@ -228,21 +245,17 @@ OPENINGS = (
     r"(?:\[ERROR\] ?)+(?:Re-run Maven|For more information|After correcting|Please refer|\[Help|$)",
 )
 
-ANYWHERE = (
-    r"due to (?:\d+ )?previous errors?",
-    r"compilation terminated",
-    r"Stopping at filesystem",
-    r"-> \[Help \d\]$",
-)
+OPENING = re.compile(rf"(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", re.IGNORECASE)
 
-AFTERMATH = re.compile(
-    "|".join([rf"^(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
+ANYWHERE = re.compile(
+    r"due to (?:\d+ )?previous errors?|compilation terminated|stopping at filesystem"
+    r"|-> \[help \d\]$"
 )
 
 
 def is_aftermath(line: str) -> bool:
     """Return whether a line only repeats that something failed before."""
-    return bool(AFTERMATH.search(line))
+    return bool(OPENING.match(line.strip()) or ANYWHERE.search(line.lower()))
 
 
 # Lines that count results
