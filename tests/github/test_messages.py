@@ -146,7 +146,7 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-review": (status_comment, second_try),
     "status-hitl": (
         status_comment,
-        lambda: case(attempt(1), stage=Stage.HITL, reason=ALL_FAILED),
+        lambda: case(attempt(1), attempt(2), attempt(3), stage=Stage.HITL, reason=ALL_FAILED),
     ),
     "status-hitl-linked": (status_comment, escalated_with_a_link),
     "status-resolved": (

@@ -245,6 +245,11 @@ NOTHING_CHANGED = Advice(
     ),
 )
 
+NO_DIFFERENCE = Advice(
+    "The agent's commits change no file. Please check that the issue says what to change.",
+    NOTHING_CHANGED.actions,
+)
+
 REVIEW_CHANGED_NOTHING = Advice(
     "The agent changed nothing for the review. Please decide how to continue.",
     (
@@ -371,7 +376,7 @@ ADVICE: Mapping[Outcome, Advice] = {
     Outcome.SUCCEEDED: UNPUBLISHED,
     Outcome.CHECKS_FAILED: CHECKS_FAILED_ADVICE,
     Outcome.ZERO_COMMIT: NOTHING_CHANGED,
-    Outcome.ZERO_DIFF: NOTHING_CHANGED,
+    Outcome.ZERO_DIFF: NO_DIFFERENCE,
     Outcome.SCOPE_VIOLATION: OUT_OF_SCOPE,
     Outcome.REJECTED: REJECTED,
     Outcome.AGENT_TIMED_OUT: OUT_OF_TIME,
@@ -496,7 +501,7 @@ def _advice(case: IssueContext, last: WorkerResultMeta | None) -> Advice:
     back = case.status.feedback
     if last.outcome is not Outcome.SUCCEEDED:
         advice = advice_on(last)
-        is_on_review = back and back.remarks and advice is NOTHING_CHANGED
+        is_on_review = back and back.remarks and advice in (NOTHING_CHANGED, NO_DIFFERENCE)
         return REVIEW_CHANGED_NOTHING if is_on_review else advice
     if _is_unpublished(case):
         return UNPUBLISHED

@@ -263,7 +263,8 @@ def _next(case: IssueContext) -> str:
             return "To continue, write `/mulligan resume`."
         case Stage.READY | Stage.RUNNING:
             return (
-                f"To stop, write `/mulligan abort`, remove the label {label}, or close the issue."
+                f"To stop for now, write `/mulligan abort` or remove the label {label}. "
+                "To stop for good, write `/mulligan skip` or close the issue."
             )
         case Stage.REVIEW:
             return (
