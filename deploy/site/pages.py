@@ -17,8 +17,18 @@ OUTSIDE = {
 }
 """Pages outside docs/, from the root of the repository, and their names on the site."""
 
-STYLE = "[data-md-copying] :is(.gp, .go) { display: none }\n"
-"""The button that copies a block takes the commands, without prompts and what they print."""
+STYLE = """\
+/* The button that copies a block takes the commands, without prompts and what they print. */
+[data-md-copying] :is(.gp, .go) { display: none }
+/* Text and links that can be read: a contrast of 4.5, and links that differ not by colour alone. */
+[data-md-color-primary=teal] {
+  --md-primary-fg-color: #00695c; --md-footer-fg-color--lighter: #fffb
+}
+[data-md-color-scheme=default] {
+  --md-typeset-a-color: #00695c; --md-default-fg-color--light: #000a
+}
+.md-typeset :is(p, li, td) > a { text-decoration: underline }
+"""
 
 FIRST_DECISION = "decisions/0001-status-is-folded-and-kept.md"
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -58,6 +68,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links at the pages of the site; what the site does not have is code in the text."""
+    if page.file.src_uri.startswith(("decisions/", "changelog.md", "specification.md")):
+        page.meta["search"] = {"boost": 0.2}  # the pages for users come first
     names = {name: path for path, name in OUTSIDE.items()}
     source = names.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
