@@ -133,11 +133,11 @@ format: install
 update: install
 	$(BIN)/python -m venv .venv/update
 	.venv/update/bin/pip install --quiet uv
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra fleet pyproject.toml -o requirements/fleet.txt
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group release -o requirements/release.txt
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --group site -o requirements/site.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-header --no-annotate --extra fleet pyproject.toml -o requirements/fleet.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-header --no-annotate --group release -o requirements/release.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-header --no-annotate --group site -o requirements/site.txt
 
 clean:
 	rm -rf .venv .mutants .pytest_cache .ruff_cache .hypothesis .coverage
