@@ -1,5 +1,6 @@
 """The wheel holds both packages, with every file that they read, and needs nothing undeclared."""
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -73,3 +76,25 @@ def test_every_module_imports_with_the_declared_dependencies_alone() -> None:
     assert {each.lower() for each in names} <= {each.lower() for each in pinned}
     argv = [sys.executable, "-W", "ignore", "-c", IMPORT_ALL, str(SOURCE), "mulligan", *pinned]
     subprocess.run(argv, check=True)
+
+
+def test_every_extra_that_a_package_requires_is_pinned_with_it() -> None:
+    """pip before 23.3 looks for `coverage[toml]` beside the pin of `coverage`, and takes the newest.
+
+    With hashes that is an error, from the day on which the package has a newer release.
+    """
+    lines = (ROOT / "requirements/dev.txt").read_text().splitlines()
+    pins = [Requirement(line.rstrip("\\")) for line in lines if re.match(r"\w", line)]
+    extras = {canonicalize_name(pin.name): pin.extras for pin in pins}
+    missing: dict[str, set[str]] = {}
+    for pin in pins:
+        if pin.marker and not pin.marker.evaluate():
+            continue
+        for text in importlib.metadata.requires(pin.name) or ():
+            wanted = Requirement(text)
+            chosen = [{"extra": extra} for extra in ("", *pin.extras)]
+            if wanted.marker and not any(map(wanted.marker.evaluate, chosen)):
+                continue
+            if lacking := wanted.extras - extras[canonicalize_name(wanted.name)]:
+                missing.setdefault(wanted.name, set()).update(lacking)
+    assert not missing
