@@ -79,7 +79,7 @@ def test_every_module_imports_with_the_declared_dependencies_alone() -> None:
 
 
 def test_every_extra_that_a_package_requires_is_pinned_with_it() -> None:
-    """pip before 23.3 looks for `coverage[toml]` beside the pin of `coverage`, and takes the newest.
+    """pip before 23.3 takes the newest `coverage[toml]`, whatever the pin of `coverage`.
 
     With hashes that is an error, from the day on which the package has a newer release.
     """
