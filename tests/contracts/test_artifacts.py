@@ -11,8 +11,9 @@ from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import AttemptFiles
 from mulligan.implement.ports import Artifacts
-from mulligan.storage.artifacts import FileArtifacts, ScratchArtifacts, SharedArtifacts
+from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts, scratch_artifacts
 from mulligan.storage.database import open_database
+from mulligan.text.redact import Redactor
 from world.ledgers import TickingClock, url_of
 
 NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
@@ -28,7 +29,7 @@ def artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Artif
         with open_database(url_of(tmp_path / "ledger.db")) as database:
             yield SharedArtifacts(FileArtifacts(tmp_path / "artifacts"), database, TickingClock())
         return
-    with ScratchArtifacts() as scratch:
+    with scratch_artifacts(Redactor()) as scratch:
         yield scratch
 
 

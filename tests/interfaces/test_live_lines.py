@@ -28,7 +28,7 @@ from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.cli.live import Glimpse, LiveLines, last_line, looking
 from mulligan.interfaces.cli.setup import sentence
-from mulligan.storage.artifacts import ScratchArtifacts
+from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.usage import MemoryUsageStore
@@ -118,7 +118,7 @@ def test_an_agent_that_streams_json_is_shown_by_its_activity() -> None:
     usage = MemoryUsageStore()
     facts = AgentFacts(kind="claude", cost_usd=0.5, last_activity="Edit a.py")
     usage.record(Run(REF, 2, 0, NOON, "claude"), facts)
-    with ScratchArtifacts(Redactor()) as artifacts:
+    with scratch_artifacts(Redactor()) as artifacts:
         artifacts.write(REF, 2, "agent.log", b'{"type": "assistant"}\n')
         live = LiveLines(Console(), clock=lambda: 0.0)
         live.on_event(STATUS, AGENT)

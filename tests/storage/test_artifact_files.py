@@ -8,7 +8,8 @@ import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
-from mulligan.storage.artifacts import FileArtifacts, ScratchArtifacts
+from mulligan.storage.artifacts import FileArtifacts, scratch_artifacts
+from mulligan.text.redact import Redactor
 
 REF = IssueRef("octo/hello", 12)
 ON_A_SMALL_DISK = """
@@ -26,9 +27,10 @@ except UnavailableError as error:
 """
 LEFT_OPEN = """
 from mulligan.domain.issue import IssueRef
-from mulligan.storage.artifacts import ScratchArtifacts
-scratch = ScratchArtifacts()
-print(scratch.path(IssueRef("octo/hello", 12), 1, "agent.log").parent)
+from mulligan.storage.artifacts import scratch_artifacts
+from mulligan.text.redact import Redactor
+scratch = scratch_artifacts(Redactor())
+print(scratch.__enter__().path(IssueRef("octo/hello", 12), 1, "agent.log").parent)
 """
 
 
@@ -59,13 +61,12 @@ def test_files_are_for_the_owner_alone(tmp_path: Path) -> None:
 
 
 def test_scratch_files_are_gone_when_they_are_closed() -> None:
-    with ScratchArtifacts() as scratch:
+    with scratch_artifacts(Redactor()) as scratch:
         place = scratch.path(REF, 1, "agent.log")
         place.write_bytes(b"working")
         assert place.exists()
     assert not place.exists()
     assert not place.parents[4].exists()
-    scratch.close()
 
 
 def test_scratch_files_that_nobody_closed_go_with_the_process() -> None:
@@ -73,7 +74,7 @@ def test_scratch_files_that_nobody_closed_go_with_the_process() -> None:
 
 
 def test_two_dry_runs_do_not_meet() -> None:
-    with ScratchArtifacts() as first, ScratchArtifacts() as second:
+    with scratch_artifacts(Redactor()) as first, scratch_artifacts(Redactor()) as second:
         name = first.write(REF, 1, "prompt.md", b"")
         with pytest.raises(UnavailableError, match="no longer exists"):
             second.read(name)

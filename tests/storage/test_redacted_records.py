@@ -7,7 +7,7 @@ import pytest
 from mulligan.domain.events import Event, IssueSeen
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
-from mulligan.storage.artifacts import FileArtifacts, ScratchArtifacts
+from mulligan.storage.artifacts import FileArtifacts, scratch_artifacts
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.memory import MemoryLedger
@@ -43,7 +43,7 @@ def test_a_database_keeps_no_secret(tmp_path: Path) -> None:
 
 
 def test_an_artifact_holds_no_secret(tmp_path: Path) -> None:
-    with ScratchArtifacts(FILTER) as scratch:
+    with scratch_artifacts(FILTER) as scratch:
         for artifacts in (FileArtifacts(tmp_path, FILTER), scratch):
             name = artifacts.write(REF, 1, "changes.diff", f"+key = {SECRET}\xff".encode())
             assert artifacts.read(name) == "+key = [redacted]\xff".encode()

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from types import TracebackType
-from typing import Self
 
 import structlog
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select
@@ -159,65 +157,11 @@ def _translated(place: Path) -> Generator[None]:
         raise UnavailableError(message) from error
 
 
-@dataclass(frozen=True, slots=True)
-class ScratchArtifacts:
-    """Implements Artifacts for dry runs: deleted on close, or when the process ends."""
-
-    redactor: Redactor = field(default_factory=Redactor)
-    _directory: TemporaryDirectory[str] = field(
-        default_factory=lambda: TemporaryDirectory(prefix="mulligan-dry-run-")
-    )
-
-    def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Return the path for a file that the caller writes; create its directory."""
-        return self._files.path(ref, number, name)
-
-    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Return the artifact name of a file; None if it does not exist."""
-        return self._files.find(ref, number, name)
-
-    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Store a file until `close`; return its artifact name."""
-        return self._files.write(ref, number, name, content)
-
-    def share(self, path: Path) -> None:
-        """Do nothing: no other worker needs the file."""
-        self._files.share(path)
-
-    def name(self, path: Path) -> str:
-        """Return the artifact name of a file at a path from `path`."""
-        return self._files.name(path)
-
-    def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact by its name."""
-        return self._files.read(artifact, last)
-
-    def attempts(self) -> tuple[AttemptFiles, ...]:
-        """List the attempts that have files here, in no order."""
-        return self._files.attempts()
-
-    def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt."""
-        self._files.remove(ref, number)
-
-    def close(self) -> None:
-        """Remove every file."""
-        self._directory.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def _files(self) -> FileArtifacts:
-        return FileArtifacts(Path(self._directory.name), self.redactor)
+@contextmanager
+def scratch_artifacts(redactor: Redactor) -> Generator[FileArtifacts]:
+    """Yield the artifacts of a dry run; delete them after the block, or when the process ends."""
+    with TemporaryDirectory(prefix="mulligan-dry-run-") as directory:
+        yield FileArtifacts(Path(directory), redactor)
 
 
 # Files in the database that workers share.

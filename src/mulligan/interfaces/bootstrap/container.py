@@ -56,7 +56,7 @@ from mulligan.interfaces.bootstrap.stores import (
 )
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
-from mulligan.storage.artifacts import ScratchArtifacts
+from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
@@ -242,7 +242,7 @@ def build_dry(
     def write_redacted(text: str) -> None:
         say(redactor.text(text))
 
-    with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
+    with open_github(operator, redactor) as github, scratch_artifacts(redactor) as artifacts:
         writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
         git = Git.of(*open_git(operator, github, environment))
