@@ -34,7 +34,9 @@ def lint(message: str, line: int = 1) -> Finding:
 A, B, C = broken("test_a"), broken("test_b"), broken("test_c", "boom", line=9)
 
 
-def red(*findings: Finding, exit_code: int | None = 1, count: int = 0) -> CheckResult:
+def red(
+    *findings: Finding, exit_code: int | None = 1, count: int = 0, evidence: str = ""
+) -> CheckResult:
     return CheckResult(
         name="tests",
         kind=CheckKind.TEST,
@@ -50,6 +52,7 @@ def red(*findings: Finding, exit_code: int | None = 1, count: int = 0) -> CheckR
             for found in findings
         ),
         fingerprint="of all",
+        evidence=evidence,
     )
 
 
@@ -142,6 +145,8 @@ def test_mending_some_of_it_is_no_failure() -> None:
         (red(A, exit_code=None), red(A)),
         (red(A), red(A, exit_code=-11)),
         (red(A, count=3), red(A, count=2)),
+        (red(A, count=3), red(A, count=3)),
+        (red(A, count=3, evidence="b and c fail"), red(A, count=3, evidence="c and d fail")),
         (red(A, exit_code=2), red(A, exit_code=1)),
     ],
 )
@@ -154,8 +159,14 @@ def test_what_cannot_be_told_apart_counts(failed: CheckResult, before: CheckResu
     assert noted == f"more of it\n{BASELINE_INCOMPARABLE}"
 
 
-def test_failures_without_a_name_are_no_more_than_before() -> None:
-    assert subtract_baseline(red(A, count=3), red(A, count=3)).preexisting
+def test_failures_without_a_name_must_be_the_same_by_the_lines_about_them() -> None:
+    failed = red(A, count=3, evidence="b and c fail")
+    assert subtract_baseline(failed, failed).preexisting
+
+
+def test_failures_that_all_have_a_name_need_no_other_evidence() -> None:
+    before = red(A, B, count=3, evidence="a, b and c fail")
+    assert subtract_baseline(red(A, evidence="a fails"), before).preexisting
 
 
 def test_where_the_check_could_not_run_before_everything_counts() -> None:

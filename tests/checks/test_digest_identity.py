@@ -83,6 +83,8 @@ failures:
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.09s
 
 error: test failed, to rerun pass `-p {0} --lib`
+error: 1 target failed:
+    `-p {0} --lib`
 """
 CARGO_IT = """\
      Running tests/it.rs (target/debug/deps/it-{1}9084a9c25208d2e)
@@ -103,6 +105,8 @@ failures:
 test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.06s
 
 error: test failed, to rerun pass `-p {0} --test it`
+error: 1 target failed:
+    `-p {0} --test it`
 """
 CARGO_OLD = CARGO_IT.partition("\nerror:")[0]
 CARGO_QUIET = """\
@@ -422,6 +426,8 @@ def checked(*outputs: str) -> CheckResult:
         findings=told.findings,
         count=told.count,
         fingerprint=told.fingerprint,
+        evidence=told.evidence,
+        cut_short=told.cut_short,
     )
 
 
@@ -471,6 +477,53 @@ def test_a_bare_name_excuses_nothing() -> None:
     again = subtract_baseline(red, red)
     assert again.fails
     assert BASELINE_INCOMPARABLE in again.digest
+
+
+CARGO_STOPS = (
+    "running 1 test\ntest tests::opens ... FAILED\n\nfailures:\n\n---- tests::opens stdout ----\n"
+    "thread 'tests::opens' panicked at src/lib.rs:5:9:\nleft: 1\n\nfailures:\n    tests::opens\n\n"
+    "test result: FAILED. 0 passed; 1 failed; 0 ignored\n\n"
+    "error: test failed, to rerun pass `--lib`\n"
+)
+GO_TEN = "# example.com/m\n" + "".join(f"./a.go:{n}:2: undefined: x{n}\n" for n in range(3, 13))
+STOPPED = {
+    "pytest": "tests/test_a.py::test_x FAILED\n=== short test summary info ===\n"
+    "FAILED tests/test_a.py::test_x - assert 1 == 2\n!!!! stopping after 1 failures !!!!\n"
+    "==== 1 failed, 3 passed in 0.10s ====\n",
+    "pytest collection": "ERROR tests/test_a.py - ImportError: no x\n"
+    "!!!! Interrupted: 1 error during collection !!!!\n==== 1 error in 0.10s ====\n",
+    "go build": f"{GO_TEN}./a.go:12:2: too many errors\n",
+    "cargo test": CARGO_STOPS,
+    "clang": "a.c:3:2: error: no x\nfatal error: too many errors emitted, stopping now\n",
+    "a list": "src/a.ts:3:5: error: no x\n... and 37 more errors\n",
+    "a limit": "src/a.ts:3:5: error: no x\nMaximum number of errors reached.\n",
+    "tap": "not ok 1 - a/b.t opens\nBail out!\n",
+    "gcc": "a.c:3:2: fatal error: no x\ncompilation terminated due to -Wfatal-errors.\n",
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_tool_that_stops_early_excuses_nothing(name: str) -> None:
+    red = checked(STOPPED[name])
+    assert red.findings
+    again = subtract_baseline(red, red)
+    assert (again.fails, again.known) == (True, ())
+    assert BASELINE_INCOMPARABLE in again.digest
+
+
+NESTED_SUITE = (
+    "▶ sums\n  ✖ adds (1.1ms)\n✖ sums (1.8ms)\nℹ tests 3\nℹ pass 1\nℹ fail 2\n\n"
+    "✖ failing tests:\n\ntest at test/sum.test.js:5:11\n✖ adds (1.1ms)\n"
+    "  AssertionError: 3 !== 4\n      at TestContext.<anonymous> (test/sum.test.js:5:37)\n"
+)
+
+
+def test_a_failure_that_is_counted_and_not_named_must_have_failed_before() -> None:
+    red = checked(NESTED_SUITE)
+    assert red.unnamed
+    assert subtract_baseline(red, checked(NESTED_SUITE.replace("1.1ms", "2.3ms"))).preexisting
+    other = checked(NESTED_SUITE.replace("✖ sums", "✖ prices"))
+    assert subtract_baseline(red, other).fails
 
 
 def test_what_an_older_version_kept_under_a_bare_name_excuses_nothing() -> None:

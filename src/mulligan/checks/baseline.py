@@ -12,7 +12,8 @@ FINDINGS_IN_FULL = 5
 
 FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
 BASELINE_INCOMPARABLE = (
-    "It fails without this change too; new failures cannot be told apart, so all count."
+    "It fails without this change too; new failures cannot be told apart, so all count. If its "
+    "tool stops at the first failure, let it run to the end, for example with `--no-fail-fast`."
 )
 BASELINE_MISSING = "It could not run without this change, so every failure counts."
 
@@ -79,10 +80,13 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
 
 
 def _comparable(failed: CheckResult, before: CheckResult) -> bool:
-    """Return whether both runs ended by themselves and list every failure."""
-    return (
-        all(run.is_complete and run.findings for run in (failed, before))
-        and failed.unnamed <= before.unnamed
+    """Return whether both runs ended by themselves and list every failure.
+
+    Failures that no finding names must be the same, by all that the output has about failures.
+    """
+    is_same = bool(failed.evidence) and failed.evidence == before.evidence
+    return all(run.is_complete and run.findings for run in (failed, before)) and (
+        is_same or not failed.unnamed
     )
 
 

@@ -196,6 +196,8 @@ class CommandVerifier:
             count=found.count,
             source=code_around(worktree.path, found.findings),
             fingerprint=found.fingerprint,
+            evidence=found.evidence,
+            cut_short=found.cut_short,
         )
 
     def _digest_of(

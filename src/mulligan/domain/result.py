@@ -119,8 +119,10 @@ class CheckResult(Record):
     `findings` are the failures that count. `known` are those that also occurred before the change,
     and `unsteady` those that failed and passed on the same tree. A check is `preexisting` if all
     its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
-    the number of failures as far as known, listed or not. `long_digest` has more of the output for
-    the next prompt, where the findings do not explain the failure; else it is empty.
+    the number of failures as far as known, listed or not. `evidence` is a hash of all lines about
+    failures, empty where some were dropped. `cut_short` is set if the tool says that it did not run
+    or list everything. `long_digest` has more of the output for the next
+    prompt, where the findings do not explain the failure; else it is empty.
     """
 
     name: str
@@ -140,6 +142,8 @@ class CheckResult(Record):
     unsteady: tuple[Finding, ...] = ()
     source: tuple[SourceExcerpt, ...] = ()
     fingerprint: str = ""
+    evidence: str = ""
+    cut_short: bool = False
     log_artifact: str = ""
     long_digest: str = ""
 
@@ -150,9 +154,9 @@ class CheckResult(Record):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the check ended by itself, so that its list of failures is complete."""
+        """Return whether the check ran to its end, so that its list of failures is complete."""
         return (
-            not self.timed_out
+            not (self.timed_out or self.cut_short)
             and self.exit_code is not None
             and 0 <= self.exit_code < TIMEOUT_EXIT_CODE
         )

@@ -19,7 +19,7 @@ from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
-from mulligan.checks.digest.signals import is_passing, total_lines
+from mulligan.checks.digest.signals import STRONG, is_cut_short, is_passing, total_lines, weigh
 from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
@@ -35,7 +35,9 @@ class Digest:
     Where the findings do not explain the failure, `long_text` has more of the output, of at most
     MAX_LONG_CHARS characters; else it is empty.
     `fingerprint` is short hex, equal for the same failure on another day or in another directory,
-    and empty for a check that passed.
+    and empty for a check that passed. `evidence` is short hex of all lines about failures,
+    whether a finding names them or not, and empty where some were dropped. `cut_short` is set if
+    the tool says that it did not run or list everything.
     """
 
     text: str
@@ -44,6 +46,8 @@ class Digest:
     fingerprint: str
     passed: bool
     long_text: str = ""
+    evidence: str = ""
+    cut_short: bool = False
 
 
 def digest(
@@ -166,7 +170,13 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
         fingerprint=fingerprint(findings, telling),
         passed=False,
         long_text=long if len(long) > len(text) else "",
+        evidence="" if log.dropped else fingerprint((), _failure_lines(log)),
+        cut_short=is_cut_short(log.lines),
     )
+
+
+def _failure_lines(log: CleanLog) -> list[str]:
+    return [line for line in log.lines if weigh(line) >= STRONG]
 
 
 def _last_words(log: CleanLog) -> list[str]:

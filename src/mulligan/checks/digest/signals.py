@@ -258,6 +258,31 @@ def is_aftermath(line: str) -> bool:
     return bool(OPENING.match(line.strip()) or ANYWHERE.search(line.lower()))
 
 
+# Lines that say that a tool stopped early, or shortened its list
+
+_FAILURES = r"(?:errors?|failures?|problems?|violations?|offenses?|failing tests?)"
+
+CUT_SHORT = re.compile(
+    r"too many errors|stopping after \d+ |\d+ errors? during collection|bail(?:ed|ing)? out\b"
+    rf"|(?:{_FAILURES}|max\S*) (?:limit|count|number) (?:was )?(?:reached|exceeded)"
+    rf"|\d+ (?:more|other|additional|further) (?:\w+ )?{_FAILURES}"
+    rf"|{_FAILURES} (?:were |are )?(?:not shown|omitted|suppressed|truncated)"
+    r"|max(?:imum)? (?:number of )?(?:errors|failures)|terminated due to -wfatal-errors"
+    r"|test failed, to rerun pass"
+)
+"""In lower case. Cargo starts no further test program after the one that it says to rerun."""
+
+RAN_ALL = re.compile(r"^error: \d+ targets? failed:")
+"""What cargo says at the end with `--no-fail-fast`."""
+
+
+def is_cut_short(lines: Sequence[str]) -> bool:
+    """Return whether a tool says that it did not run or list everything."""
+    return any(CUT_SHORT.search(line[:LONGEST].lower()) for line in lines) and not any(
+        map(RAN_ALL.match, lines)
+    )
+
+
 # Lines that count results
 
 NOUN = (
