@@ -1,7 +1,7 @@
 """Check for `mulligan doctor` this machine, each repository, and the agents."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
@@ -38,6 +38,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import spent_in
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import one_line
 
 FILE, WORD = "mulligan-doctor.txt", "repaired"
@@ -95,32 +96,43 @@ class AgentTrial:
     written: Callable[[], str | None]
 
 
+def or_fault(area: str, found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
+    """Yield findings; where what they read fails, a fault of the area ends them."""
+    try:
+        yield from found
+    except MulliganError as error:
+        yield failed(area, error, TRY_AGAIN)
+
+
 def try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
     """Run an agent twice and report the results; the second run only if the first one worked."""
-    try:
-        first = stage.run(WRITE_PROMPT, WRITE_TIMEOUT)
-        yield from _first(stage, first)
-        if stage.written() is None or first.fault:
-            return
-        second = stage.run(WAIT_PROMPT, STOP_AFTER)
-        yield _stops(stage, second)
-        yield _cost(stage, first.facts, second.facts)
-    except MulliganError as error:
-        yield failed(stage.agent, error, TRY_AGAIN)
+    return or_fault(stage.agent, _try_agent(stage))
+
+
+def _try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
+    first = stage.run(WRITE_PROMPT, WRITE_TIMEOUT)
+    yield from _first(stage, first)
+    if stage.written() is None or first.fault:
+        return
+    second = stage.run(WAIT_PROMPT, STOP_AFTER)
+    yield _stops(stage.agent, second)
+    usd = sum(spent_in(run.facts).usd for run in (first, second))
+    tokens = sum(spent_in(run.facts).tokens for run in (first, second))
+    yield fine(stage.agent, f"These two runs cost ${usd:.4f} and {tokens} tokens.")
 
 
 def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
     if run.fault:
-        message, fix = run.fault.reason, TRY_AGAIN
         is_passing = run.fault.outcome is Outcome.INFRASTRUCTURE
-        yield fault(stage.agent, message, "Try again later." if is_passing else fix)
+        fix = "Try again later." if is_passing else TRY_AGAIN
+        yield fault(stage.agent, run.fault.reason, fix)
         return
     yield _writes(stage, run)
     if run.refusal and stage.written() is not None:
         yield _refused(stage, run, warning)
     elif not run.refusal:
         yield fine(stage.agent, "None of its tools was refused.")
-    yield _reports(stage, run.facts)
+    yield _reports(stage.agent, run.facts)
 
 
 def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
@@ -128,21 +140,26 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if written is not None and WORD in written:
         return fine(stage.agent, "It can write in its worktree.")
     if written is not None:
-        fix = "Check that agent.model names the right model."
-        return warning(stage.agent, f"It wrote {FILE}, but not the requested word.", fix)
+        return warning(
+            stage.agent,
+            f"It wrote {FILE}, but not the requested word.",
+            "Check that agent.model names the right model.",
+        )
     if run.refusal:
         return _refused(stage, run, fault)
     if run.stopped_by is TimeLimit.TIMEOUT:
-        message = (
-            f"It wrote nothing in {WRITE_TIMEOUT.total_seconds() / 60:g} minutes, and was stopped."
-        )
         return fault(
-            stage.agent, message, "Check whether it waits for an answer, or for its model."
+            stage.agent,
+            f"It wrote nothing in {WRITE_TIMEOUT.total_seconds() / 60:g} minutes, and was stopped.",
+            "Check whether it waits for an answer, or for its model.",
         )
     words = one_line(run.summary, WORDS_CHARS)
     last = f' Its last message: "{words}"' if words else " It printed no message."
-    message = f"It wrote nothing and ended with exit code {run.exit_code}.{last}"
-    return fault(stage.agent, message, "Fix the reported problem, for example in agent.arguments.")
+    return fault(
+        stage.agent,
+        f"It wrote nothing and ended with exit code {run.exit_code}.{last}",
+        "Fix the reported problem, for example in agent.arguments.",
+    )
 
 
 def _refused(
@@ -152,35 +169,37 @@ def _refused(
     return kind(stage.agent, f"{message}.", f"{fix[:1].upper()}{fix[1:]}")
 
 
-def _reports(stage: AgentTrial, facts: AgentFacts) -> Diagnosis:
+def _reports(agent: str, facts: AgentFacts) -> Diagnosis:
     spent = spent_in(facts)
     if facts.cost_usd is not None:
-        message = f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens."
-        return fine(stage.agent, message)
+        return fine(agent, f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens.")
     if spent.tokens:
-        message = f"It reports {spent.tokens} tokens but no cost, and its model has no known price."
-        fix = "Add the price of the model under prices, or limit tokens in the budget."
-        return warning(stage.agent, message, fix)
-    message = "It reports no usage, so no budget can limit it."
-    return warning(stage.agent, message, "Make it report its usage, see docs/agents.md.")
+        return warning(
+            agent,
+            f"It reports {spent.tokens} tokens but no cost, and its model has no known price.",
+            "Add the price of the model under prices, or limit tokens in the budget.",
+        )
+    return warning(
+        agent,
+        "It reports no usage, so no budget can limit it.",
+        "Make it report its usage, see docs/agents.md.",
+    )
 
 
-def _stops(stage: AgentTrial, run: AgentRun) -> Diagnosis:
+def _stops(agent: str, run: AgentRun) -> Diagnosis:
     if run.stopped_by is not TimeLimit.TIMEOUT:
-        fix = "You need to do nothing: Mulligan kills an agent that does not stop."
-        message = "It ended before Mulligan could test that it stops on TERM."
-        return note(stage.agent, message, fix)
+        return note(
+            agent,
+            "It ended before Mulligan could test that it stops on TERM.",
+            "You need to do nothing: Mulligan kills an agent that does not stop.",
+        )
     if run.duration < STOP_AFTER + STOP_GRACE:
-        return fine(stage.agent, "It stops on TERM and leaves no process behind.")
-    fix = "You need to do nothing, but a stopped attempt may lose its last usage report."
-    message = f"It does not stop on TERM. Mulligan killed it {STOP_GRACE.seconds} s later."
-    return warning(stage.agent, message, fix)
-
-
-def _cost(stage: AgentTrial, *runs: AgentFacts) -> Diagnosis:
-    usd = sum(spent_in(each).usd for each in runs)
-    tokens = sum(spent_in(each).tokens for each in runs)
-    return fine(stage.agent, f"These two runs cost ${usd:.4f} and {tokens} tokens.")
+        return fine(agent, "It stops on TERM and leaves no process behind.")
+    return warning(
+        agent,
+        f"It does not stop on TERM. Mulligan killed it {STOP_GRACE.seconds} s later.",
+        "You need to do nothing, but a stopped attempt may lose its last usage report.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +274,9 @@ def labels_put_on(template: bytes) -> tuple[str, ...]:
 
 def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Diagnosis]:
     """Check one repository; with `asks`, on GitHub too."""
-    rights = list(_rights(name, probes)) if asks else []
+    rights = list(or_fault(name, _rights(name, probes))) if asks else []
     yield from rights
-    fetched = _fetch(name, probes)
+    (fetched,) = or_fault(name, _fetch(name, probes))
     if fetched not in rights:
         yield fetched
     try:
@@ -274,49 +293,49 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
         yield _policy(name, policy)
     yield from _programs(name, policy, probes, known=known)
     if asks and fetched not in rights:
-        yield from _labels(name, policy, probes)
+        yield from or_fault(name, _labels(name, policy, probes))
     if known:
         yield from _files(name, policy, probes)
 
 
 def _rights(name: str, probes: Probes) -> Iterator[Diagnosis]:
-    try:
-        facts = probes.facts(name)
-    except MulliganError as error:
-        yield failed(name, error, TRY_AGAIN)
-        return
-    wrong = list(_wrong_rights(name, facts))
+    wrong = list(_wrong_rights(name, probes.facts(name)))
     yield from wrong or [fine(name, "The token can push, and issues are enabled.")]
 
 
 def _wrong_rights(name: str, facts: RepositoryFacts) -> Iterator[Diagnosis]:
     if facts.archived:
-        fix = "Unarchive it, or remove it from `repositories` in mulligan.yml."
-        yield fault(name, "The repository is archived, so Mulligan cannot write to it.", fix)
+        yield fault(
+            name,
+            "The repository is archived, so Mulligan cannot write to it.",
+            "Unarchive it, or remove it from `repositories` in mulligan.yml.",
+        )
     if not facts.has_issues:
         fix = "Enable them in the repository's settings on GitHub."
         yield fault(name, "Issues are disabled.", fix)
     if facts.may_push is None:
-        fix = "Make sure that it has read and write access to contents, issues and pull requests."
-        yield note(name, "GitHub does not report whether the token can push.", fix)
+        yield note(
+            name,
+            "GitHub does not report whether the token can push.",
+            "Make sure that it has read and write access to contents, issues and pull requests.",
+        )
     elif not facts.may_push:
         fix = "Give its account the role Write, or use the token of an account that has it."
         yield fault(name, "The token cannot push.", fix)
 
 
-def _fetch(name: str, probes: Probes) -> Diagnosis:
-    try:
-        return fine(name, f"Git can fetch the base branch {probes.fetch(name)!r}.")
-    except MulliganError as error:
-        return failed(name, error, TRY_AGAIN)
+def _fetch(name: str, probes: Probes) -> Iterator[Diagnosis]:
+    yield fine(name, f"Git can fetch the base branch {probes.fetch(name)!r}.")
 
 
 def _policy(name: str, policy: Policy) -> Diagnosis:
-    count = len(policy.checks)
-    if not count:
-        message = "The policy has no checks, so Mulligan publishes changes without verification."
-        return warning(name, message, "Add the repository's test commands under `checks`.")
-    checks = "1 check" if count == 1 else f"{count} checks"
+    if not policy.checks:
+        return warning(
+            name,
+            "The policy has no checks, so Mulligan publishes changes without verification.",
+            "Add the repository's test commands under `checks`.",
+        )
+    checks = pluralize(len(policy.checks), "check")
     return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
 
 
@@ -335,9 +354,11 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         program for _, program, before in missing if before and not _is_on_path(program)
     )
     if made:
-        message = f"The repository does not contain {' and '.join(map(repr, made))}."
-        fix = "The setup commands have to create that. To try: `mulligan check --setup`."
-        yield note(name, message, fix)
+        yield note(
+            name,
+            f"The repository does not contain {' and '.join(map(repr, made))}.",
+            "The setup commands have to create that. To try: `mulligan check --setup`.",
+        )
     for what, program, before in missing:
         message = f"{program!r} not found. It is the program of {what}."
         if not before:
@@ -360,29 +381,37 @@ def _is_on_path(program: str) -> bool:
 
 
 def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
-    try:
-        existing = {label.casefold() for label in probes.labels(name)}
-    except MulliganError as error:
-        yield failed(name, error, TRY_AGAIN)
-        return
+    existing = {label.casefold() for label in probes.labels(name)}
     ready, wanted = policy.labels.ready, policy.labels
     others = (wanted.running, wanted.review, wanted.hitl)
     if ready.casefold() not in existing:
-        fix = "Run `mulligan init` in a clone, or create it on GitHub under Issues, Labels."
-        yield note(name, f"The label {ready!r} does not exist, so nobody can add it.", fix)
+        yield note(
+            name,
+            f"The label {ready!r} does not exist, so nobody can add it.",
+            "Run `mulligan init` in a clone, or create it on GitHub under Issues, Labels.",
+        )
     missing = ", ".join(repr(label) for label in others if label.casefold() not in existing)
     if missing:
-        fix = "You need to do nothing: GitHub creates them when Mulligan first adds them."
-        yield note(name, f"Labels that do not exist yet: {missing}.", fix)
+        yield note(
+            name,
+            f"Labels that do not exist yet: {missing}.",
+            "You need to do nothing: GitHub creates them when Mulligan first adds them.",
+        )
 
 
 def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     if b"filter=lfs" in (probes.file(name, ".gitattributes") or b""):
-        fix = "Do not label issues that need these files."
-        yield note(name, "It uses Git LFS. Agents and checks see pointers, not the files.", fix)
+        yield note(
+            name,
+            "It uses Git LFS. Agents and checks see pointers, not the files.",
+            "Do not label issues that need these files.",
+        )
     if probes.file(name, ".gitmodules"):
-        fix = "If the checks need their files, fetch them in a setup command."
-        yield note(name, "It has submodules. They are empty for agents and checks.", fix)
+        yield note(
+            name,
+            "It has submodules. They are empty for agents and checks.",
+            "If the checks need their files, fetch them in a setup command.",
+        )
     ready = policy.labels.ready
     for path in probes.names(name, TEMPLATES):
         labels = labels_put_on(probes.file(name, path) or b"")
@@ -399,23 +428,19 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Check this machine, then GitHub, then every repository."""
     if probes.is_root():
         yield warning(USER, AS_ROOT, NOT_AS_ROOT)
-    yield _git(probes)
-    yield from _state(probes)
-    least = operator.limits.free_mib * MIB
-    yield from _room(STATE, "state.url", probes.state_room, least)
-    yield from _room(WORKSPACE, "workspace.root", probes.workspace_room, least)
+    yield from or_fault(GIT, _git(probes))
+    yield from or_fault(STATE, _state(probes))
+    yield from _rooms(probes, operator.limits.free_mib * MIB)
     for name in operator.all_agents:
         yield from _agent(name, probes.agent(name))
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
-    account = _account(operator, probes)
+    (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
         yield from (note(GITHUB, message, fix) for message, fix in probes.notes())
     for repository in operator.repositories:
-        try:
-            yield from diagnose_repository(repository.name, probes, asks=account.level is Level.OK)
-        except MulliganError as error:
-            yield failed(repository.name, error, TRY_AGAIN)
+        name, asks = repository.name, account.level is Level.OK
+        yield from or_fault(name, diagnose_repository(name, probes, asks=asks))
 
 
 def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
@@ -423,12 +448,9 @@ def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis
 
     A disk that is short of space is not among them: each start looks at that, and may free some.
     """
-    rooms = (
-        *_room(STATE, "state.url", probes.state_room, 0),
-        *_room(WORKSPACE, "workspace.root", probes.workspace_room, 0),
-    )
     walls = _sandbox(operator.sandbox.mode, probes, ())
-    return tuple(each for each in (_git(probes), *rooms, *walls) if each.level is Level.FAULT)
+    found = (*or_fault(GIT, _git(probes)), *_rooms(probes, 0), *walls)
+    return tuple(each for each in found if each.level is Level.FAULT)
 
 
 def agent_faults(name: str, found: AgentPresence) -> tuple[Diagnosis, ...]:
@@ -436,34 +458,25 @@ def agent_faults(name: str, found: AgentPresence) -> tuple[Diagnosis, ...]:
     return tuple(each for each in _agent(name, found) if each.level is Level.FAULT)
 
 
-def _git(probes: MachineProbes) -> Diagnosis:
-    try:
-        found = probes.git_version()
-    except MulliganError as error:
-        return failed(GIT, error, TRY_AGAIN)
-    version = ".".join(map(str, found))
+def _git(probes: MachineProbes) -> Iterator[Diagnosis]:
+    found = probes.git_version()
+    version, oldest = (".".join(map(str, each)) for each in (found, OLDEST_GIT))
     if found < OLDEST_GIT:
-        oldest = ".".join(map(str, OLDEST_GIT))
-        return fault(
+        yield fault(
             GIT,
             f"Git {version} is too old: it always reads the user's configuration.",
             f"Install git {oldest} or newer.",
         )
-    return fine(GIT, f"Git {version} is installed.")
+    else:
+        yield fine(GIT, f"Git {version} is installed.")
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:
-    try:
-        issues = probes.ledger()
-        at_work = probes.at_work()
-        pauses = probes.pauses()
-        stand_backs = probes.stand_backs()
-    except MulliganError as error:
-        yield failed(STATE, error, TRY_AGAIN)
-        return
+    issues, at_work = probes.ledger(), probes.at_work()
+    pauses, stand_backs = probes.pauses(), probes.stand_backs()
     yield from (warning(STATE, each.sentence, RESUME) for each in pauses)
     yield from (warning(STATE, each.sentence, ONE_OWNER) for each in stand_backs)
-    known = "1 issue" if issues == 1 else f"{issues} issues"
+    known = pluralize(issues, "issue")
     yield fine(STATE, f"Mulligan can read and write the ledger. It has {known}.")
     if at_work:
         yield fine(STATE, f"{at_work} is running.")
@@ -472,31 +485,32 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         yield note(STATE, "No Mulligan is running now.", fix)
 
 
+def _rooms(probes: MachineProbes, least: int) -> Iterator[Diagnosis]:
+    """Check the disks of the ledger and of the workspace for `least` free bytes."""
+    for area, key, look in (
+        (STATE, "state.url", probes.state_room),
+        (WORKSPACE, "workspace.root", probes.workspace_room),
+    ):
+        yield from or_fault(area, _room(area, key, look, least))
+
+
 def _room(
     area: str, key: str, look: Callable[[], DiskSpace | None], least: int
 ) -> Iterator[Diagnosis]:
-    try:
-        room = look()
-    except MulliganError as error:
-        yield failed(area, error, TRY_AGAIN)
+    room = look()
+    if room is None:
         return
-    if room:
-        yield _judged(room, area, key, least)
-
-
-def _judged(room: DiskSpace, area: str, key: str, least: int) -> Diagnosis:
     free = f"{room.free / GIB:.1f} GiB are free for {room.path}"
+    fix = f"Free space on that disk, or set another directory in {key}."
     if not room.writable:
         fix = f"Give this user write access, or set another directory in {key}."
-        return fault(area, f"Mulligan cannot write to {room.path}.", fix)
-    fix = f"Free space on that disk, or set another directory in {key}."
-    if short := disk_shortage([room], least):
-        return fault(area, f"No attempt can start: {free}. {short}", fix)
-    return (
-        warning(area, f"Only {free}.", fix)
-        if room.free < LOW_DISK_BYTES
-        else fine(area, f"{free}.")
-    )
+        yield fault(area, f"Mulligan cannot write to {room.path}.", fix)
+    elif short := disk_shortage([room], least):
+        yield fault(area, f"No attempt can start: {free}. {short}", fix)
+    elif room.free < LOW_DISK_BYTES:
+        yield warning(area, f"Only {free}.", fix)
+    else:
+        yield fine(area, f"{free}.")
 
 
 def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
@@ -527,52 +541,53 @@ def _sandbox(
     mode: SandboxMode, probes: MachineProbes, agents: Collection[str]
 ) -> Iterator[Diagnosis]:
     if mode is SandboxMode.OFF:
-        message = f"The sandbox is off: {UNCONFINED}"
-        yield warning(SANDBOX, message, "Set sandbox to auto or required.")
+        fix = "Set sandbox to auto or required."
+        yield warning(SANDBOX, f"The sandbox is off: {UNCONFINED}", fix)
         return
     walls = probes.sandbox_status()
     if walls.available:
         yield fine(SANDBOX, "Bubblewrap confines agents, setup commands and checks.")
-        yield from (_network(name, probes) for name in agents)
+        for name in agents:
+            yield from or_fault(SANDBOX, _network(name, probes))
     else:
         off = "" if mode is SandboxMode.REQUIRED else f" Or set sandbox to off: {UNCONFINED}"
         reason = f"`sandbox: {mode}` needs a working sandbox. {walls.reason}"
         yield fault(SANDBOX, reason, f"{walls.fix}{off}")
     if walls.available and not walls.calls_filtered:
-        fix = "You need to do nothing; the other limits of the sandbox apply."
-        yield note(SANDBOX, "The sandbox does not filter system calls on this processor.", fix)
+        yield note(
+            SANDBOX,
+            "The sandbox does not filter system calls on this processor.",
+            "You need to do nothing; the other limits of the sandbox apply.",
+        )
     for path in walls.missing:
         fix = "Create it, or remove it from `sandbox` in mulligan.yml."
         yield warning(SANDBOX, f"`sandbox` lists {path}, which does not exist.", fix)
     for path in walls.closed:
-        message = f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it."
-        fix = "Give that user access (docs/security.md), or remove it from `sandbox`."
-        yield warning(SANDBOX, message, fix)
+        yield warning(
+            SANDBOX,
+            f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it.",
+            "Give that user access (docs/security.md), or remove it from `sandbox`.",
+        )
 
 
-def _network(name: str, probes: MachineProbes) -> Diagnosis:
+def _network(name: str, probes: MachineProbes) -> Iterator[Diagnosis]:
     """Report which hosts an agent can reach from the sandbox."""
     who = f"The agent {name}" if name else "The agent"
-    try:
-        match probes.network(name):
-            case "model":
-                return fine(SANDBOX, f"{who} can reach only its model and sandbox.hosts.")
-            case "none":
-                return fine(SANDBOX, f"{who} has no network.")
-            case _:
-                fix = "To limit it, list the hosts of its model in sandbox.hosts."
-                return note(SANDBOX, f"{who} can reach every host that this machine can.", fix)
-    except MulliganError as error:
-        return failed(SANDBOX, error, TRY_AGAIN)
+    match probes.network(name):
+        case "model":
+            yield fine(SANDBOX, f"{who} can reach only its model and sandbox.hosts.")
+        case "none":
+            yield fine(SANDBOX, f"{who} has no network.")
+        case _:
+            fix = "To limit it, list the hosts of its model in sandbox.hosts."
+            yield note(SANDBOX, f"{who} can reach every host that this machine can.", fix)
 
 
-def _account(operator: Operator, probes: Probes) -> Diagnosis:
+def _account(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     settings = operator.github
     if settings.token is None and settings.token_file is None and settings.app is None:
         fix = "Set one in an environment variable and write `github: {token: $NAME}`."
-        return fault(GITHUB, "No token for GitHub is configured.", fix)
-    try:
-        what = "the App's key" if settings.app else "the token"
-        return fine(GITHUB, f"GitHub accepts {what}; its account is {probes.account()}.")
-    except MulliganError as error:
-        return failed(GITHUB, error, TRY_AGAIN)
+        yield fault(GITHUB, "No token for GitHub is configured.", fix)
+        return
+    what = "the App's key" if settings.app else "the token"
+    yield fine(GITHUB, f"GitHub accepts {what}; its account is {probes.account()}.")
