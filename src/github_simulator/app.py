@@ -366,7 +366,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        message = f"The simulator cannot listen on port {port} ({error.strerror}); "
-        message += "name a free one with --port."
+        message = f"The simulator cannot listen on port {port}: {error.strerror}. "
+        message += f"Choose another port: --port {port + 1}"
         raise SimulatorError(message) from error
     return listening

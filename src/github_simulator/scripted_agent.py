@@ -171,7 +171,8 @@ def make_sums_exact(prompt: str) -> int:
     replace(OPERATIONS, "    return left + right\n", "    return round(left + right, 12)\n")
     done = git("commit", "--quiet", "--all", "--message", "Round sums to twelve digits")
     say("That changes results that must not change; taking it back")
-    return done or git("revert", "--no-edit", "HEAD")
+    git("revert", "--no-commit", "HEAD")
+    return done or git("commit", "--quiet", "--message", "Take the rounding back")
 
 
 def explain_usage(prompt: str) -> int:

@@ -16,6 +16,7 @@ import mulligan
 from mulligan.domain.command import Verb
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.outcome import Outcome
+from mulligan.implement.prompt.outcome_text import TITLES
 from mulligan.interfaces.cli.app import app
 from mulligan.interfaces.cli.exit_codes import Exit
 
@@ -53,8 +54,8 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 
 def test_every_outcome_has_an_entry() -> None:
-    found = re.findall(r"^### `(\w+)`$", section(PAGE, "Outcomes"), re.MULTILINE)
-    assert sorted(found) == sorted(Outcome)
+    found = re.findall(r"^### (.*) \(`(\w+)`\)$", section(PAGE, "Outcomes"), re.MULTILINE)
+    assert {Outcome(name): title for title, name in found} == TITLES
     for entry in section(PAGE, "Outcomes").split("\n### ")[1:]:
         assert re.findall(r"^- \*\*(What happened|Why|What to do)", entry, re.MULTILINE) == [
             "What happened",

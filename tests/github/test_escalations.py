@@ -84,9 +84,14 @@ def test_each_broken_rule_says_what_a_person_can_decide(kind: GuardKind) -> None
     assert f"- {ON_GUARDS[kind].format('`a.py`')}" in actions
 
 
-def test_attempts_that_end_alike_are_a_pattern() -> None:
+def test_attempts_that_end_alike_are_told_once() -> None:
     for name in ("zero-diff", "timed-out", "interrupted", "rejected", "scope-violation"):
-        assert section(help_wanted(ESCALATIONS[name]()), "Observed patterns")
+        text = help_wanted(ESCALATIONS[name]())
+        assert "The outcome was" not in text
+        assert section(text, "Attempt history").count("same as in attempt 1") == text.count(
+            "same as in attempt"
+        )
+        assert "| same as in attempt 1 |" in text
 
 
 def test_the_words_of_the_reviewer_and_of_github_are_shown() -> None:

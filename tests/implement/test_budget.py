@@ -175,7 +175,7 @@ def test_an_attempt_that_passes_the_issues_budget_costs_none_and_a_person_is_ask
     assert over.fault
     assert over.fault.reason == (
         "The budget of this issue is used up: $0.80 and 300 tokens of $0.70."
-        " Raise budget.issue in mulligan.yml, then put the label on again."
+        " Raise budget.issue in mulligan.yml, then add the label again."
     )
     ended = EndedAttempt(Outcome.OVER_BUDGET, over.fault.reason, over.fault.budget)
     assert decide(ended, [], RetryPolicy()) == Escalate(reason=over.fault.reason)

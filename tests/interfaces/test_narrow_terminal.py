@@ -42,7 +42,7 @@ def test_an_address_that_a_column_would_break_stands_below_its_row() -> None:
     console = terminal()
     print_statuses([REVIEW, ASKED], console)
     shown = lines(console)
-    assert shown[0] == "issue              stage   attempt  outcome"
+    assert shown[0] == "issue              stage               attempt  outcome"
     assert shown[2] == "  https://github.com/acme/calculator/pull/7"
     assert shown[4].startswith("  All 3 attempts failed: why")
     assert shown[5].startswith("  why")
@@ -84,7 +84,7 @@ def test_what_does_not_fit_on_the_screen_is_counted() -> None:
     console = Console(width=80, height=6, file=io.StringIO())
     console.print(screenful(([REVIEW] * 4, []), console, END))
     shown = lines(console)
-    assert shown[3] == "acme/calculator#1  review  2"
+    assert shown[3] == "acme/calculator#1  in review  2"
     keys = f"{END:%H:%M:%S} UTC · press q to quit"
     assert shown[4:] == ["", f"5 more lines; press q to see all · {keys}"]
     console = Console(width=200, height=6, file=io.StringIO())

@@ -188,9 +188,9 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         "  ✗ (as before the change) a (0.0 s)",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
-    (FIRST, baseline(check("a")), "  a: without the change, the check fails as well"),
-    (FIRST, baseline(check("a", passed=True)), "  a: without the change, the check passes"),
-    (FIRST, baseline(None), "  a: without the change, the check could not run"),
+    (FIRST, baseline(check("a")), "  a: it failed; without the change, it fails as well"),
+    (FIRST, baseline(check("a", passed=True)), "  a: it failed; without the change, it passes"),
+    (FIRST, baseline(None), "  a: it failed; without the change, it could not run"),
     (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer answered PASS"),
     (

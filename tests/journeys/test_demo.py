@@ -74,11 +74,13 @@ def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
     assert usable_mode() == "off" or done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["demo", "simulate"])
-def test_it_says_in_one_sentence_that_git_is_missing(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [("demo",), ("simulate", "--port", "0")])
+def test_it_says_in_one_sentence_that_git_is_missing(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
     nothing = {**environment(tmp_path), "PATH": str(tmp_path)}
     mulligan = str(BIN / "mulligan")
-    done = run_forked((command, "--directory", "here"), tmp_path, nothing, mulligan)
+    done = run_forked((*command, "--directory", "here"), tmp_path, nothing, mulligan)
     assert done.returncode == 1
     assert re.fullmatch(r"mulligan: git cannot be started in .*; install git\.\n", done.stderr)
 
@@ -89,7 +91,9 @@ def test_it_says_in_one_sentence_that_the_port_is_taken(tmp_path: Path) -> None:
         done = run(tmp_path, "simulate", "--port", port, "--directory", "here")
     assert done.returncode == 1
     assert not (tmp_path / "here").exists()
-    assert re.fullmatch(rf"mulligan: .* cannot listen on port {port} .*; .*\.\n", done.stderr)
+    assert re.fullmatch(
+        rf"mulligan: .* cannot listen on port {port}: .*\. .*: --port \d+\n", done.stderr
+    )
 
 
 @contextmanager

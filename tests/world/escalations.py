@@ -147,7 +147,7 @@ def interrupted() -> IssueContext:
 
 
 def infrastructure() -> IssueContext:
-    said = "The set-up command `npm ci` failed with exit code 1."
+    said = "The setup command `npm ci` failed with exit code 1."
     return escalated_case(
         *(attempt(number, Outcome.INFRASTRUCTURE, said) for number in range(1, 7))
     )
@@ -175,7 +175,7 @@ def denied() -> IssueContext:
 
 def key_refused() -> IssueContext:
     said = (
-        "The model's service refused: credit balance is too low (HTTP 400); see to the agent's key "
+        "The model's service refused: credit balance is too low (HTTP 400); check the agent's key "
         "and its credit."
     )
     meta = attempt(1, Outcome.DENIED, said)
@@ -185,7 +185,7 @@ def key_refused() -> IssueContext:
 def over_budget() -> IssueContext:
     said = (
         "The budget of this issue is used up: $5.02 and 812345 tokens of $5.00. Raise budget.issue "
-        "in mulligan.yml, then put the label on again."
+        "in mulligan.yml, then add the label again."
     )
     meta = attempt(2, Outcome.OVER_BUDGET, said, cost=4.81)
     return escalated_case(attempt(1), meta.model_copy(update={"budget": "issue"}))

@@ -1,5 +1,6 @@
 """Explain what Mulligan will do with an issue now, and why, for `mulligan explain`. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,6 +8,15 @@ from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens
 from mulligan.domain.issue import AuthorisingAct, IssueRef, ReviewAct, Stage
 from mulligan.domain.outcome import OpenPullRequest
 from mulligan.domain.status import IssueStatus, Phase
+
+STAGE_TITLES: Mapping[Stage, str] = {
+    Stage.READY: "waiting",
+    Stage.RUNNING: "running",
+    Stage.REVIEW: "in review",
+    Stage.HITL: "needs human review",
+    Stage.RESOLVED: "done",
+}
+"""The names of stages for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,13 @@ from mulligan.github.markdown_parts import (
     spending_line,
 )
 from mulligan.implement.prompt.outcome_text import explain, failing, pluralize
-from mulligan.implement.prompt.patterns import SAME_FAILURE, drift, is_same_change, without_advice
+from mulligan.implement.prompt.patterns import (
+    SAME_FAILURE,
+    drift,
+    is_ending,
+    is_same_change,
+    without_advice,
+)
 from mulligan.text.escape import code_block, defuse, one_line, visible
 
 MAX_NAMED = 3
@@ -517,7 +523,7 @@ def _is_unpublished(case: IssueContext) -> bool:
 
 def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the history, the output and the changed files in a folded section."""
-    seen = (each for each in case.observed if each != SAME_FAILURE)
+    seen = (each for each in case.observed if each != SAME_FAILURE and not is_ending(each))
     patterns = [defuse(one_line(without_advice(each), 300)) for each in seen]
     sections = (
         ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),

@@ -54,7 +54,8 @@ def attempts_table(case: IssueContext) -> str:
         return ""
     head = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
     free = _free(case)
-    rows = table(head, (_row(meta, free) for meta in history[-MAX_ROWS:]))
+    shown: dict[str, int] = {}
+    rows = table(head, [_row(meta, free, shown) for meta in history[-MAX_ROWS:]])
     hidden = max(0, len(history) - MAX_ROWS)
     before = len(case.history) - len(history)
     notes = [
@@ -69,13 +70,17 @@ def attempts_table(case: IssueContext) -> str:
     return body(rows, " ".join(notes))
 
 
-def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
+def _row(meta: WorkerResultMeta, free: frozenset[Outcome], shown: dict[str, int]) -> Sequence[str]:
+    """Return a row; an error that an earlier row in `shown` has is not repeated."""
+    error = table_cell(_failures(meta) or meta.error, 200)
+    first = shown.setdefault(error, meta.attempt)
+    same = f"same as in attempt {first}" if first != meta.attempt else error
     mark = "\\*" if meta.outcome in free else ""
     return (
         f"{meta.attempt}{mark}",
         moment(meta.started_at),
         TITLES[meta.outcome],
-        table_cell(_failures(meta) or meta.error, 200) or "–",
+        same if error else "–",
         duration_text(meta.duration_ms),
         _cost([meta]) or "–",
     )

@@ -142,7 +142,7 @@ def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
     used, limit = _describe_spending(spent), _describe_allowance(allowed)
     message = f"The budget {NAMES[name]} is used up: {used} of {limit}."
     if name == ISSUE_BUDGET:
-        return f"{message} Raise budget.issue in mulligan.yml, then put the label on again."
+        return f"{message} Raise budget.issue in mulligan.yml, then add the label again."
     limit_key = f"budget.{name} in mulligan.yml sets the limit"
     return f"{message} The next day begins at midnight UTC; {limit_key}."
 

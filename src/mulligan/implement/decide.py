@@ -354,6 +354,9 @@ def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
 
 def _used_up(spent: int, epoch: Sequence[EndedAttempt]) -> str:
     *before, last = epoch
+    if last.is_death:
+        times = pluralize(sum(past.is_death for past in epoch), "time")
+        return f"Mulligan crashed {times} during this issue, and no attempt is left."
     if any(past.outcome is Outcome.SUCCEEDED for past in before):
         # Attempts on a review share the epoch with the attempt that opened the pull request.
         return f"No attempt is left ({spent} used). The last one failed: {last.reason_sentence}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from mulligan.domain.explanation import STAGE_TITLES
 from mulligan.domain.issue import Stage
 from mulligan.domain.spending import dollars
 from mulligan.domain.stats import (
@@ -303,7 +304,7 @@ def _issues(found: Sequence[IssueStats]) -> StatsTable:
             (
                 str(each.issue),
                 TITLES[each.outcome],
-                each.stage or NOTHING,
+                STAGE_TITLES[each.stage] if each.stage else NOTHING,
                 f"{each.attempts:,}",
                 f"{each.retries:,}",
                 money(each.cost.usd, each.cost),

@@ -45,6 +45,8 @@ ADVICE = ": take a different approach."
 
 SAME_FAILURE = f"The same failure twice{ADVICE}"
 
+SAME_ENDING = "The outcome was {} in {}."
+
 SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
 
 
@@ -53,7 +55,7 @@ def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     return (
         *(_advice(epoch) if _is_stuck(epoch) else []),
         *_progress(epoch),
-        *_recurring(epoch, _ending, "The outcome was {} in {}.", "The outcomes were {} in {}."),
+        *_recurring(epoch, _ending, SAME_ENDING),
         *_recurring(epoch, _refused_paths, "The change of {} was refused in {}."),
         *_recurring(epoch, _failed_checks, "Check {} failed in {}.", "Checks {} failed in {}."),
         *_recurring(epoch, _failed_tests, "Test {} failed in {}.", "Tests {} failed in {}."),
@@ -69,6 +71,11 @@ def is_advice(line: str) -> bool:
 def is_same_change(line: str) -> bool:
     """Return whether a pattern says that nearly the same change was made again."""
     return line.startswith(SAME_CHANGE.partition("{")[0])
+
+
+def is_ending(line: str) -> bool:
+    """Return whether a pattern only says that an outcome came back."""
+    return line.startswith(SAME_ENDING.partition("{")[0])
 
 
 def without_advice(line: str) -> str:

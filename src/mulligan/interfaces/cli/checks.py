@@ -125,7 +125,8 @@ def _print(result: CheckResult, console: Console) -> None:
 
 def _sum_up(results: list[CheckResult], missing: int) -> str:
     if missing:
-        return f"{pluralize(missing, 'check')} could not run; {len(results)} did."
+        ran = f"; {len(results)} did" if results else ""
+        return f"{pluralize(missing, 'check')} could not run{ran}."
     failed = [result for result in results if result.fails]
     if failed:
         return f"{len(failed)} of {pluralize(len(results), 'check')} would fail an attempt."

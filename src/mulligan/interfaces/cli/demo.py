@@ -129,7 +129,9 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
     """Make passes until every issue rests; return whether they all do."""
     for number in range(PASSES):
         if number:
-            console.print("\nThe next pass publishes the verified work, without another agent run.")
+            console.print(
+                "    The next pass publishes the verified work, without another agent run."
+            )
         done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:
             message = problem.removeprefix(f"{seeded.issues[-1]}: ")
@@ -274,6 +276,7 @@ class DemoFaults:
                 timer.start()
             case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
                 self.world.faults = FailingPullRequests()
+                self.progress.print_line(status, "  the simulated GitHub fails for a moment")
             case _:
                 return
 

@@ -11,14 +11,19 @@ from rich.text import Text
 from mulligan.daemon.explain import explain as find_out
 from mulligan.daemon.explain import preview
 from mulligan.domain.errors import GoneError, UsageError
-from mulligan.domain.explanation import Explanation, describe_request, describe_review
+from mulligan.domain.explanation import (
+    STAGE_TITLES,
+    Explanation,
+    describe_request,
+    describe_review,
+)
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
-from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
@@ -125,7 +130,8 @@ def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
 
 def _headline(found: IssueStatus) -> str:
     lines = [f"[bold]{escape(str(found.issue))}[/]  {escape(one_line(found.text.title, 200))}"]
-    where = f"{found.stage}, epoch {found.epoch}, attempt {found.attempt}"
+    again = f" of round {found.epoch}" if found.epoch > 1 else ""
+    where = f"{STAGE_TITLES[found.stage]}, attempt {found.attempt}{again}"
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
     if found.pull.url:
         lines.append(escape(found.pull.url))
@@ -137,7 +143,7 @@ def _headline(found: IssueStatus) -> str:
 def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
     """Print one attempt; wrapped lines are indented below their text."""
     took = f"{meta.duration_ms / 1000:.1f} s"
-    console.print(f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}")
+    console.print(f"\n[bold]attempt {meta.number}[/]  {TITLES[meta.outcome]}  {took}")
     for mark, text in _points(meta):
         print_point(console, Text(mark), text)
 

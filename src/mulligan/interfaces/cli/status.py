@@ -10,11 +10,17 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mulligan.domain.explanation import describe_attempt, describe_restoration, describe_review
+from mulligan.domain.explanation import (
+    STAGE_TITLES,
+    describe_attempt,
+    describe_restoration,
+    describe_review,
+)
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import Stage
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.prompt.outcome_text import TITLES
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration
@@ -132,9 +138,9 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
     why = (first or second) if is_open else (second or first)
     return (
         str(found.issue),
-        found.stage,
+        STAGE_TITLES[found.stage],
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (round {found.epoch})",  # noqa: PLR2004
-        found.outcome or "",
+        TITLES[found.outcome] if found.outcome else "",
         "\n".join(filter(None, _reasons(found, why))),
     )
 

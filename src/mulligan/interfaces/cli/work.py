@@ -274,10 +274,10 @@ def _verdict_line(event: Event) -> str | None:
         case CheckFinished(check=check):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  {_plain(name)}: without the change, the check could not run"
+            return f"  {_plain(name)}: it failed; without the change, it could not run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            how = "the check passes" if passed else "the check fails as well"
-            return f"  {_plain(name)}: without the change, {how}"
+            how = "passes" if passed else "fails as well"
+            return f"  {_plain(name)}: it failed; without the change, it {how}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=verdict, feedback=feedback):

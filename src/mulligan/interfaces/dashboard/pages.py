@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mulligan.domain.errors import UsageError
+from mulligan.domain.explanation import STAGE_TITLES
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
@@ -66,14 +67,6 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 WEB = re.compile(r"https?://[!-~]+")
 """Addresses that may become links; anything else is shown as text."""
-
-STAGES = {
-    Stage.READY: "waiting",
-    Stage.RUNNING: "running",
-    Stage.REVIEW: "in review",
-    Stage.HITL: "needs human review",
-    Stage.RESOLVED: "done",
-}
 
 LINE = 200
 """Length of a title or a reason in a list."""
@@ -184,7 +177,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "page_of": page_of,
     "path_of": _path_of,
     "usd": _usd,
-    "stage_name": STAGES.__getitem__,
+    "stage_name": STAGE_TITLES.__getitem__,
     "dollars": dollars,
     "grouped": _grouped,
 }
