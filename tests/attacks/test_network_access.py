@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import sys
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -147,7 +148,8 @@ def test_what_it_has_are_a_placeholder_and_addresses_of_its_own(
     assert given["HTTPS_PROXY"] == given["http_proxy"] == "http://127.0.0.1:3128"
     assert "GITHUB_TOKEN" not in given
     assert "LC_CTYPE" not in given
-    assert said[-1] == "mulligan-door"
+    # It has nothing but the port: not even a socket in /run.
+    assert "=" in said[-1]
 
 
 def test_a_program_finds_nothing_odd_about_how_it_is_led_out(
@@ -193,3 +195,56 @@ def test_git_and_pip_do_not_get_out(
     run = agent(tmp_path, model, *argv).run(task_in(tree))
     assert run.exit_code != 0
     assert run.facts.refused_hosts == (host,)
+
+
+LINGER = """
+import array, ctypes, os, socket, stat, struct
+def give_away(line, held):
+    wire = array.array("i", [held.fileno()])
+    line.sendmsg([b"G"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, wire)])
+    held.close()
+places = set()
+for top in ("/run", "/tmp", "/var", os.environ["HOME"], os.getcwd()):
+    for directory, _, names in os.walk(top):
+        places.update(os.path.join(directory, name) for name in names)
+places = [each for each in places if stat.S_ISSOCK(os.lstat(each).st_mode)]
+lines = [socket.socket(socket.AF_UNIX) for _ in range(2 * len(places))]
+for number, line in enumerate(lines):
+    line.connect(places[number // 2])
+# Also what another process has open here, such as the first one.
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    if pid != str(os.getpid()):
+        try:
+            process = os.pidfd_open(int(pid))
+            for number in range(64):
+                taken = ctypes.CDLL(None).syscall(438, process, number, 0)
+                if taken > 0 and stat.S_ISSOCK(os.fstat(taken).st_mode):
+                    lines += [socket.socket(fileno=taken)] * 2
+        except OSError:
+            continue
+server = socket.create_server(("127.0.0.1", 0))
+one, other = socket.create_connection(server.getsockname()), server.accept()[0]
+one.setblocking(False)
+try:
+    while True:
+        one.send(bytes(65536))
+except BlockingIOError:
+    pass
+# Whoever closes it last waits until the other one has read everything.
+one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 10))
+if lines:
+    give_away(lines[1], one)
+    give_away(lines[0], other)
+print(len(lines), "ways", flush=True)
+os._exit(0)
+"""
+
+
+def test_nothing_that_an_agent_sends_holds_the_proxy(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    """A Unix socket would deliver descriptors, which whoever receives them has to close."""
+    task, began = task_in(tree), time.monotonic()
+    run = agent(tmp_path, model, sys.executable, "-c", LINGER).run(task)
+    assert time.monotonic() - began < 9
+    assert (run.exit_code, task.log.read_text()) == (0, "0 ways\n")

@@ -15,7 +15,7 @@ import pytest
 
 from mulligan.sandbox import egress
 from mulligan.sandbox.egress import MAX_CONNECTIONS
-from world.egress import KEY, PORT, answering, head_of, open_egress_proxy
+from world.egress import KEY, PORT, EgressProxy, answering, head_of, open_egress_proxy
 from world.model import serve_model
 from world.model_script import Turn, conversation
 from world.processes import wait_until
@@ -25,21 +25,18 @@ HOLD = """
 import socket, sys
 held = []
 for _ in range(int(sys.argv[2])):
-    line = socket.socket(socket.AF_UNIX)
+    line = socket.socket()
     line.setblocking(False)
-    try:
-        line.connect(sys.argv[1])
-    except BlockingIOError:
-        pass
+    line.connect_ex(("127.0.0.1", int(sys.argv[1])))
     held.append(line)
 print("held", flush=True)
 sys.stdin.read()
 """
 
 
-def hold(door: Path, connections: int) -> subprocess.Popen[str]:
+def hold(way: EgressProxy, connections: int) -> subprocess.Popen[str]:
     """Open connections in another process, and keep them until its input ends."""
-    argv = [sys.executable, "-c", HOLD, str(door), str(connections)]
+    argv = [sys.executable, "-c", HOLD, str(way.address[1]), str(connections)]
     held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert held.stdout
     assert held.stdout.readline() == "held\n"
@@ -65,7 +62,7 @@ def test_connections_cost_mulligan_a_fixed_number_of_descriptors(tmp_path: Path)
     ):
         before = len(open_descriptors())
         # More than are served, and fewer than the kernel queues (128) though none is accepted yet.
-        held = hold(way.door, 110)
+        held = hold(way, 110)
         with way.client() as waiting, pytest.raises(httpx.ReadTimeout):
             # Its turn does not come, so everything that is accepted has been accepted by then.
             waiting.post("/model/v1/messages", json=ASKED, timeout=1)
@@ -91,7 +88,7 @@ def test_all_proxies_together_leave_mulligan_some_descriptors(
         open_egress_proxy(other, model.address) as modest,
     ):
         before = len(open_descriptors())
-        held = hold(greedy.door, 20)
+        held = hold(greedy, 20)
         wait_until(lambda: len(open_descriptors()) >= before + 20)
         with modest.client() as waiting, pytest.raises(httpx.ReadTimeout):
             waiting.post("/model/v1/messages", json=ASKED, timeout=1)
@@ -113,11 +110,11 @@ def test_where_no_descriptor_is_left_the_proxy_waits_and_goes_on(
         assert first.post("/model/v1/messages", json=ASKED).status_code == 200
         full = max(open_descriptors())
         fillers = [os.open("/", os.O_RDONLY) for _ in range(full - len(open_descriptors()))]
-        line = socket.socket(socket.AF_UNIX)
+        line = socket.socket()
         resource.setrlimit(resource.RLIMIT_NOFILE, (line.fileno() + 1, hard))
         try:
             line.settimeout(1)
-            line.connect(str(way.door))
+            line.connect(way.address)
             with pytest.raises(TimeoutError):
                 line.recv(1)
         finally:
@@ -237,10 +234,9 @@ def test_of_two_lengths_the_service_sees_one(tmp_path: Path) -> None:
     with (
         answering(talk) as there,
         open_egress_proxy(tmp_path, origin(there)) as way,
-        socket.socket(socket.AF_UNIX) as line,
+        way.open() as line,
     ):
         line.settimeout(10)
-        line.connect(str(way.door))
         line.sendall(
             b"POST /model/x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"

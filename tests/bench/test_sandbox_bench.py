@@ -40,8 +40,8 @@ def test_what_a_confined_command_costs(tmp_path: Path) -> None:
 
     def led_out() -> Finished:
         with open_egress_proxy(tmp_path) as way:
-            door = CommandAccess(write=(tmp_path,), network=Network.MODEL, proxy_socket=way.door)
-            return walls.run(command, door)
+            led = CommandAccess(write=(tmp_path,), network=Network.MODEL, proxy=way.channel)
+            return walls.run(command, led)
 
     taken = {
         "plain": times_of(lambda: run(command)),

@@ -4,6 +4,8 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 
 from mulligan.sandbox.egress import MAX_REFUSED_HOSTS, AccessLog
 from mulligan.sandbox.egress_rules import refuse
-from world.egress import KEY, PORT, answering, echo, head_of, open_egress_proxy
+from world.egress import KEY, PORT, answering, echo, head_of, open_egress_proxy, send_listener
 from world.model import serve_model
 from world.model_script import Turn, conversation
 
@@ -136,7 +138,8 @@ def test_the_connection_goes_on_after_a_refusal(tmp_path: Path) -> None:
     ):
         with way.client() as client:
             assert client.post("/nothing", content=bytes(300_000)).status_code == 403
-            assert client.post("http://127.0.0.1:1/x", content=b"x").status_code == 403
+            elsewhere = {"target": b"http://127.0.0.1:1/x"}
+            assert client.post("/", content=b"x", extensions=elsewhere).status_code == 403
             assert client.post("/model/v1/messages", json=ASKED).status_code == 200
 
 
@@ -203,9 +206,8 @@ def test_who_asks_for_the_proxy_through_the_proxy_gets_it(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("said", [b"\0\1\2\r\n\r\n", b"GET /" + b"x" * 200_000, b""])
 def test_what_is_no_http_ends_the_connection(said: bytes, tmp_path: Path) -> None:
-    with open_egress_proxy(tmp_path) as way, socket.socket(socket.AF_UNIX) as line:
+    with open_egress_proxy(tmp_path) as way, way.open() as line:
         line.settimeout(10)
-        line.connect(str(way.door))
         try:
             line.sendall(said)
             line.shutdown(socket.SHUT_WR)
@@ -221,8 +223,7 @@ def test_who_waits_to_be_told_to_go_on_is(tmp_path: Path) -> None:
         line.sendall(HEAD + b"Content-Length: 2\r\n\r\nok")
 
     with answering(talk) as address, open_egress_proxy(tmp_path, origin(address)) as way:
-        with socket.socket(socket.AF_UNIX) as line:
-            line.connect(str(way.door))
+        with way.open() as line:
             head = b"POST /model/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
             line.sendall(head + b"Expect: 100-continue\r\n\r\n")
             assert head_of(line).startswith(b"HTTP/1.1 100")
@@ -234,22 +235,27 @@ def test_when_the_block_ends_so_does_everything(tmp_path: Path) -> None:
     with answering(echo) as address:
         with open_egress_proxy(tmp_path, hosts=(address,)) as way:
             _, tunnel = way.connect(f"{address[0]}:{address[1]}")
-            waiting = socket.socket(socket.AF_UNIX)
-            waiting.connect(str(way.door))
-        assert not way.door.exists()
+            waiting = way.open()
+        with pytest.raises(ConnectionRefusedError):
+            way.open()
         for line in (tunnel, waiting):
             with line:
                 line.settimeout(5)
-                assert line.recv(1) == b""
+                with suppress(ConnectionResetError):
+                    assert line.recv(1) == b""
     assert "egress" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_a_long_place_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tmp_path / ("x" * 120)
-    long.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(long))
+def test_the_next_sandbox_replaces_the_listener_of_the_one_before(tmp_path: Path) -> None:
+    """Setup commands run one after the other, each in a sandbox of its own."""
     with open_egress_proxy(tmp_path) as way:
-        assert way.door.is_socket()
+        way.open().close()
+        following = replace(way, address=send_listener(way.channel))
+        status, line = following.connect("elsewhere.example:443")
+        line.close()
+        assert status == 403
+        with pytest.raises(ConnectionRefusedError):
+            way.open()
 
 
 def refusing(journal: AccessLog, count: int) -> None:

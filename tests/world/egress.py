@@ -1,5 +1,6 @@
 """A way out as an agent has it, and services on loopback that it may lead to."""
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -19,25 +20,27 @@ KEY = "sk-the-real-one"
 
 @dataclass(frozen=True)
 class EgressProxy:
-    """A socket that leads out, and what is kept of what went through."""
+    """An address that leads out, and what is kept of what went through."""
 
-    door: Path
+    address: Address
+    channel: int
     journal: AccessLog
     log: Path
     traffic: ModelTraffic
 
     @contextmanager
     def client(self) -> Generator[httpx.Client]:
-        transport = httpx.HTTPTransport(uds=str(self.door), verify=False)
-        address = f"http://127.0.0.1:{PORT}"
-        with httpx.Client(transport=transport, base_url=address, timeout=120) as made:
+        address = f"http://{self.address[0]}:{self.address[1]}"
+        with httpx.Client(base_url=address, timeout=120, trust_env=False) as made:
             yield made
+
+    def open(self) -> socket.socket:
+        """Connect to it."""
+        return socket.create_connection(self.address, timeout=120)
 
     def connect(self, target: str) -> tuple[int, socket.socket]:
         """Ask for a tunnel; give the status of the answer, and the connection."""
-        line = socket.socket(socket.AF_UNIX)
-        line.settimeout(120)
-        line.connect(str(self.door))
+        line = self.open()
         line.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
         answer = b""
         while b"\r\n\r\n" not in answer:
@@ -54,8 +57,19 @@ def open_egress_proxy(
     log = place / "egress.log"
     with log.open("w") as file:
         journal, traffic = AccessLog(file), ModelTraffic()
-        with open_proxy(Allowed(PORT, routes, hosts), journal, traffic) as door:
-            yield EgressProxy(door, journal, log, traffic)
+        with open_proxy(Allowed(PORT, routes, hosts), journal, traffic) as channel:
+            address = send_listener(channel)
+            yield EgressProxy(address, channel, journal, log, traffic)
+
+
+def send_listener(channel: int) -> Address:
+    """Do as entry_point.py does in a sandbox; give the address of what was sent."""
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=128) as listener,
+        socket.socket(fileno=os.dup(channel)) as line,
+    ):
+        socket.send_fds(line, [b"."], [listener.fileno()])
+        return "127.0.0.1", listener.getsockname()[1]
 
 
 @contextmanager

@@ -77,7 +77,7 @@ class RunNetwork:
     adapter: Adapter
     variables: Mapping[str, str]
     network: Network
-    proxy_socket: Path | None = None
+    proxy: int | None = None
     access_log: AccessLog | None = None
     traffic: ModelTraffic = field(default_factory=ModelTraffic)
 
@@ -115,9 +115,9 @@ class EgressSettings:
         traffic = ModelTraffic()
         with (
             open_access_log(log, self.redact) as access_log,
-            open_proxy(allowed, access_log, traffic) as socket,
+            open_proxy(allowed, access_log, traffic) as proxy,
         ):
-            yield RunNetwork(pointed, inside, self.network, socket, access_log, traffic)
+            yield RunNetwork(pointed, inside, self.network, proxy, access_log, traffic)
 
 
 # One run.
@@ -350,7 +350,7 @@ def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandA
         write=(home.parent, *task.writable),
         worktree=task.directory,
         network=run_network.network,
-        proxy_socket=run_network.proxy_socket,
+        proxy=run_network.proxy,
     )
 
 

@@ -67,7 +67,7 @@ class _Line:
     network: Network
     arguments: tuple[str, ...] = ()
     stdin: bytes = b""
-    proxy_socket: Path | None = None
+    proxy: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class CommandVerifier:
     ) -> CheckResult:
         """Run the setup commands on a change, with the network of `hosts` only (SETUP-3)."""
         egress_log = log.with_name(f"{log.stem}-egress.log")
-        with self._open_hosts(settings.hosts, egress_log) as (network, proxy_socket, access_log):
-            failed = self._set_up(settings.run, worktree, log, network, proxy_socket)
+        with self._open_hosts(settings.hosts, egress_log) as (network, proxy, access_log):
+            failed = self._set_up(settings.run, worktree, log, network, proxy)
         result = CheckResult(
             name=SET_UP_CHECK, kind=CheckKind.OTHER, command=settings.run[-1], passed=True
         )
@@ -135,15 +135,15 @@ class CommandVerifier:
     @contextmanager
     def _open_hosts(
         self, hosts: Sequence[str], log: Path
-    ) -> Generator[tuple[Network, Path | None, AccessLog]]:
+    ) -> Generator[tuple[Network, int | None, AccessLog]]:
         """Open a proxy to some hosts; without a sandbox the network is open (see security.md)."""
         with open_access_log(log, self.redactor.text) as access_log:
             if isinstance(self.sandbox, Unconfined):
                 yield Network.OPEN, None, access_log
                 return
             allowed = Allowed(PROXY_PORT, hosts=addresses_of(hosts))
-            with open_proxy(allowed, access_log, NoServices()) as proxy_socket:
-                yield Network.NONE, proxy_socket, access_log
+            with open_proxy(allowed, access_log, NoServices()) as proxy:
+                yield Network.NONE, proxy, access_log
 
     def _set_up(
         self,
@@ -151,14 +151,14 @@ class CommandVerifier:
         worktree: RunDirectory,
         log: Path,
         network: Network,
-        proxy_socket: Path | None = None,
+        proxy: int | None = None,
     ) -> "_FailedLine | None":
         """Run setup commands until one fails; return that."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with self._homes(worktree).for_set_up() as home:
             for text in lines:
-                line = _Line(text, self.set_up_timeout, network, proxy_socket=proxy_socket)
+                line = _Line(text, self.set_up_timeout, network, proxy=proxy)
                 try:
                     ended = self._run_in(home, line, worktree, part)
                     found = _digest(text, ended, part)
@@ -272,7 +272,7 @@ class CommandVerifier:
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
                     "CI": "true",
-                    **(proxy_variables(PROXY_PORT) if line.proxy_socket else {}),
+                    **(proxy_variables(PROXY_PORT) if line.proxy is not None else {}),
                 },
                 timeout=line.timeout,
                 stdin=line.stdin,
@@ -307,7 +307,7 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
         worktree=worktree.path,
         home=home,
         network=line.network,
-        proxy_socket=line.proxy_socket,
+        proxy=line.proxy,
     )
 
 

@@ -46,8 +46,6 @@ EMPTY_DIRECTORY: BindOptions = ("--size", "4096", "--tmpfs")
 EMPTY_FILE: BindOptions = ("--ro-bind", "/dev/null")
 
 
-PROXY_SOCKET = "/run/mulligan-door"
-
 WORKTREE, HOME = Path("/mulligan/worktree"), Path("/mulligan/home")
 """Where commands find their worktree and HOME, whatever the issue: programs note down where they
 were installed."""
@@ -60,9 +58,9 @@ class Confinement:
     What lies in the first of a pair of `moved` directories appears in the second one instead.
 
     If several name one path, hiding overrides `write`, and `write` overrides `read`; a deeper path
-    overrides its parents. Paths that do not exist are skipped. `proxy_socket` appears inside as
-    PROXY_SOCKET. With `changes_user`, the command starts as root of its namespaces, to become
-    another user. `tmp_bytes` is the size of its /tmp, and of its shared memory.
+    overrides its parents. Paths that do not exist are skipped. With `changes_user`, the command
+    starts as root of its namespaces, to become another user. `tmp_bytes` is the size of its /tmp,
+    and of its shared memory.
     """
 
     read: tuple[Path, ...] = ()
@@ -70,7 +68,6 @@ class Confinement:
     hide: tuple[Path, ...] = ()
     hide_files: tuple[Path, ...] = ()
     network: Network = Network.NONE
-    proxy_socket: Path | None = None
     changes_user: bool = False
     tmp_bytes: int = 1024**3
     moved: tuple[tuple[Path, Path], ...] = ()
@@ -87,7 +84,7 @@ class Confinement:
 class Descriptors:
     """Open descriptors: what bubblewrap reads its filter from, and writes what it did to.
 
-    The relay writes to `trouble` why it could not start what it leads out. What is in one of
+    entry_point.py writes to `diagnostics` why it could not start the program. What is in one of
     `files` is there as a file.
     """
 
@@ -116,7 +113,6 @@ def arguments(
         *(() if descriptors.status is None else ("--json-status-fd", str(descriptors.status))),
         *("--proc", "/proc", "--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108 - the command's own
         *(*size, "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"),  # noqa: S108 - the command's own
-        *(("--ro-bind", str(confined.proxy_socket), PROXY_SOCKET) if confined.proxy_socket else ()),
         *_places(confined),
         *chain.from_iterable(
             ("--perms", "0644", "--ro-bind-data", str(wire), str(path))

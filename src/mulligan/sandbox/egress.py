@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Seque
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, NoReturn, Protocol, assert_never
 
 import h11
@@ -272,7 +271,7 @@ class Proxy:
             await self._client.aclose()
 
     async def _serve(self, connection: socket.socket) -> None:
-        reader, writer = await asyncio.open_unix_connection(sock=connection, limit=CHUNK)
+        reader, writer = await asyncio.open_connection(sock=connection, limit=CHUNK)
         try:
             await self._serve_requests(Connection(reader, writer), self._allowed)
         except (*CONNECTION_ERRORS, asyncio.CancelledError):
@@ -485,25 +484,31 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 # Starting and stopping it, in a thread of its own.
 
-SOCKET_NAME = "door"
-
 
 @contextmanager
 def open_proxy(
     allowed: Allowed, access_log: AccessLog, observer: ServiceObserver
-) -> Generator[Path]:
-    """Start a proxy and return its socket; the end of the block ends every connection.
+) -> Generator[int]:
+    """Start a proxy; return the descriptor for CommandAccess. The end of the block ends everything.
 
-    Raises UnavailableError if the socket cannot be made.
+    Each sandbox sends a listening socket through the descriptor, and the proxy serves the newest
+    one. Raises UnavailableError if no descriptors are left.
     """
-    with TemporaryDirectory(prefix="mulligan-door-", ignore_cleanup_errors=True) as directory:
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as error:
+        message = (
+            f"The agent's proxy could not be opened: {error.strerror}; it is tried again later."
+        )
+        raise UnavailableError(message) from error
+    with ours, theirs:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()
-        serving = _serve(_listener(Path(directory)), Proxy(allowed, access_log, observer), ended)
+        serving = _serve(ours, Proxy(allowed, access_log, observer), ended)
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:
-            yield Path(directory, SOCKET_NAME)
+            yield theirs.fileno()
         finally:
             loop.call_soon_threadsafe(ended.set)
             thread.join()
@@ -545,36 +550,66 @@ class _Connections:
 _connections = _Connections()
 
 
-async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) -> None:
-    """Accept connections while the proxy has room; the others wait in the listener's queue."""
+async def _serve(channel: socket.socket, proxy: Proxy, ended: asyncio.Event) -> None:
+    """Serve each listener that arrives through the channel, instead of the one before."""
     loop = asyncio.get_running_loop()
+    channel.settimeout(0)
+    entrance = _Entrance(proxy)
 
-    def resume() -> None:
-        if not (proxy.is_full or ended.is_set()):
-            loop.add_reader(listener, accept)
+    def receive() -> None:
+        _, received, *_ = socket.recv_fds(channel, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        for descriptor in received:
+            entrance.open(socket.socket(fileno=descriptor))
 
-    def end_one() -> None:
-        _connections.remove()
-        resume()
+    loop.add_reader(channel, receive)
+    await ended.wait()
+    loop.remove_reader(channel)
+    entrance.close()
+    await proxy.close()
 
-    def accept() -> None:
+
+class _Entrance:
+    """Accepts connections while the proxy has room; the others wait in the listener's queue."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+        self._loop = asyncio.get_running_loop()
+        self._listener: socket.socket | None = None
+
+    def open(self, listener: socket.socket) -> None:
+        """Accept at this listener, and no longer at the one before."""
+        self.close()
+        listener.settimeout(0)
+        self._listener = listener
+        self._resume()
+
+    def close(self) -> None:
+        """Accept no more."""
+        if self._listener:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
+
+    def _resume(self) -> None:
+        if self._listener and not self._proxy.is_full:
+            self._loop.add_reader(self._listener, self._accept, self._listener)
+
+    def _accept(self, listener: socket.socket) -> None:
         try:
             connection = _accept(listener)
         except (BlockingIOError, ConnectionError):
             return
         except OSError:
-            loop.remove_reader(listener)
-            loop.call_later(PAUSE_SECONDS, resume)
+            self._loop.remove_reader(listener)
+            self._loop.call_later(PAUSE_SECONDS, self._resume)
             return
-        proxy.accept(connection, end_one)
-        if proxy.is_full:
-            loop.remove_reader(listener)
+        self._proxy.accept(connection, self._end_one)
+        if self._proxy.is_full:
+            self._loop.remove_reader(listener)
 
-    with listener:
-        resume()
-        await ended.wait()
-        loop.remove_reader(listener)
-        await proxy.close()
+    def _end_one(self) -> None:
+        _connections.remove()
+        self._resume()
 
 
 def _accept(listener: socket.socket) -> socket.socket:
@@ -586,26 +621,3 @@ def _accept(listener: socket.socket) -> socket.socket:
     except OSError:
         _connections.remove()
         raise
-
-
-def _listener(directory: Path) -> socket.socket:
-    """Create the socket with a short path: an address has at most 107 bytes (unix(7))."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        listener.bind(f"/proc/self/fd/{place}/{SOCKET_NAME}")
-        listener.listen()
-        listener.settimeout(0)
-    except OSError as error:
-        listener.close()
-        raise _no_room(error) from error
-    finally:
-        os.close(place)
-    return listener
-
-
-def _no_room(error: OSError) -> UnavailableError:
-    why = error.strerror
-    return UnavailableError(
-        f"The agent's proxy could not be opened in /tmp: {why}; free some disk space."
-    )

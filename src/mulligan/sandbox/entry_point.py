@@ -1,15 +1,14 @@
-"""Inside a sandbox: switch to the sandbox's user, and forward a port to the proxy's socket.
+"""Inside a sandbox: switch to the sandbox's user, and offer a port that leads to the proxy.
 
-Run as `python -I -S entry_point.py PROBLEM_FD USER PROCESSES DIRECTORY SOCKET PORT PROGRAM ARG…`,
+Run as `python -I -S entry_point.py PROBLEM_FD USER PROCESSES DIRECTORY CHANNEL PORT PROGRAM ARG…`,
 with the standard library only.
 
-USER is the uid and gid to switch to. SOCKET is where the port on loopback leads. Each is `-` for
-none. PROCESSES is the limit of that user's processes and threads. DIRECTORY may be closed to others
-than USER.
+USER is the uid and gid to switch to. CHANNEL is the descriptor of a socket of Mulligan, which gets
+the socket that listens at PORT of loopback. Each is `-` for none. PROCESSES is the limit of that
+user's processes and threads. DIRECTORY may be closed to others than USER.
 
-It replaces itself with the program, so that the program's exit status is its own. A separate
-process stays to copy, and ends with the sandbox. If the program cannot be started, the errno is
-written to PROBLEM_FD, which the program never inherits.
+It replaces itself with the program, so that the program's exit status is its own. If the program
+cannot be started, the errno is written to PROBLEM_FD, which the program never inherits.
 """
 
 import _socket
@@ -19,83 +18,31 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    import socket
 else:
-    # The same functions: importing `signal` and `socket` takes longer than all the rest.
+    # The same functions: importing `signal` takes longer than all the rest.
     import _signal as signal
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 128
-CHUNK = 65536
 SPARE_PROCESSES = 64
-IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""The program receives these signals; the forwarder must deliver its last output."""
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these from its start; a program expects the default."""
 
 
-def listen(port: int) -> _socket.socket:
-    """Listen on a port, before any client can connect."""
+def offer_proxy(port: int, channel: int) -> None:
+    """Listen on a port, and send Mulligan the listening socket: it accepts the connections.
+
+    The program does not inherit the sockets. Through a Unix socket to Mulligan, it could send
+    descriptors.
+    """
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     listener.bind((LOOPBACK, port))
     listener.listen(BACKLOG)
-    return listener
-
-
-def forward_connections(taken: int, proxy_socket: str) -> None:
-    """Connect each connection to the socket; never return."""
-    import socket  # noqa: PLC0415 - the program need not wait for these
-    from threading import Thread  # noqa: PLC0415 - likewise
-
-    listener = socket.socket(fileno=taken)
-    while True:
-        inner, _ = listener.accept()
-        outer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            outer.connect(proxy_socket)
-        except OSError:
-            inner.close()
-            continue
-        for way in ((inner, outer), (outer, inner)):
-            Thread(target=copy_stream, args=way, daemon=True).start()
-
-
-def copy_stream(source: "socket.socket", sink: "socket.socket") -> None:
-    """Copy one way until the end, and close the other side; if one side fails, both end."""
-    try:
-        while chunk := source.recv(CHUNK):
-            sink.sendall(chunk)
-        sink.shutdown(_socket.SHUT_WR)
-    except OSError:
-        for each in (source, sink):
-            shut_down_socket(each)
-
-
-def shut_down_socket(line: "socket.socket") -> None:
-    """Close a connection that may be closed already."""
-    try:
-        line.shutdown(_socket.SHUT_RDWR)
-    except OSError:
-        return
-
-
-def start_forwarder(listener: _socket.socket, door: str) -> None:
-    """Copy in a detached process, so that the program has no unexpected child."""
-    first = os.fork()
-    if first:
-        os.waitpid(first, 0)
-        return
-    try:
-        if os.fork() == 0:
-            os.setsid()
-            for number in IGNORED_SIGNALS:
-                signal.signal(number, signal.SIG_IGN)
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor in range(3):
-                os.dup2(nowhere, descriptor)
-            forward_connections(listener.detach(), door)
-    finally:
-        os._exit(0)
+    sent = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))
+    line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, fileno=channel)
+    line.sendmsg([b"."], [sent])
+    line.close()
+    listener.close()
 
 
 def environment() -> dict[bytes, bytes]:
@@ -136,18 +83,16 @@ def exec_program(argv: list[str], directory: str, variables: dict[bytes, bytes])
 
 
 def main() -> None:
-    """Switch the user, start the forwarder, and start the program."""
-    trouble, user, processes, directory, door, port, *argv = sys.argv[1:]
+    """Switch the user, offer the proxy, and start the program."""
+    trouble, user, processes, directory, channel, port, *argv = sys.argv[1:]
     os.set_inheritable(int(trouble), False)  # noqa: FBT003 - it has no name
     # After the switch, the kernel no longer shows this.
     variables = environment()
     if user != "-":
         limit_processes(int(processes))
         change_user(int(user))
-    if door != "-":
-        listener = listen(int(port))
-        start_forwarder(listener, door)
-        listener.close()
+    if channel != "-":
+        offer_proxy(int(port), int(channel))
     os.write(int(trouble), str(exec_program(argv, directory, variables)).encode())
     sys.exit(127)
 

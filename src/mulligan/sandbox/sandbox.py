@@ -15,7 +15,6 @@ from mulligan.domain.host import Network
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
     HOME,
-    PROXY_SOCKET,
     WORKTREE,
     Confinement,
     Descriptors,
@@ -35,8 +34,8 @@ class CommandAccess:
     """What one command may access besides the system, its program and the PATH.
 
     It may write to its `worktree` and its `home`. A sandbox shows them at the same paths for every
-    issue, and then sets HOME. With a `proxy_socket`, the command reaches the proxy at PROXY_PORT
-    of its loopback.
+    issue, and then sets HOME. With a `proxy` (egress.py), the command reaches it at PROXY_PORT of
+    its loopback.
     """
 
     read: tuple[Path, ...] = ()
@@ -44,7 +43,7 @@ class CommandAccess:
     worktree: Path | None = None
     home: Path | None = None
     network: Network = Network.NONE
-    proxy_socket: Path | None = None
+    proxy: int | None = None
 
 
 class Sandbox(Protocol):
@@ -122,13 +121,11 @@ class Bubblewrap:
     def run(self, command: Command, access: CommandAccess) -> Finished:
         """Run a command confined; MisconfiguredError if its program cannot be started inside."""
         if self.user is not None:
-            proxy_socket = () if access.proxy_socket is None else (access.proxy_socket,)
-            own = (*access.write, *_own(access), *proxy_socket)
-            make_usable(own, access.read, command.environment)
+            make_usable((*access.write, *_own(access)), access.read, command.environment)
         confined = self._confinement(command, access)
         outside, command = command.directory, _moved(command, access, confined)
         with self._open_descriptors(command, access) as descriptors:
-            argv = self._with_port_forwarder(command, access, descriptors)
+            argv = self._with_entry_point(command, access, descriptors)
             # Before it changes the user, bubblewrap may have no access to the directory.
             directory = command.directory if self.user is None else Path("/")
             inside = arguments(confined, directory, argv, descriptors)
@@ -137,7 +134,7 @@ class Bubblewrap:
                     command,
                     argv=(self.program, *inside),
                     directory=outside,
-                    pass_fds=(*command.pass_fds, *descriptors.all),
+                    pass_fds=(*command.pass_fds, *descriptors.all, *_proxy(access)),
                     limits=self.limits,
                     user=self.user,
                     watch=self.watch,
@@ -150,30 +147,28 @@ class Bubblewrap:
             raise _not_started(command.argv[0], ended.text)
         return ended
 
-    def _needs_port_forwarder(self, access: CommandAccess) -> bool:
-        return access.proxy_socket is not None or self.user is not None
+    def _needs_entry_point(self, access: CommandAccess) -> bool:
+        return access.proxy is not None or self.user is not None
 
-    def _with_port_forwarder(
+    def _with_entry_point(
         self, command: Command, access: CommandAccess, descriptors: Descriptors
     ) -> Sequence[str]:
         """Return the arguments to start inside: the command, through entry_point.py if needed."""
-        if not self._needs_port_forwarder(access):
+        if not self._needs_entry_point(access):
             return command.argv
         user = "-" if self.user is None else str(self.user)
-        proxy_socket = PROXY_SOCKET if access.proxy_socket else "-"
-        relayed = (
+        proxy = "-" if access.proxy is None else str(access.proxy)
+        rest = (
             *(user, str(self.limits.processes), str(command.directory)),
-            *(proxy_socket, str(PROXY_PORT), *command.argv),
+            *(proxy, str(PROXY_PORT), *command.argv),
         )
-        return (*_port_forwarder(), str(descriptors.diagnostics), *relayed)
+        return (*_entry_point(), str(descriptors.diagnostics), *rest)
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:
         hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS))
         existing = [path for path in hidden if os.access(path, os.F_OK)]
         started = (
-            (command.argv, _port_forwarder())
-            if self._needs_port_forwarder(access)
-            else (command.argv,)
+            (command.argv, _entry_point()) if self._needs_entry_point(access) else (command.argv,)
         )
         needed = chain.from_iterable(
             paths_of_command(argv, command.environment) for argv in started
@@ -186,7 +181,6 @@ class Bubblewrap:
             write=(*self.common.write, *access.write, *_own(access)),
             moved=tuple(_own(access).items()),
             network=access.network,
-            proxy_socket=access.proxy_socket,
             changes_user=self.user is not None,
         )
 
@@ -207,7 +201,7 @@ class Bubblewrap:
             yield Descriptors(
                 filter=None if self.filter is None else memory("filter", self.filter),
                 status=memory("status"),
-                diagnostics=memory("diagnostics") if self._needs_port_forwarder(access) else None,
+                diagnostics=memory("diagnostics") if self._needs_entry_point(access) else None,
                 files=tuple((path, memory(path.name, content)) for path, content in files.items()),
             )
 
@@ -218,6 +212,10 @@ def _own(access: CommandAccess) -> Mapping[Path, Path]:
     return {outside: inside for outside, inside in own if outside}
 
 
+def _proxy(access: CommandAccess) -> tuple[int, ...]:
+    return () if access.proxy is None else (access.proxy,)
+
+
 def _moved(command: Command, access: CommandAccess, confined: Confinement) -> Command:
     """Return the command with the paths at which it finds its directory and HOME inside."""
     home = {"HOME": str(HOME)} if access.home else {}
@@ -225,7 +223,7 @@ def _moved(command: Command, access: CommandAccess, confined: Confinement) -> Co
     return replace(command, directory=directory, environment={**command.environment, **home})
 
 
-def _port_forwarder() -> tuple[str, ...]:
+def _entry_point() -> tuple[str, ...]:
     """Return the command that starts entry_point.py: Python without site packages."""
     script = Path(__file__).with_name("entry_point.py")
     return (str(Path(sys.executable).resolve()), "-I", "-S", str(script))
