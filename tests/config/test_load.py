@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.document import MistakesError, split_mistakes
-from mulligan.config.load import load_operator, load_policy, load_valid_part, variables
+from mulligan.config.load import (
+    load_operator,
+    load_policy,
+    load_valid_part,
+    read_operator,
+    variables,
+)
 from mulligan.config.operator import Engine, SandboxMode
 from mulligan.domain.errors import ConfigError
 
@@ -80,6 +86,12 @@ def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
         load_operator(tmp_path / "none.yml", {})
 
 
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_an_empty_file_says_how_to_write_one(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="the file is empty; run `mulligan init` to write one"):
+        load_operator(written(tmp_path, text), {})
+
+
 def test_a_directory_is_said_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError,
@@ -113,15 +125,18 @@ def test_no_message_shows_what_came_from_the_environment(tmp_path: Path) -> None
     assert "hunter2" not in f"{caught.value}{caught.value.__cause__}"
 
 
-def test_many_mistakes_are_listed_by_line_and_not_without_end(tmp_path: Path) -> None:
+@pytest.mark.pure
+def test_many_mistakes_are_listed_by_line_and_not_without_end() -> None:
     text = SMALLEST + "".join(f"key{number}: 1\n" for number in range(30))
     with pytest.raises(MistakesError) as caught:
-        load_operator(written(tmp_path, text), {})
+        read_operator(text.encode(), {}, "mulligan.yml", {})
     first, *lines = str(caught.value).splitlines()
     assert first.endswith("has 30 mistakes:")
     assert lines[0].startswith("  line 3: key0 ")
     assert lines[20:] == ["  and 10 more."]
     assert len(split_mistakes(caught.value)) == 30
+    other = ConfigError("The token is missing.")
+    assert split_mistakes(other) == (other,)
 
 
 def test_the_variables_of_a_file_are_named_with_their_places(tmp_path: Path) -> None:
@@ -130,6 +145,7 @@ def test_the_variables_of_a_file_are_named_with_their_places(tmp_path: Path) -> 
     assert variables(written(tmp_path, text)) == expected
 
 
+@pytest.mark.pure
 def test_a_repository_without_a_policy_has_the_defaults() -> None:
     policy = load_policy(None, {}, "here")
     assert policy.max_issue_attempts == 3
@@ -137,6 +153,7 @@ def test_a_repository_without_a_policy_has_the_defaults() -> None:
     assert policy.checks == ()
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("text", "enabled", "attempts"),
     [
@@ -156,11 +173,13 @@ def test_checks_on_github_are_watched_where_that_is_said(
     assert (found.enabled, found.max_attempts) == (enabled, attempts)
 
 
+@pytest.mark.pure
 def test_what_watch_ci_may_be_is_told() -> None:
     with pytest.raises(ConfigError, match="write a mapping of keys to values or true or false"):
         load_policy(b"watch_ci: 3", {}, "the policy")
 
 
+@pytest.mark.pure
 def test_the_operator_replaces_whole_keys_of_the_policy() -> None:
     text = b"max_issue_attempts: 5\nchecks: [{name: a, run: a}, {name: b, run: b}]\n"
     policy = load_policy(text, {"checks": [{"name": "c", "run": "c"}]}, "here")
@@ -168,6 +187,7 @@ def test_the_operator_replaces_whole_keys_of_the_policy() -> None:
     assert [check.name for check in policy.checks] == ["c"]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("text", "ready", "attempts"),
     [

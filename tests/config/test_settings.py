@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from mulligan.config.settings import format_duration, parse_duration
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("text", "span"),

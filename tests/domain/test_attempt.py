@@ -3,7 +3,8 @@
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,10 +19,12 @@ from mulligan.domain.attempt import (
     Change,
     Fault,
     ReportedStatus,
+    Task,
     TimeLimit,
     classify,
     fault_of,
     signal_of,
+    worth_fixing,
     worth_verifying,
     zero_kind,
 )
@@ -306,3 +309,23 @@ def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
 def test_what_costs_no_attempt_and_what_left_no_output_do_not_overlap() -> None:
     assert not FREE & NO_OUTPUT
     assert len(FREE) == 6
+
+
+def test_only_failed_checks_are_worth_another_round_of_the_agent() -> None:
+    failed = AttemptState(run=run(), change=CHANGED, checks=(check(passed=False),))
+    assert worth_fixing(failed)
+    assert not worth_fixing(replace(failed, violations=broken_rules("too big")))
+    assert not worth_fixing(replace(failed, checks=(check(passed=True),)))
+
+
+def test_the_time_that_a_service_asked_to_wait_is_counted_from_the_end_of_the_run() -> None:
+    now = datetime(2025, 3, 4, 12, tzinfo=UTC)
+    told = replace(run(1), retry_after=timedelta(minutes=5)).ended_at(now)
+    assert told.facts.retry_at == now + timedelta(minutes=5)
+    assert run(1).ended_at(now) == run(1)
+
+
+def test_without_a_budget_a_run_may_use_anything() -> None:
+    here = Path("/work")
+    task = Task("octo/hello#1", 1, 0, "Do it.", here, here, here / "agent.log", "hash")
+    assert task.meter(AgentFacts(kind="command", cost_usd=1e9, input_tokens=10**12))

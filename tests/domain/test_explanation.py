@@ -12,13 +12,16 @@ from mulligan.domain.explanation import (
     NOBODY_AT_WORK,
     NOT_TELLING,
     ExplanationInputs,
+    describe_attempt,
     describe_request,
+    describe_restoration,
     describe_review,
     explain,
     explain_unread,
 )
 from mulligan.domain.issue import (
     AuthorisingAct,
+    CommentAct,
     Edits,
     Issue,
     IssueRef,
@@ -113,6 +116,11 @@ def facts(
             ALONE,
             "It is resolved: Its label was removed.",
         ),
+        (
+            facts(replace(KNOWN, stage=Stage.RESOLVED, reason="See #13.", elsewhere=True)),
+            ALONE,
+            "Another installation of Mulligan has it: See #13.",
+        ),
         (facts(WAITING), ALONE, "It waits until 2025-03-01 12:05:00 UTC: No disk."),
         (
             facts(WAITING, BARE),
@@ -146,6 +154,12 @@ def test_one_line_says_what_will_be_done_and_why(
     assert len(found.rules) == len(RULES)
 
 
+def test_a_verified_commit_that_was_kept_needs_no_attempt() -> None:
+    found = explain(facts(replace(KNOWN, is_kept=True)), ALONE)
+    words = "The verified commit of its last attempt will be published at the next pass."
+    assert (found.summary, found.eligible) == (words, True)
+
+
 @pytest.mark.parametrize(
     ("case", "said"),
     [
@@ -177,6 +191,10 @@ def test_one_line_says_what_will_be_done_and_why(
         (
             facts(replace(KNOWN, request=Request(str(ReviewAct(7)), "wes", at=NOON))),
             "wes requested the work with a review at 2025-03-01 12:00:00 UTC.",
+        ),
+        (
+            facts(replace(KNOWN, request=Request(str(CommentAct(7)), "ada", at=NOON))),
+            "ada requested the work with a comment at 2025-03-01 12:00:00 UTC.",
         ),
         (
             facts(replace(KNOWN, request=Request(str(OperatorAct("2025")), at=NOON))),
@@ -241,6 +259,19 @@ def test_a_review_that_further_ones_are_waited_for_is_told(
     )
     assert (words in explain(facts(status), HELD).notes) is told
     assert describe_review(replace(status, effects=effects.plus(ReviewsSettling()))) == ""
+
+
+def test_a_running_attempt_is_told_with_its_start() -> None:
+    assert describe_attempt(RUNNING) == "Attempt 1 began at 2025-03-01 12:00:00 UTC."
+    assert describe_attempt(KNOWN) == ""
+
+
+def test_an_issue_of_a_lost_ledger_is_told_with_what_it_was_restored_from() -> None:
+    restored = replace(KNOWN, restored="status comment 3")
+    words = "The ledger was lost. Mulligan restored this issue from status comment 3."
+    assert describe_restoration(restored) == words
+    assert explain(facts(restored), HELD).notes == (words,)
+    assert describe_restoration(KNOWN) == ""
 
 
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:

@@ -140,6 +140,12 @@ def test_a_conflict_in_no_file_by_name_is_one() -> None:
     assert pending.conflict == "the same lines"
 
 
+def test_a_review_without_a_line_is_answered_as_a_whole() -> None:
+    whole = Remark(author="mia", body="Split it.", review=9)
+    feedback = Feedback(at=START, remarks=(ONE, whole, TWO))
+    assert (feedback.threads, feedback.reviews) == ((7,), {9: "mia"})
+
+
 def test_a_review_has_a_key() -> None:
     assert Review(5, "wes", None, START, requests_changes=True).act == ReviewAct(5)
 

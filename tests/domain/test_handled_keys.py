@@ -6,8 +6,9 @@ from functools import reduce
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from mulligan.domain.events import EffectDone, IssueSeen
+from mulligan.domain.events import EffectDone, Forgotten, IssueSeen
 from mulligan.domain.issue import (
     CommentAct,
     ConsoleAct,
@@ -40,6 +41,7 @@ from mulligan.domain.recorded_effects import (
     comments_read_to,
     effect_of,
     event_of,
+    kept_effect,
 )
 from mulligan.domain.status import (
     MAX_HANDLED_PER_KIND,
@@ -136,6 +138,22 @@ def test_the_effects_of_the_last_attempt_are_kept(numbers: list[int], last: int)
     assert (found.pushed, found.status_comment) == ("c0ffee", "7")
 
 
+def test_a_comment_that_asks_for_the_label_is_known_by_its_act() -> None:
+    found = effects(LabelRequested(LabelAct(7), "78"), LabelRequested(LabelAct(8), "79"))
+    assert [found.label_request(act) for act in (LabelAct(7), LabelAct(8), None)] == [
+        "78",
+        "79",
+        "",
+    ]
+
+
+def test_effects_and_handled_acts_are_stored_and_read_back() -> None:
+    stored = TypeAdapter(tuple[Effects, Handled])
+    done = effects(StatusWritten("7"), Pushed("mulligan/issue-12", "c0ffee"))
+    found = (done, handled(ConsoleAct("2025"), CommentAct(7), Conflict("a", "b")))
+    assert stored.validate_json(stored.dump_json(found)) == found
+
+
 def test_what_was_done_last_is_kept_whatever_its_key() -> None:
     merges = [BaseMerged(f"b{n}", f"h{n}", f"m{n}") for n in range(3 * MAX_EFFECTS_PER_KIND)]
     assert effects(*merges).all(BaseMerged) == tuple(merges[-MAX_EFFECTS_PER_KIND:])
@@ -193,3 +211,10 @@ def test_only_a_cursor_says_how_far_comments_were_read() -> None:
     assert comments_read_to(EffectDone(effect="comments_read", key="issue", remote_id="x")) == 0
     assert comments_read_to(event_of(StatusWritten("9"))) == 0
     assert comments_read_to(IssueSeen(title="to:9")) == 0
+
+
+def test_a_forgotten_history_keeps_how_far_comments_were_read() -> None:
+    kept = (kept_effect(CommentsRead(9)), kept_effect(StatusWritten("77")))
+    left = Forgotten(reason="merged", number=1, act="labeled:7", known_since=NOON, effects=kept)
+    assert comments_read_to(left) == 9
+    assert comments_read_to(left.model_copy(update={"effects": kept[1:]})) == 0

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.domain.errors import UsageError
-from mulligan.domain.issue import REPOSITORY, IssueRef, Permission
+from mulligan.domain.errors import LeaseLostError, UsageError
+from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Permission, lease_lost
 
 pytestmark = pytest.mark.pure
 
@@ -82,3 +82,9 @@ def test_issues_sort_by_repository_then_by_number() -> None:
 def test_a_permission_reaches_itself_and_all_below(held: Permission, needed: Permission) -> None:
     order = ["none", "read", "triage", "write", "maintain", "admin"]
     assert held.reaches(needed) is (order.index(held) >= order.index(needed))
+
+
+def test_a_lost_lease_names_the_issue() -> None:
+    error = lease_lost(Lease(IssueRef("octo/hello", 12), "vm:4711", 3))
+    assert isinstance(error, LeaseLostError)
+    assert str(error).startswith("Another worker has taken over octo/hello#12;")

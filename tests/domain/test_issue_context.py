@@ -3,8 +3,9 @@
 import pytest
 
 from mulligan.domain.issue import Issue
-from mulligan.domain.issue_context import IssueContext, is_on_others
+from mulligan.domain.issue_context import IssueContext, bases_of, is_on_others
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import NO_EFFECTS, BaseMerged
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from world.ledgers import ISSUES, completed
@@ -51,3 +52,10 @@ def test_work_goes_on_top_of_others_where_the_last_that_succeeded_does() -> None
     assert not is_on_others((failed,))
     assert not is_on_others((joined, alone, failed))
     assert is_on_others((alone, joined, failed))
+
+
+def test_work_stands_on_the_bases_of_its_attempts_and_on_those_that_were_merged() -> None:
+    status = IssueStatus(REF, effects=NO_EFFECTS.plus(BaseMerged("merged", "head", "merge")))
+    assert bases_of(status, (OLD.model_copy(update={"base_sha": "first"}), NEW)) == {
+        *("merged", "first")
+    }

@@ -23,6 +23,7 @@ from mulligan.domain.learning import (
     MOST_CHARS,
     Learning,
     in_force,
+    issues_of,
     key_of,
     learnable,
     learned_in,
@@ -216,6 +217,16 @@ def test_a_merge_accepts_what_its_pull_request_lists(
     found = merged_facts(HISTORY, recorded(*events), known)
     assert [(fact.text, fact.number) for fact in found] == facts
     assert all(fact.noted_at == HISTORY[fact.number - 1].finished_at for fact in found)
+
+
+def test_a_fact_is_dropped_at_every_issue_that_accepted_it() -> None:
+    events = [
+        *recorded(accepted("a"), accepted("a", "b")),
+        *recorded(DROPPED, accepted("b"), issue=OTHER),
+    ]
+    assert issues_of(events, "a") == (REF,)
+    assert issues_of(events, "b") == (REF, OTHER)
+    assert issues_of(events, "c") == ()
 
 
 def test_an_attempt_is_told_facts_of_other_issues_with_their_source() -> None:

@@ -29,6 +29,7 @@ from mulligan.domain.restoration import (
     rebuild,
     record_of,
 )
+from mulligan.domain.result import latest_records
 from mulligan.domain.status import (
     Handled,
     HandledIds,
@@ -38,6 +39,8 @@ from mulligan.domain.status import (
     Request,
 )
 from world.stories import attempt, case, published
+
+pytestmark = pytest.mark.pure
 
 REF = IssueRef("octo/calc", 12)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -257,6 +260,12 @@ def test_the_record_of_a_published_issue() -> None:
     ]
     assert (record.head, record.start, record.base) == ("abc", "s", "b")
     assert record.settled == record.settled.settled
+
+
+def test_a_record_that_was_written_again_replaces_the_first() -> None:
+    first, second = attempt(1, Outcome.SUCCEEDED), attempt(2)
+    lost = attempt(1, Outcome.INTERRUPTED)
+    assert latest_records([first, second, lost]) == (lost, second)
 
 
 def test_the_record_of_a_shutdown_says_that_it_was_one() -> None:

@@ -5,16 +5,28 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.command import PendingCommand, Verb
+from mulligan.domain.events import Authorised, Forgotten
+from mulligan.domain.feedback import Feedback
+from mulligan.domain.issue import CommentAct, IssueRef, LabelAct, Stage
+from mulligan.domain.recorded_effects import (
+    NO_EFFECTS,
+    CommentsRead,
+    Pushed,
+    event_of,
+    kept_effect,
+)
 from mulligan.domain.retention import (
     AttemptFiles,
     has_rested,
     is_at_rest,
+    may_be_forgotten,
     needs_commit,
     needs_files,
     outdated,
+    remnant_of,
 )
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import Handled, IssueStatus, Phase, PullStatus, Request
 
 pytestmark = pytest.mark.pure
 
@@ -77,3 +89,53 @@ def test_an_issue_has_rested_once_nothing_happened_for_long(
 def test_a_verified_commit_is_needed_until_it_is_published_or_given_up(phase: Phase) -> None:
     assert needs_commit(replace(REVIEWED, phase=phase)) is (phase is not Phase.IDLE)
     assert needs_commit(replace(REVIEWED, phase=phase, is_kept=True))
+
+
+GONE = replace(REVIEWED, stage=Stage.RESOLVED, pull=PullStatus("https://x/pull/2"))
+PAUSE = PendingCommand(CommentAct(9), Verb.PAUSE, "", "ada", NOW, Stage.REVIEW)
+
+
+@pytest.mark.parametrize(
+    ("status", "forgotten"),
+    [
+        (GONE, True),
+        (REVIEWED, False),
+        (replace(GONE, phase=Phase.DECIDED), False),
+        (replace(GONE, pull=PullStatus("https://x/pull/2", 2)), False),
+        (replace(GONE, feedback=Feedback(at=NOW)), False),
+        (replace(GONE, pending=(PAUSE,)), False),
+        (replace(GONE, paused_by="ada"), False),
+    ],
+)
+def test_a_history_is_forgotten_once_nothing_is_open(
+    status: IssueStatus, *, forgotten: bool
+) -> None:
+    assert may_be_forgotten(status) is forgotten
+
+
+def test_what_a_forgotten_history_leaves_keeps_effects_and_handled_acts() -> None:
+    pushed = Pushed(ONE.branch, "abc")
+    status = replace(
+        GONE,
+        reason="merged",
+        number=4,
+        epoch=2,
+        forgotten_epochs=1,
+        known_since=NOW,
+        request=Request(str(LabelAct(7))),
+        effects=NO_EFFECTS.plus(pushed),
+        handled=Handled().plus(CommentAct(9)),
+    )
+    asked = Authorised(act="labeled:7", actor="ada", act_at=NOW)
+    cursors = [event_of(CommentsRead(number)) for number in (5, 8, 7)]
+    assert remnant_of(status, [asked, *cursors]) == Forgotten(
+        reason="merged",
+        number=4,
+        act="labeled:7",
+        known_since=NOW,
+        pull_request="https://x/pull/2",
+        effects=(kept_effect(pushed), kept_effect(CommentsRead(8))),
+        epochs=3,
+        heard=("comment<=9",),
+    )
+    assert remnant_of(status, [asked]).effects == (kept_effect(pushed),)

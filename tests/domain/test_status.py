@@ -17,6 +17,7 @@ from mulligan.domain.events import (
     EffectDone,
     Escalated,
     Event,
+    HumanResponded,
     IssueSeen,
     Published,
     PullEnd,
@@ -163,6 +164,30 @@ def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
         if settled and following.stage is not status.stage:
             assert (following.phase, following.due) == (Phase.IDLE, None)
         status = following
+
+
+def test_a_command_that_was_read_twice_is_recorded_once() -> None:
+    order = CommandReceived(key="comment:9", command=Verb.STATUS, actor="ada", at=START)
+    assert after(SEEN, order, order) == after(SEEN, order)
+    answered = HumanResponded(key="comment:9", command=Verb.STATUS, answer="Done.")
+    assert after(SEEN, order, answered, order).pending == ()
+
+
+def test_work_is_ended_by_a_command_other_than_the_one_that_asked_for_it() -> None:
+    asked = Authorised(act="comment:9", actor="ada", act_at=START)
+    orders = [
+        CommandReceived(key="comment:9", command=Verb.FIX, actor="ada", at=START),
+        CommandReceived(key="comment:10", command=Verb.PAUSE, actor="ada", at=START),
+        CommandReceived(key="comment:11", command=Verb.SKIP, actor="bob", at=START),
+    ]
+    assert after(SEEN, asked, FIRST, *orders[:2]).ending_reason is None
+    assert after(SEEN, asked, FIRST, *orders).ending_reason == "bob skipped it."
+
+
+def test_a_comment_that_is_delayed_shows_no_stage() -> None:
+    status = after(SEEN, AUTHORISED, event_of(StageShown(None)))
+    assert (status.has_deferred_comment, status.is_shown) == (True, False)
+    assert not after(SEEN, AUTHORISED, event_of(StageShown(Stage.READY))).has_deferred_comment
 
 
 def test_a_pause_ends_with_the_issue_and_not_with_the_label() -> None:

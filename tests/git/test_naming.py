@@ -10,6 +10,7 @@ from mulligan.git.worktrees.naming import (
     binary_attribute,
     is_agent_leftover,
     repository_paths,
+    set_up_cache,
     worktree_paths,
 )
 from world.checkouts import LITTER
@@ -32,6 +33,8 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
         *("issue-12", "issue-12.git", "issue-12.run", "issue-12.lock"),
         *("mirror.git/worktrees/issue-12", "mirror.git", "mirror.lock", "trash"),
     }
+    assert place.all_paths == (place.tree, place.git_dir, place.agent_git_dir, place.private)
+    assert set_up_cache(Path("/srv")) == Path("/srv/.set-up")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.github.answers import (
@@ -18,6 +18,8 @@ from mulligan.github.answers import (
     parsed,
     retry_after,
 )
+from mulligan.github.graphql import Actor, answered
+from mulligan.github.shapes import CHECK_RUNS, STATUSES, Labels, leads_to
 
 pytestmark = pytest.mark.pure
 
@@ -154,6 +156,102 @@ def test_github_says_how_long_to_wait_by_its_own_clock(found: Answer, wait: floa
 
 def test_a_body_is_read_into_its_shape() -> None:
     assert parsed(TypeAdapter(list[int]), Answer(200, {}, "[1, 2]"), "GET /") == [1, 2]
+
+
+def test_the_fault_of_an_answer_is_raised_instead_of_reading_its_body() -> None:
+    with pytest.raises(NotFoundError, match="check the name"):
+        parsed(TypeAdapter(list[int]), Answer(404, {}, "[1, 2]"), "GET /")
+
+
+@pytest.mark.parametrize(
+    ("to", "renames"),
+    [
+        ("https://api.github.com/repositories/7/issues/1", True),
+        ("https://api.github.com/repos/octo/other/issues/2", False),
+        ("", False),
+    ],
+)
+def test_a_redirect_to_a_repository_by_its_id_is_a_rename(to: str, *, renames: bool) -> None:
+    error = fault(answer(301, location=to), "GET /repos/octo/calc/issues/1")
+    assert isinstance(error, MovedError)
+    assert error.renames is renames
+
+
+RATE_LIMITED = {"type": "RATE_LIMITED", "message": "API rate limit exceeded"}
+ERRORS: list[tuple[object, type[WorldError], str]] = [
+    ([RATE_LIMITED], TransientError, "rate limit stopped POST /graphql"),
+    ([{"type": "FORBIDDEN", "message": "No access."}], ForbiddenError, "(No access); the token"),
+    ([{"type": "INSUFFICIENT_SCOPES", "message": "x"}], ForbiddenError, "needs to read pulls."),
+    ([{"message": "Something went wrong."}], TransientError, "failed at POST /graphql"),
+    ([{"message": "a"}, {"message": "b\nc"}], UnavailableError, "POST /graphql (a; b c); try"),
+    (["no object", {"message": "Odd."}], UnavailableError, "(Odd); try again later."),
+]
+
+
+@pytest.mark.parametrize(("errors", "kind", "words"), ERRORS)
+def test_graphql_reports_errors_with_status_200(
+    errors: object, kind: type[WorldError], words: str
+) -> None:
+    found = answer(200, {"data": None, "errors": errors}, retry_after="7")
+    with pytest.raises(WorldError) as caught:
+        answered(TypeAdapter(object), found, "to read pulls")
+    assert type(caught.value) is kind
+    assert words in str(caught.value)
+
+
+def test_a_graphql_answer_without_errors_is_read() -> None:
+    shape = TypeAdapter(dict[str, object])
+    found = {"data": {"viewer": None}, "errors": []}
+    assert answered(shape, answer(200, found)) == found
+    with pytest.raises(TransientError, match="not JSON"):
+        answered(shape, Answer(200, {}, "<html>"))
+    with pytest.raises(DeniedError, match="Bad credentials"):
+        answered(shape, answer(401, {**said("Bad credentials"), "errors": [RATE_LIMITED]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "login", "account"),
+    [
+        ("User", "ann", "ann"),
+        ("Bot", "mulligan", "mulligan[bot]"),
+        ("Bot", "mulligan[bot]", "mulligan[bot]"),
+        ("User", "robot", "robot"),
+    ],
+)
+def test_an_account_of_graphql_has_the_name_that_rest_gives_it(
+    kind: str, login: str, account: str
+) -> None:
+    found = Actor.model_validate({"__typename": kind, "login": login, "databaseId": 7}).account
+    assert (found.login, found.id, found.is_bot) == (account, 7, kind == "Bot")
+
+
+def test_a_label_is_read_as_an_object_or_as_a_name() -> None:
+    found = {"labels": [{"name": "bug", "color": "red"}, "mulligan"]}
+    assert [each.name for each in TypeAdapter(Labels).validate_python(found["labels"])] == [
+        *("bug", "mulligan")
+    ]
+
+
+def test_check_runs_and_statuses_are_taken_out_of_the_object_that_counts_them() -> None:
+    run = {"id": 1, "name": "tests", "status": "queued"}
+    assert [each.id for each in CHECK_RUNS.validate_python({"check_runs": [run]})] == [1]
+    status = {"id": 2, "context": "ci", "state": "pending", "description": None}
+    assert [each.description for each in STATUSES.validate_python({"statuses": [status]})] == [""]
+    with pytest.raises(ValidationError):
+        CHECK_RUNS.validate_python("none")
+
+
+@pytest.mark.parametrize(
+    ("url", "leads"),
+    [
+        ("https://api.github.com/repos/octo/calc/issues/1", True),
+        ("http://host/api/v3/repos/Octo/Calc/issues/1?x=2", True),
+        ("https://api.github.com/repos/octo/other/issues/1", False),
+        ("", False),
+    ],
+)
+def test_an_address_is_known_by_its_path_on_any_server(url: str, *, leads: bool) -> None:
+    assert leads_to(url, "/repos/octo/calc/issues/1") is leads
 
 
 def test_a_body_that_is_not_json_may_be_json_next_time() -> None:

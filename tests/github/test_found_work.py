@@ -30,6 +30,7 @@ def status(
     return ref, office.hub.world.comment(ref, body, BOT)
 
 
+@pytest.mark.pure
 def test_a_record_survives_whatever_an_error_says() -> None:
     text = "-->\n<!-- mulligan:record {} --> @wes closes #1 \u2028 \\u003e"
     record = RECORD.model_copy(update={"actor": text})
@@ -39,6 +40,7 @@ def test_a_record_survives_whatever_an_error_says() -> None:
     assert record_in(f"above\r\n{line}\r\nbelow") == record
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("text", ["", "<!-- mulligan:record {} -->", "<!-- mulligan:record {] -->"])
 def test_what_is_no_record_is_none(text: str) -> None:
     assert record_in(text) is None

@@ -4,7 +4,7 @@ import pytest
 
 from mulligan.config.policy import Labels
 from mulligan.domain.issue import Stage
-from mulligan.github.labels import LabelChange, label_change, priority_rank
+from mulligan.github.labels import LabelChange, label_change, label_styles, priority_rank
 
 pytestmark = pytest.mark.pure
 
@@ -77,3 +77,11 @@ def test_one_label_for_two_stages_is_not_taken_off_while_it_is_wanted() -> None:
 )
 def test_the_most_urgent_priority_label_counts(carried: tuple[str, ...], rank: int) -> None:
     assert priority_rank(carried, ("Now", "soon")) == rank
+
+
+def test_the_labels_to_create_have_the_configured_names_and_differ_in_colour() -> None:
+    named = Labels(ready="please", running="busy", review="look", hitl="help")
+    styles = label_styles(named)
+    assert [each.name for each in styles] == ["please", "busy", "look", "help"]
+    assert len({each.color for each in styles}) == 4
+    assert styles[3].description == "This needs human review (HITL)"

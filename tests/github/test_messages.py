@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mulligan.config.policy import Escalation
-from mulligan.domain.command import Verb
-from mulligan.domain.issue import Stage
+from mulligan.domain.command import PendingCommand, Verb
+from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
@@ -21,10 +21,16 @@ from mulligan.domain.status import PullStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.markdown_parts import CUT, MAX_BODY, body
 from mulligan.github.messages import (
+    SHARED_NOTES,
+    USAGE,
     draft_body,
     draft_title,
+    label_comment,
+    label_marker,
     pull_request_body,
     pull_request_title,
+    reply_comment,
+    reply_marker,
     status_comment,
     status_marker,
 )
@@ -204,6 +210,60 @@ def test_the_status_comment_links_to_the_page_of_the_last_attempt() -> None:
     assert link in status_comment(tried, dashboard="https://bot.example")
     assert "dashboard" not in status_comment(tried)
     assert "dashboard" not in status_comment(case(), dashboard="https://bot.example")
+
+
+def order(verb: Verb) -> PendingCommand:
+    return PendingCommand(CommentAct(9), verb, "", "ada", NOON, Stage.HITL)
+
+
+def test_a_command_is_answered_under_its_own_marker() -> None:
+    named = f"{reply_marker(ISSUE.ref, 'comment:9')}\n\n"
+    assert reply_comment(case(), order(Verb.RETRY), "It is queued.") == f"{named}It is queued."
+    mistyped = reply_comment(case(), order(Verb.MISTYPED), "There is no `/mulligan rety`.")
+    assert mistyped == f"{named}There is no `/mulligan rety`.\n\n{USAGE}"
+    told = reply_comment(second_try(), order(Verb.STATUS), "Replied with the status.")
+    assert told.startswith(f"{named}**Mulligan asks for a review:")
+    assert "Replied" not in told
+    new = case(stage=Stage.READY)
+    unasked = replace(new, status=replace(new.status, epoch=0))
+    assert "Nobody has asked Mulligan" in reply_comment(unasked, order(Verb.STATUS), "")
+
+
+def test_a_request_for_the_label_says_who_changed_the_text() -> None:
+    told = label_comment(case(), LabelAct(77), "eve edited\nthe title of @zoe")
+    assert told.startswith(f"{label_marker(ISSUE.ref, LabelAct(77))}\n\n")
+    assert "\n\neve edited the title of `@zoe`.\n\n" in told
+    assert "remove the label `mulligan`" in told
+
+
+def test_an_issue_of_another_installation_is_left_to_it() -> None:
+    found = case(attempt(1), stage=Stage.RESOLVED, reason="See its pull request.")
+    elsewhere = status_comment(replace(found, status=replace(found.status, elsewhere=True)))
+    assert "**Another installation of Mulligan has this issue.**" in elsewhere
+    assert "/mulligan retry" not in elsewhere
+    assert "/mulligan retry" in status_comment(found)
+
+
+def test_a_queued_issue_that_cannot_start_says_why() -> None:
+    told = status_comment(case(stage=Stage.READY, reason="The disk is full."))
+    assert "**Mulligan cannot start work yet.**" in told
+    assert "The disk is full." in told
+
+
+def test_a_pull_request_lists_the_notes_that_its_merge_accepts() -> None:
+    noted = attempt(1, Outcome.SUCCEEDED).model_copy(update={"learned": ("Ask @zoe first.",)})
+    own = pull_request_body(published(noted))
+    assert "### Notes of the agent about this repository\n\n- Ask `@zoe` first." in own
+    assert SHARED_NOTES not in own
+    assert SHARED_NOTES in pull_request_body(replace(published(noted), learnings=()))
+    assert "Notes of the agent" not in pull_request_body(second_try())
+
+
+def test_a_draft_of_rejected_work_has_the_words_of_the_reviewer() -> None:
+    found = rejected()
+    last = found.history[-1].model_copy(update={"verifier_feedback": "The tax is wrong."})
+    told = draft_body(replace(found, history=(*found.history[:-1], last)))
+    assert "The reviewer rejected the work, see @zoe.\n\nThe tax is wrong." in told
 
 
 def test_the_label_is_called_what_the_policy_calls_it() -> None:

@@ -1,7 +1,7 @@
 """What may be used, and what follows when it is used up."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta, timezone
 
 import pytest
 
@@ -9,11 +9,11 @@ from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, TimeLimit, classify, next_round
 from mulligan.domain.outcome import Escalate, Outcome, WaitForBudget
 from mulligan.domain.result import AgentFacts, FixRound, WorkerResultMeta
-from mulligan.domain.spending import NOTHING, Spent, spent_by, spent_on
+from mulligan.domain.spending import NOTHING, Run, Spent, spent_by, spent_on
 from mulligan.implement.budget_meter import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, decide
 from mulligan.implement.prompt.outcome_text import error_line
-from world.attempts import attempt
+from world.attempts import REF, attempt
 
 pytestmark = pytest.mark.pure
 
@@ -41,6 +41,11 @@ PAST = (cost(1, 0.1, 100), cost(2, 0.2), attempt(3, Outcome.INTERRUPTED))
 def test_attempts_add_up_to_the_cent() -> None:
     assert spent_by(PAST) == Spent(0.3, 200)
     assert spent_by([*PAST, attempt(4, Outcome.INTERRUPTED).model_copy(update={"agent": None})])
+
+
+def test_a_run_uses_the_budget_of_the_day_on_which_it_began_in_utc() -> None:
+    evening = datetime(2025, 3, 1, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
+    assert Run(REF, 1, 0, evening).day == date(2025, 3, 2)
 
 
 DAY = {"o/here": Spent(3.0, 3000), "o/there": Spent(4.0, 4000)}

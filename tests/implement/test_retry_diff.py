@@ -19,12 +19,14 @@ def changed(path: str, body: str = "@@ -1 +1 @@\n-a\n+b\n") -> bytes:
     return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{body}".encode()
 
 
+@pytest.mark.pure
 def test_lock_files_are_one_line() -> None:
     told = lines(DIFF)
     assert told[:-1] == DIFF.decode().split("\n")[:9]
     assert told[-1] == "uv.lock: lock or generated file, 7 lines of diff, not shown"
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "path",
     [
@@ -43,11 +45,13 @@ def test_generated_files_are_one_line(path: str) -> None:
     assert lines(changed(path)) == [f"{path}: lock or generated file, 6 lines of diff, not shown"]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("path", ["src/lock.py", "distance.py", "locks/README.md", "with space.py"])
 def test_other_files_are_shown(path: str) -> None:
     assert lines(changed(path)) == changed(path).decode().rstrip("\n").split("\n")
 
 
+@pytest.mark.pure
 def test_too_many_lines_are_counted() -> None:
     told, whole = readable(DIFF, 3), readable(DIFF, 500)
     assert told.lines == whole.lines[:3]
@@ -56,22 +60,27 @@ def test_too_many_lines_are_counted() -> None:
     assert str(readable(DIFF, 0)) == "[... 10 lines omitted]"
 
 
+@pytest.mark.pure
 def test_long_lines_are_cut() -> None:
     assert max(map(len, lines(changed("a.js", f"@@ -1 +1 @@\n+{'x' * 9000}\n")))) == 400
 
 
+@pytest.mark.pure
 def test_no_diff_is_no_lines() -> None:
     assert readable(b"", 10).lines == ()
 
 
+@pytest.mark.pure
 def test_text_that_is_no_diff_is_shown_as_it_is() -> None:
     assert lines(b"hello\nworld\n") == ["hello", "world"]
 
 
+@pytest.mark.pure
 def test_bytes_that_are_not_utf8_are_survived() -> None:
     assert "+\ufffd" in lines(changed("a.txt").replace(b"+b", b"+\xff"))
 
 
+@pytest.mark.pure
 @given(
     st.binary(max_size=300)
     | st.lists(st.sampled_from(DIFF.splitlines(keepends=True))).map(b"".join)
@@ -128,12 +137,14 @@ FIX = (
 )
 
 
+@pytest.mark.pure
 def test_a_bulky_new_file_is_folded_and_comes_last() -> None:
     told = readable((BULKY + FIX).encode(), 500).lines
     assert "+the fix" in told[:8]
     assert told[-1] == "aaa_rows.py: new file, 196 more lines, not shown"
 
 
+@pytest.mark.pure
 def test_files_that_failures_name_come_first_and_whole() -> None:
     told = readable((FIX + BULKY).encode(), 500, ["./aaa_rows.py"]).lines
     assert told[0].startswith("diff --git a/aaa_rows.py")

@@ -271,6 +271,7 @@ def test_a_log_is_followed_from_file_to_file_in_whole_lines(tmp_path: Path) -> N
     assert LogPosition.parse("x:y") == LogPosition()
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -361,6 +362,7 @@ def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard
     assert dashboard.ask("/issues/octo/one/9/commands", "POST", "command=retry").status == 400
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("stage", "paused", "verbs"),
     [
@@ -376,6 +378,7 @@ def test_the_commands_offered_fit_the_issue(stage: Stage, paused: str, verbs: st
     assert " ".join(each.verb for each in offers(status)) == verbs
 
 
+@pytest.mark.pure
 @given(events())
 @example(CommandReceived(key="command:dashboard 2026", command=Verb.RETRY, at=START))
 def test_every_event_is_a_sentence(event: Event) -> None:
@@ -403,6 +406,7 @@ It failed.
 """
 
 
+@pytest.mark.pure
 def test_a_prompt_is_split_at_its_own_headings() -> None:
     found = [(part.name, part.level) for part in parts_of(PROMPT)]
     named = [("Task", 1), ("Retry context", 1), ("What went wrong", 2)]
@@ -423,6 +427,7 @@ diff --git a/a.py b/a.py
 """
 
 
+@pytest.mark.pure
 def test_a_diff_is_shown_by_file_with_its_lines_marked() -> None:
     more = "diff --git a/b b/b\nnew file mode 100755\nBinary files /dev/null and b/b differ\n"
     gone = "diff --git a/c.zz b/c.zz\n--- a/c.zz\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"

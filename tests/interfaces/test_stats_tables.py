@@ -20,6 +20,8 @@ from mulligan.interfaces.stats_report import (
 )
 from world.sample_history import END, sample_month
 
+pytestmark = pytest.mark.pure
+
 MONTH = summarise(sample_month(), END)
 HOSTILE = "<script>alert(1)</script>\u202e & \x1b[31m"
 KNOWN, PARTLY = Cost(12.5, 100, 0, 0), Cost(12.5, 1000, 2, 1)

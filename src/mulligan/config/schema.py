@@ -1,4 +1,4 @@
-"""The JSON Schema of each configuration file, and its values in words. Pure."""
+"""The JSON Schema of each configuration file, and its values in words."""
 
 import ast
 import inspect
@@ -202,8 +202,6 @@ def _in_words(schema: Schema, root: Schema) -> str:
         *others, last = map(str, choices)
         return f"{', '.join(others)} or {last}"
     match schema.get("type"):
-        case "string" if "const" in schema:
-            return str(schema["const"])
         case "integer":
             return _whole_number(schema)
         case "boolean":

@@ -554,10 +554,8 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the output of the failing checks, or else the recorded reason, for the draft."""
     if shown := failure_output(case, last):
         return shown
-    if last is None or last.outcome is Outcome.SUCCEEDED:
-        return code_block(_shortened(case.status.reason))
-    text = explain(last.outcome, last.failure_reason or last.error)
-    if last.outcome is Outcome.REJECTED and last.verifier_feedback:
+    text = explain(last.outcome, last.failure_reason or last.error) if last else case.status.reason
+    if last and last.outcome is Outcome.REJECTED and last.verifier_feedback:
         text = f"{text}\n\n{last.verifier_feedback}"
     return code_block(_shortened(text))
 
