@@ -153,6 +153,7 @@ class Site:
     connections: list[int] = field(default_factory=list[int])
     agents: list[Counter[str]] = field(default_factory=list[Counter[str]])
     _hosts: int = 0
+    _events: list[RecordedEvent] = field(default_factory=list[RecordedEvent])
 
     def issues(self, count: int) -> list[IssueRef]:
         """Open issues with the label, spread over the repositories."""
@@ -203,8 +204,10 @@ class Site:
         return Host(name, number, process, home / "log")
 
     def events(self) -> list[RecordedEvent]:
+        """Read what is new: the fleet needs the processors."""
         with open_ledger_url(self.url) as ledger:
-            return [*ledger.events()]
+            self._events += ledger.events(after=self._events[-1].seq if self._events else 0)
+        return self._events
 
     def ask(self, query: LiteralString) -> str:
         with psycopg.connect(self.url) as line:

@@ -22,6 +22,7 @@ from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN, sleep_until_cancell
 from mulligan.storage import VERSION_TABLE
 from mulligan.storage.ledger import SqlLedger
 from world.behaviours import AgentInput, Behaviour
+from world.plain_worktrees import PlainWorktrees
 from world.processes import wait_until
 from world.simulated import NAME, push
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
@@ -126,6 +127,25 @@ def test_a_worker_that_does_not_poll_reads_the_policy_before_it_works(
     here.desk.hub.world.label(ref, "bot", "wes")
     with serving(here, queue, Role.WORKER):
         queue.defer(PollerLease("bot", "two", 1), [ref])
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_a_worker_holds_the_issue_while_it_clones_the_repository(here: WorkerEnvironment) -> None:
+    """Else the job counts as lost, and other workers clone it too, for no more than the first."""
+    ref, holders = here.desk.ready(), list[str | None]()
+
+    class LargeRepository(PlainWorktrees):
+        def fetch_base(self, repository: str) -> None:
+            holders.append(here.leases.holder(ref))
+            super().fetch_base(repository)
+
+    clones = LargeRepository(here.directory, here.desk.hub.bare)
+    context, queue = here.context(fix_the_bug, worktrees=clones), HandedOut(poller="two")
+    built = [Runtime((NAME,), context, Worker(context), queue=queue)]
+    daemon = Daemon(lambda: built.pop() if built else None)
+    with serving_fleet(daemon, Role.WORKER, queue.working, SOON, Limits(), here.desk.clock):
+        queue.defer(PollerLease("bot", "two", 1), [ref])
+    assert (holders[0], here.leases.holder(ref)) == ("one", None)
     assert here.ledger.status(ref).stage is Stage.REVIEW
 
 

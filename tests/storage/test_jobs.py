@@ -1,13 +1,19 @@
 """The queue of a fleet: one poller, one job per due issue, no limit passed, nothing left behind."""
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
 from mulligan.config.operator import Limits
 from mulligan.domain.errors import LeaseLostError
@@ -17,8 +23,23 @@ from mulligan.storage.database import Database, open_database
 from mulligan.storage.jobs import POLLER_LEASE, JobQueue, open_jobs, working
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
+from world.postgres import Server
 from world.processes import wait_until
 from world.trackers import FrozenClock
+
+SLOW_FETCH = """
+ALTER FUNCTION procrastinate_fetch_job_v2 RENAME TO fetch_at_once;
+CREATE FUNCTION procrastinate_fetch_job_v2(queues varchar[], worker bigint)
+RETURNS procrastinate_jobs LANGUAGE plpgsql AS $$
+DECLARE found procrastinate_jobs;
+BEGIN
+    found := fetch_at_once(queues, worker);
+    PERFORM pg_sleep(0.5);
+    RETURN found;
+END
+$$
+"""
+"""A busy server: the answer of a fetch is old when it arrives."""
 
 ONE, TWO, THREE, OTHER = (
     *(IssueRef("octo/one", number) for number in (1, 2, 3)),
@@ -76,6 +97,35 @@ def test_one_worker_polls_until_it_is_silent_for_too_long(
     assert jobs(database) == []
 
 
+def test_the_next_poller_waits_until_the_last_one_has_deferred(
+    postgres_url: str, database: Database, clock: FrozenClock
+) -> None:
+    """The row of the right to poll is locked from its check to the end of the transaction."""
+    queue = queue_of(database, clock)
+    lease = polling(queue)
+    with ThreadPoolExecutor(2) as pool, open_database(postgres_url) as other:
+        with other.write_rows() as connection:
+            connection.execute(text("LOCK TABLE waiting IN EXCLUSIVE MODE"))
+            deferring = pool.submit(queue.defer, lease, [ONE])
+            wait_until(lambda: locked_out(database) == 1)
+            clock.time += POLLER_LEASE
+            leading = pool.submit(queue.lead, "two")
+            wait_until(lambda: locked_out(database) == 2 or leading.done())
+            assert not leading.done()
+        deferring.result(30)
+        second = leading.result(30)
+    assert second
+    assert second.fence > lease.fence
+    assert jobs(database) == [str(ONE)]
+
+
+def locked_out(database: Database) -> int:
+    """Count the connections that wait for a lock."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with database.read() as connection:
+        return connection.execute(waiting).scalar_one()
+
+
 def test_an_issue_has_one_job_however_often_it_is_due(
     database: Database, clock: FrozenClock
 ) -> None:
@@ -96,6 +146,59 @@ def test_a_duplicate_job_does_not_end_the_transaction(
         connection.execute(text("INSERT INTO waiting VALUES ('octo/two', 1, 0, '9')"))
     queue.fill(ONE)
     assert jobs(database) == [str(ONE), str(OTHER)]
+
+
+def test_an_issue_is_not_visited_again_before_its_visit_has_ended(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock)
+    queue.defer(polling(queue), [ONE])
+    assert fetched(database) == str(ONE)
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO waiting VALUES ('octo/one', 1, 0, '9')"))
+    queue.fill(ONE)
+    assert (jobs(database), fetched(database)) == ([str(ONE)], None)
+
+
+def fetched(database: Database) -> str | None:
+    with database.write() as connection:
+        fetch = "SELECT lock FROM procrastinate_fetch_job_v2(NULL, NULL)"
+        return connection.execute(text(fetch)).scalar()
+
+
+def test_no_job_is_for_later(database: Database, clock: FrozenClock) -> None:
+    """It would hold the queueing lock, and a maintainer's `/mulligan retry` would be lost."""
+    queue = queue_of(database, clock)
+    queue.defer(polling(queue), [ONE, OTHER])
+    later = text("SELECT count(*) FROM procrastinate_jobs WHERE scheduled_at IS NOT NULL")
+    with database.read() as connection:
+        assert connection.execute(later).scalar_one() == 0
+    assert {fetched(database), fetched(database)} == {str(ONE), str(OTHER)}
+
+
+def test_the_commands_of_procrastinate_show_the_queue(postgres: Server, clock: FrozenClock) -> None:
+    """As docs/fleet.md describes them."""
+    with postgres.fresh() as url, open_database(url) as database:
+        queue = queue_of(database, clock)
+        queue.defer(polling(queue), [ONE, OTHER])
+        assert fetched(database) == str(ONE)
+        own = {
+            "PROCRASTINATE_APP": "mulligan.storage.jobs.app",
+            "PGHOST": str(postgres.home),
+            "PGPORT": str(postgres.port),
+            "PGUSER": "mulligan",
+            "PGDATABASE": str(make_url(url).database),
+        }
+
+        def procrastinate(*arguments: str) -> str:
+            argv = [Path(sys.executable).with_name("procrastinate"), *arguments]
+            done = subprocess.run(argv, env=os.environ | own, capture_output=True, check=True)
+            return done.stdout.decode()
+
+        assert "Found procrastinate_jobs table: OK" in procrastinate("healthchecks")
+        running, waiting = procrastinate("shell", "list_locks").splitlines()
+    assert running.startswith(f"{ONE}: 1 jobs (todo: 0, doing: 1,")
+    assert waiting.startswith(f"{OTHER}: 1 jobs (todo: 1, doing: 0,")
 
 
 def test_what_passes_a_limit_waits_until_a_slot_is_free(
@@ -141,8 +244,7 @@ def test_a_job_whose_worker_died_is_deleted_and_its_issue_visited_by_another(
 ) -> None:
     queue, leases = queue_of(database, clock), SqlLeases(database, clock)
     queue.defer(polling(queue), [ONE])
-    with database.write() as connection:
-        connection.execute(text("SELECT procrastinate_fetch_job_v2(NULL, NULL)"))
+    assert fetched(database) == str(ONE)
     assert leases.claim(ONE, "dead")
     ledger = SqlLedger(database, clock)
     ledger.append(ONE, IssueSeen(title="Mend it"))
@@ -214,6 +316,26 @@ def test_a_job_that_the_poller_deleted_during_its_visit_is_no_error(
             wait_until(lambda ref=ref: ref in done)
     gc.collect()
     assert [each for each in caplog.records if each.name == "asyncio"] == []
+
+
+def test_a_job_that_comes_during_a_fetch_does_not_wait_for_the_next_look(
+    postgres: Server, clock: FrozenClock
+) -> None:
+    with postgres.fresh() as url, open_database(url) as database:
+        queue, visited = queue_of(database, clock), list[IssueRef]()
+        lease = polling(queue)
+        with database.write() as connection:
+            connection.exec_driver_sql(SLOW_FETCH)
+
+        def is_fetching() -> bool:
+            asleep = text("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+            with database.read() as connection:
+                return connection.execute(asleep).first() is not None
+
+        with working(url, visited.append, 1, fetch_seconds=3600):
+            wait_until(is_fetching)
+            queue.defer(lease, [ONE])
+            wait_until(lambda: visited == [ONE])
 
 
 @pytest.mark.parametrize("visit", [None, print])

@@ -274,13 +274,27 @@ def test_one_connection_is_enough_for_all_that_a_worker_writes(postgres_url: str
         assert leases.heartbeat("one") == ["one"]
 
 
-def test_a_renewal_does_not_wait_for_the_writer_whose_turn_it_is(postgres_url: str) -> None:
+def test_a_lease_does_not_wait_for_the_writer_whose_turn_it_is(postgres_url: str) -> None:
     with open_database(postgres_url) as database:
         leases = SqlLeases(database, TickingClock())
-        lease = leases.claim(REF, "one")
-        assert lease
         with ThreadPoolExecutor(1) as other, database.write():
+            lease = other.submit(leases.claim, REF, "one").result(5)
+            assert lease
             assert other.submit(leases.renew, lease).result(5)
+            other.submit(leases.release, lease).result(5)
+            again = other.submit(leases.claim, REF, "two").result(5)
+            assert again
+            assert again.fence > lease.fence
+
+
+def test_a_worker_has_no_more_connections_than_it_may(postgres_url: str) -> None:
+    with open_database(postgres_url, connections=2) as database, ThreadPoolExecutor(1) as other:
+        ledger = SqlLedger(database, TickingClock())
+        with database.read(), database.read():
+            third = other.submit(ledger.last_seq)
+            with pytest.raises(TimeoutError):
+                third.result(1)
+        assert third.result(30) == 0
 
 
 def test_a_worker_without_a_free_connection_says_so(postgres_url: str) -> None:

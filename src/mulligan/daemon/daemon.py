@@ -398,13 +398,19 @@ def _poll_each(
 
 
 def _visit(ref: IssueRef, runtime: Runtime) -> Visit:
-    """Visit an issue; in a fleet, fetch first, since the poller may be on another machine."""
+    """Visit an issue; in a fleet, fetch first, since the poller may be on another machine.
+
+    A lease shows that the worker is at work: a first clone may take longer than the lease.
+    """
+
+    def fetch(context: BotContext) -> Visit:
+        runtime.fetch_cache.fetch_if_older(ref.repository, context, MAX_AGE_BEFORE_WORK)
+        return Visit(ref)
+
     if runtime.queue:
-        fetch = runtime.fetch_cache.fetch_if_older
-        try:
-            fetch(ref.repository, runtime.context, MAX_AGE_BEFORE_WORK)
-        except MulliganError as error:
-            return Visit(ref, problem=str(error))
+        fetched = runtime.worker.run_leased(ref, fetch, is_local=True)
+        if fetched.problem or fetched.skipped:
+            return fetched
     return runtime.worker.visit(ref)
 
 

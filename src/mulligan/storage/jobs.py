@@ -11,13 +11,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import LiteralString, TypeVar
 
 import psycopg
 import structlog
-from procrastinate import App, PsycopgConnector
+from procrastinate import App, PsycopgConnector, sql
 from procrastinate.connector import Notify
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.schema import SchemaManager
@@ -51,11 +50,12 @@ FORGOTTEN_SECONDS = 24 * 60 * 60.0
 """The time after which Procrastinate forgets a worker. One that was frozen for less goes on."""
 
 FETCH_SECONDS = 1.0
-"""How often a worker looks for jobs whose notification it missed, as one that comes while it
-fetches."""
+"""How often a worker looks for jobs whose notification it missed, as while it reconnects."""
 
 URGENT = 1_000_000
 """The priority of what was begun: it comes before all that is new."""
+
+FETCH_JOB = sql.queries["fetch_job"]
 
 RETRY_SECONDS = 0.5
 POOL_SECONDS = 5.0
@@ -181,7 +181,7 @@ class JobQueue:
         """Add the job in this transaction; within a savepoint, since a duplicate would end it."""
         driver = connection.connection.driver_connection
         named = str(ref)
-        job = _deferring().configure_task(
+        job = app.configure_task(
             VISIT,
             queue=QUEUE,
             lock=named,
@@ -193,10 +193,9 @@ class JobQueue:
             job.defer(issue=named)
 
 
-@cache
-def _deferring() -> App:
-    """Return an app that only defers, on connections that it is given."""
-    return App(connector=PsycopgConnector())
+app = App(connector=PsycopgConnector())
+"""Defers on connections that it is given. Procrastinate's own commands use it with libpq's
+environment variables (docs/fleet.md)."""
 
 
 def open_jobs(
@@ -284,6 +283,7 @@ WAIT = text(
     ) found
     WHERE (repository, number) NOT IN ({BUSY})
     ON CONFLICT (repository, number) DO UPDATE SET priority = excluded.priority
+    WHERE waiting.priority <> excluded.priority
     """  # noqa: S608 - all its parts are in this file
 )
 """The first due issue of each repository has priority 0, the next one -1, and so on."""
@@ -369,6 +369,7 @@ class _Connector(PsycopgConnector):
         )
         self._hinted = hinted
         self._stopping = stopping
+        self._is_notified = False
 
     async def execute_query_async(self, query: LiteralString, **arguments: object) -> None:
         call = super().execute_query_async
@@ -382,8 +383,16 @@ class _Connector(PsycopgConnector):
     async def execute_query_one_async(
         self, query: LiteralString, **arguments: object
     ) -> dict[str, object]:
+        """Answer a query with one row; fetch again if a job came while none was found.
+
+        Procrastinate's worker forgets a notification that comes during a fetch.
+        """
         call = super().execute_query_one_async
-        return await self._patiently(lambda: call(query, **arguments))
+        while True:
+            self._is_notified = False
+            row = await self._patiently(lambda: call(query, **arguments))
+            if query != FETCH_JOB or row["id"] is not None or not self._is_notified:
+                return row
 
     async def execute_query_all_async(
         self, query: LiteralString, **arguments: object
@@ -399,6 +408,7 @@ class _Connector(PsycopgConnector):
             if channel == HINTS:
                 self._hinted(payload)
             else:
+                self._is_notified = True
                 await on_notification(channel=channel, payload=payload)
 
         await self._patiently(lambda: call(notified, both))
@@ -422,7 +432,11 @@ async def _prepare(connection: psycopg.AsyncConnection) -> None:
 
 @contextmanager
 def working(
-    url: str, visit: Visit | None, concurrency: int, hinted: Hinted = lambda _: None
+    url: str,
+    visit: Visit | None,
+    concurrency: int,
+    hinted: Hinted = lambda _: None,
+    fetch_seconds: float = FETCH_SECONDS,
 ) -> Generator[None]:
     """Fetch jobs in this block and call `visit`, which must not raise, `concurrency` at a time.
 
@@ -433,7 +447,7 @@ def working(
         # They log each job, and tracebacks while PostgreSQL is away.
         logging.getLogger(library).setLevel(logging.CRITICAL)
     with ThreadPoolExecutor(concurrency, thread_name_prefix="visit") as pool:
-        worker = _Worker(url, visit, pool, concurrency, hinted)
+        worker = _Worker(url, visit, pool, concurrency, hinted, fetch_seconds)
         thread = threading.Thread(target=worker.run, name="jobs")
         thread.start()
         try:
@@ -447,11 +461,18 @@ class _Worker:
     """Procrastinate's worker on an event loop in its own thread; visits run in `pool`."""
 
     def __init__(
-        self, url: str, visit: Visit | None, pool: Executor, concurrency: int, hinted: Hinted
+        self,
+        url: str,
+        visit: Visit | None,
+        pool: Executor,
+        concurrency: int,
+        hinted: Hinted,
+        fetch_seconds: float,
     ) -> None:
         self._visit = visit
         self._pool = pool
         self._concurrency = concurrency
+        self._fetch_seconds = fetch_seconds
         self._stopping = threading.Event()
         self._app = App(connector=_Connector(url, hinted, self._stopping))
         self._app.task(name=VISIT, queue=QUEUE)(self._on_job)
@@ -485,7 +506,7 @@ class _Worker:
         await self._app.run_worker_async(
             queues=[QUEUE],
             concurrency=self._concurrency,
-            fetch_job_polling_interval=FETCH_SECONDS,
+            fetch_job_polling_interval=self._fetch_seconds,
             stalled_worker_timeout=FORGOTTEN_SECONDS,
             delete_jobs="always",
             install_signal_handlers=False,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, text, update
 from sqlalchemy.sql.functions import count
 
 from mulligan.config.operator import LEASE_TIME
@@ -17,6 +17,16 @@ from mulligan.storage.serialization import write_time
 LEASE = LEASES_TABLE.c
 WORKER = WORKERS_TABLE.c
 
+CLAIM = text(
+    """
+    INSERT INTO leases (repository, number, fence, worker, expires)
+    VALUES (:repository, :number, 1, :worker, :expires)
+    ON CONFLICT (repository, number) DO UPDATE SET
+        fence = leases.fence + 1, worker = :worker, expires = :expires
+    WHERE leases.expires IS NULL OR leases.expires <= :now
+    """
+).execution_options(preserve_rowcount=True)
+
 
 @dataclass(frozen=True, slots=True)
 class SqlLeases:
@@ -27,26 +37,21 @@ class SqlLeases:
     time: timedelta = LEASE_TIME
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Claim an issue; None if another worker holds it, or `most` are held."""
-        with self.database.write() as connection:
+        """Claim an issue; None if another worker holds it, or `most` are held.
+
+        Without `most`, it waits only for other writers of the same row.
+        """
+        transaction = self.database.write_rows if most is None else self.database.write
+        with transaction() as connection:
             now = self.clock.now()
-            wanted = select(LEASE.fence, LEASE.expires).where(_of(ref))
-            found = connection.execute(wanted).first()
-            if found and found.expires is not None and found.expires > write_time(now):
-                return None
             if most is not None and _held(connection, now) >= most:
                 return None
-            lease = Lease(ref, worker, 1 + (found.fence if found else 0))
-            values = {"fence": lease.fence, "worker": worker, "expires": self._after(now)}
-            if not found:
-                row = {"repository": ref.repository, "number": ref.number, **values}
-                connection.execute(insert(LEASES_TABLE).values(row))
-                return lease
-            # Its holder may have renewed it meanwhile, which waits for nobody.
-            free = or_(LEASE.expires.is_(None), LEASE.expires <= write_time(now))
-            mine = and_(_of(ref), LEASE.fence == found.fence, free)
-            claimed = connection.execute(update(LEASES_TABLE).where(mine).values(**values))
-        return lease if claimed.rowcount else None
+            values = {"repository": ref.repository, "number": ref.number, "worker": worker}
+            times = {"now": write_time(now), "expires": self._after(now)}
+            if not connection.execute(CLAIM, values | times).rowcount:
+                return None
+            fence = connection.execute(select(LEASE.fence).where(_of(ref))).scalar_one()
+        return Lease(ref, worker, fence)
 
     def renew(self, lease: Lease) -> bool:
         """Extend the lease; False if it was lost."""
