@@ -8,7 +8,7 @@ import pytest
 from mulligan.config.policy import Escalation
 from mulligan.domain.events import Remark
 from mulligan.domain.feedback import Feedback
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.github.escalation import (
@@ -220,6 +220,10 @@ def test_what_does_not_fit_is_omitted_whole() -> None:
     files = (FileChange(path="a.py", status="M"),)
     long = attempt(1).model_copy(update={"error": "@" * 200, "files_modified": files})
     many = [long] * 20
-    text = help_wanted(replace(escalated(*many, reason="Red."), observed=("`" * 300,) * 100))
+    text = help_wanted(
+        replace(
+            escalated(*many, reason="Red."), observed=(Pattern(PatternKind.NAMES, "`" * 300),) * 100
+        )
+    )
     assert text.endswith("</details>")
     assert "Observed patterns" not in text

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from mulligan.config.policy import Escalation
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
 from mulligan.domain.status import PullStatus
@@ -353,7 +353,9 @@ def poisoned() -> WorkerResultMeta:
 def test_text_of_others_cannot_do_anything(outcome: Outcome) -> None:
     meta = poisoned().model_copy(update={"outcome": outcome})
     told = escalated(meta, reason=ATTACK, fix=ATTACK)
-    told = replace(told, observed=(ATTACK,), issue=replace(ISSUE, title=ATTACK))
+    told = replace(
+        told, observed=(Pattern(PatternKind.NAMES, ATTACK),), issue=replace(ISSUE, title=ATTACK)
+    )
     shown = replace(told, status=replace(told.status, stage=Stage.HITL))
     for text in (
         escalation_comment(told, Escalation()),
@@ -397,7 +399,7 @@ def test_no_message_is_longer_than_github_takes(text: str, times: int, filler: s
         }
     )
     told = escalated(*[meta] * times, reason=text + filler * 2000)
-    told = replace(told, observed=(text,) * times)
+    told = replace(told, observed=(Pattern(PatternKind.NAMES, text),) * times)
     for word in (help_wanted, status_comment, pull_request_body):
         assert len(word(told)) <= MAX_BODY
 

@@ -20,7 +20,7 @@ from world.attempts import DIFF, attempt, case, check, red
 
 pytestmark = pytest.mark.pure
 
-SAME = "Nearly the same change was made in attempts {}: take a different approach."
+SAME = "Nearly the same change was made in attempts {}."
 
 
 def diff(*added: str, path: str = "a.py") -> bytes:
@@ -93,10 +93,11 @@ def made(number: int, change: bytes, outcome: Outcome | None = None) -> WorkerRe
 def test_the_same_change_again_is_told(
     epoch: tuple[WorkerResultMeta, ...], told: tuple[str, ...]
 ) -> None:
-    assert find_patterns(epoch) == told
+    assert tuple(each.text for each in find_patterns(epoch)) == told
 
 
 def test_the_advice_is_no_part_of_what_is_quoted() -> None:
     text = assemble(case(made(1, DIFF), made(2, DIFF)), ContextLimits(), b"").text
-    assert f"## Observed patterns\n\n{SAME.format('1 and 2')}" in text
+    told = f"{SAME.format('1 and 2')} Take a different approach."
+    assert f"## Observed patterns\n\n{told}" in text
     assert f"- {SAME.format('1 and 2')}" not in text

@@ -254,7 +254,9 @@ def test_other_checks_get_one_line() -> None:
 
 def test_the_same_failure_twice_asks_for_another_way() -> None:
     patterns = section(told(red(1), red(2)).text, "Observed patterns")
-    assert patterns.startswith("The same failure twice: take a different approach.\n<untrusted-")
+    assert patterns.startswith(
+        "The same failure occurred twice. Take a different approach.\n<untrusted-"
+    )
     assert f"- Test '{TEST_ID}' failed in attempts 1 and 2." in patterns
 
 

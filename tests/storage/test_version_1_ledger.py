@@ -109,7 +109,7 @@ def test_the_next_attempt_learns_from_it(ledger: SqlLedger) -> None:
     told = compose(case, Policy(), Previous(b""), WorktreeBase.BASE, Redactor())
     assert "Check 'check' failed with exit code 1." in told.prompt
     assert "After fix round 1: Check 'check' failed" in told.prompt
-    assert "The same failure twice" in told.prompt
+    assert "The same failure occurred twice." in told.prompt
 
 
 def test_what_was_kept_of_it_is_still_looked_for(ledger: SqlLedger) -> None:

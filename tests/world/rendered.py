@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.issue import Stage
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.result import FileChange
 from mulligan.domain.status import PullStatus, SeenText
 from mulligan.github.escalation import escalation_comment
@@ -61,7 +61,13 @@ def with_hostile_texts(found: IssueContext) -> IssueContext:
     )
     status = replace(found.status, reason=HOSTILE, text=SeenText(HOSTILE))
     issue = replace(found.issue, title=HOSTILE, body=HOSTILE)
-    return replace(found, issue=issue, history=history, status=status, observed=(HOSTILE,))
+    return replace(
+        found,
+        issue=issue,
+        history=history,
+        status=status,
+        observed=(Pattern(PatternKind.NAMES, HOSTILE),),
+    )
 
 
 def pages() -> dict[str, str]:

@@ -2,12 +2,36 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mulligan.domain.issue import Issue
 from mulligan.domain.learning import Learning
 from mulligan.domain.outcome import Decision, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+
+
+class PatternKind(StrEnum):
+    """What a pattern of attempts is about; the last two hold names that others gave."""
+
+    SAME_FAILURE = "same failure"
+    SAME_CHANGE = "same change"
+    SAME_OUTCOME = "same outcome"
+    PROGRESS = "progress"
+    NAMES = "names"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What attempts have in common, as a sentence."""
+
+    kind: PatternKind
+    text: str
+
+    @property
+    def is_advice(self) -> bool:
+        """Return whether the next agent has to take a different approach."""
+        return self.kind in {PatternKind.SAME_FAILURE, PatternKind.SAME_CHANGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +50,7 @@ class IssueContext:
     max_attempts: int
     counted: int = 0
     verifies: bool = True
-    observed: tuple[str, ...] = ()
+    observed: tuple[Pattern, ...] = ()
     ready_label: str = "mulligan"
     no_draft: str = ""
     learnings: tuple[Learning, ...] | None = None

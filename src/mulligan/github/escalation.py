@@ -7,7 +7,7 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.events import Remark
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, PatternKind
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, WorkerResultMeta
@@ -22,13 +22,7 @@ from mulligan.github.markdown_parts import (
     spending_line,
 )
 from mulligan.implement.prompt.outcome_text import explain, failing, pluralize
-from mulligan.implement.prompt.patterns import (
-    SAME_FAILURE,
-    drift,
-    is_ending,
-    is_same_change,
-    without_advice,
-)
+from mulligan.implement.prompt.patterns import drift
 from mulligan.text.escape import code_block, defuse, one_line, visible
 
 MAX_NAMED = 3
@@ -164,12 +158,13 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
 
 
 def _on_repetition(case: IssueContext, last: WorkerResultMeta) -> Iterator[str]:
-    if SAME_FAILURE in case.observed and (what := _failed(last)):
+    observed = {each.kind for each in case.observed}
+    if PatternKind.SAME_FAILURE in observed and (what := _failed(last)):
         yield (
             f"The same failure occurred again. Check {what} itself: it may expect something other "
             "than this issue asks for."
         )
-    if any(map(is_same_change, case.observed)):
+    if PatternKind.SAME_CHANGE in observed:
         yield (
             "Two attempts made nearly the same change. Say in `/mulligan fix:` what to do "
             "differently."
@@ -523,8 +518,10 @@ def _is_unpublished(case: IssueContext) -> bool:
 
 def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the history, the output and the changed files in a folded section."""
-    seen = (each for each in case.observed if each != SAME_FAILURE and not is_ending(each))
-    patterns = [defuse(one_line(without_advice(each), 300)) for each in seen]
+    known = {PatternKind.SAME_FAILURE, PatternKind.SAME_OUTCOME}
+    patterns = [
+        defuse(one_line(each.text, 300)) for each in case.observed if each.kind not in known
+    ]
     sections = (
         ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
         ("Last failure", failure_output(case, last)),

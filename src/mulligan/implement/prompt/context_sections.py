@@ -7,7 +7,7 @@ from typing import Self
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.errors import InvariantError
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, Pattern
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.implement.prompt.diff import readable
@@ -67,7 +67,7 @@ class ContextSections:
     violations: Excerpt
     others: tuple[str, ...]
     advisory: Excerpt
-    patterns: tuple[str, ...]
+    patterns: tuple[Pattern, ...]
     drift: str | None
     diff: Excerpt
     remarks: Excerpt

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
+from mulligan.domain.issue_context import Pattern, PatternKind
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import Finding, WorkerResultMeta
 from mulligan.implement.prompt.diff import changed_lines
@@ -41,49 +42,27 @@ def similarity(one: Sequence[str], other: Sequence[str]) -> float:
 
 # What comes back.
 
-ADVICE = ": take a different approach."
-
-SAME_FAILURE = f"The same failure twice{ADVICE}"
-
-SAME_ENDING = "The outcome was {} in {}."
-
-SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
+SAME_FAILURE = Pattern(PatternKind.SAME_FAILURE, "The same failure occurred twice.")
 
 
-def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
+def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[Pattern, ...]:
     """Name the outcomes, checks, tests and files that come back, most telling first."""
-    return (
-        *(_advice(epoch) if _is_stuck(epoch) else []),
-        *_progress(epoch),
-        *_recurring(epoch, _ending, SAME_ENDING),
+    names = (
         *_recurring(epoch, _refused_paths, "The change of {} was refused in {}."),
         *_recurring(epoch, _failed_checks, "Check {} failed in {}.", "Checks {} failed in {}."),
         *_recurring(epoch, _failed_tests, "Test {} failed in {}.", "Tests {} failed in {}."),
         *_recurring(epoch, _files, "File {} was changed in {}.", "Files {} were changed in {}."),
     )
+    outcomes = _recurring(epoch, _ending, "The outcome was {} in {}.")
+    return (
+        *(_advice(epoch) if _is_stuck(epoch) else []),
+        *(Pattern(PatternKind.PROGRESS, text) for text in _progress(epoch)),
+        *(Pattern(PatternKind.SAME_OUTCOME, text) for text in outcomes),
+        *(Pattern(PatternKind.NAMES, text) for text in names),
+    )
 
 
-def is_advice(line: str) -> bool:
-    """Return whether a pattern is Mulligan's own advice, without a name that others gave."""
-    return line == SAME_FAILURE or is_same_change(line)
-
-
-def is_same_change(line: str) -> bool:
-    """Return whether a pattern says that nearly the same change was made again."""
-    return line.startswith(SAME_CHANGE.partition("{")[0])
-
-
-def is_ending(line: str) -> bool:
-    """Return whether a pattern only says that an outcome came back."""
-    return line.startswith(SAME_ENDING.partition("{")[0])
-
-
-def without_advice(line: str) -> str:
-    """Leave out of a pattern what an agent is to make of it."""
-    return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
-
-
-def _advice(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+def _advice(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
     return [*([SAME_FAILURE] if _same_failure(epoch) else []), *_same_change(epoch)]
 
 
@@ -93,7 +72,7 @@ def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
     return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
 
 
-def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
     """Name the attempts whose change was nearly that of the last one that made any."""
     changed = [meta for meta in epoch if meta.sketch and meta.outcome not in FREE]
     alike = [
@@ -101,7 +80,8 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
         for meta in changed
         if similarity(meta.sketch, changed[-1].sketch) >= SIMILARITY_THRESHOLD
     ]
-    return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
+    text = f"Nearly the same change was made in {_attempts(alike)}." if len(alike) > 1 else ""
+    return [Pattern(PatternKind.SAME_CHANGE, text)] if text else []
 
 
 def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mulligan.domain.issue_context import Pattern
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import VerifierOutcome
 from mulligan.implement.prompt.outcome_text import pluralize
-from mulligan.implement.prompt.patterns import is_advice
 from mulligan.text.commands import HEADING, guidance_block
 from mulligan.text.escape import fence, omitted, one_line
 
@@ -70,7 +70,7 @@ class RetryContext(Record):
     actionable_feedback: str
     last_diff: str | None
     cumulative_changes: str | None
-    patterns: tuple[str, ...]
+    patterns: tuple[Pattern, ...]
     drift: str | None
     guidance: str | None
     omitted: Mapping[str, int]
@@ -160,10 +160,10 @@ def _line(attempt: AttemptSummary) -> str:
     return one_line(" ".join(parts), LINE_CHARS)
 
 
-def _observed(patterns: Sequence[str]) -> str:
+def _observed(patterns: Sequence[Pattern]) -> str:
     """Keep Mulligan's own advice outside of the fence: names in the others are foreign."""
-    advice = [line for line in patterns if is_advice(line)]
-    names = "\n".join(f"- {line}" for line in patterns if not is_advice(line))
+    advice = [f"{each.text} Take a different approach." for each in patterns if each.is_advice]
+    names = "\n".join(f"- {each.text}" for each in patterns if not each.is_advice)
     return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
 
 
