@@ -122,6 +122,8 @@ def test_a_set_up_that_fails_on_a_change_is_a_failed_check(
     assert bad.digest.startswith("Why.")
     assert "no such package" in bad.digest
     assert "no such package" in log.read_text()
+    if isinstance(verifier, CommandVerifier):
+        assert good.duration_ms > 0
 
 
 def test_the_scope_is_kept(verifier: Verifier) -> None:

@@ -1,4 +1,4 @@
-"""The examples of the Python API run as the page shows them."""
+"""The examples of the Python API, and of each extension, run as the pages show them."""
 
 import doctest
 from pathlib import Path
@@ -7,15 +7,16 @@ import pytest
 
 from world.repositories import git
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.parametrize("page", ["api.md", "extending.md"])
 def test_the_examples_give_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     clone = tmp_path / "hello"
     git(tmp_path, "init", "--quiet", "--initial-branch", "main", str(clone))
     git(clone, "commit", "--quiet", "--allow-empty", "--message", "Begin")
     monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
+    failed, tried = doctest.testfile(str(DOCS / page), module_relative=False)
     assert (failed, tried > 20) == (0, True)

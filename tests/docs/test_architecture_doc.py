@@ -16,7 +16,10 @@ CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 PAGES = (
     ARCHITECTURE,
     CONTRIBUTING,
-    *(ROOT / "docs" / f"{name}.md" for name in ("action", "dashboard", "security", "text")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("action", "dashboard", "extending", "security", "text")
+    ),
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
 QUOTED = re.compile(r"`([^`\s]+\.py|[\w./-]+/)(?:: ([\w.]+))?`")

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,11 +108,15 @@ class CommandVerifier:
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
     ) -> CheckResult:
         """Run the setup commands on a change, with the network of `hosts` only (SETUP-3)."""
-        egress_log = log.with_name(f"{log.stem}-egress.log")
+        egress_log, began = log.with_name(f"{log.stem}-egress.log"), time.monotonic()
         with self._open_hosts(settings.hosts, egress_log) as (network, proxy, access_log):
             failed = self._set_up(settings.run, worktree, log, network, proxy)
         result = CheckResult(
-            name=SET_UP_CHECK, kind=CheckKind.OTHER, command=settings.run[-1], passed=True
+            name=SET_UP_CHECK,
+            kind=CheckKind.OTHER,
+            command=settings.run[-1],
+            passed=True,
+            duration_ms=round((time.monotonic() - began) * 1000),
         )
         if failed is None:
             return result
