@@ -1,4 +1,4 @@
-"""Separate failures that count from those of the start tree, and from flaky ones. Pure."""
+"""Separate new failures from those of the start tree and from flaky ones. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -109,7 +109,7 @@ def _failure_key(found: Finding) -> tuple[str, str]:
 def _split(
     findings: Sequence[Finding], others: Iterable[Finding], key: Key
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Split findings into those that are among the others, each as often as there, and the rest."""
+    """Split findings into those that `others` has too, each as often as there, and the rest."""
     remaining = Counter(map(key, others))
     inside, outside = list[Finding](), list[Finding]()
     for found in findings:
@@ -120,7 +120,7 @@ def _split(
 
 
 def _with_only(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckResult:
-    """Keep only some findings in a result, and do not mention the others."""
+    """Return a result with only these findings, and a digest without the others."""
     places = {(found.file, found.line) for found in findings}
     named_before = len(result.findings) - len(findings)
     return result.model_copy(

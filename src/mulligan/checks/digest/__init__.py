@@ -30,14 +30,14 @@ LAST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """`text` is what an agent is shown; `count` is the number of failures, as far as known.
+    """The digest of one output.
 
-    Where the findings do not explain the failure, `long_text` has more of the output, of at most
-    MAX_LONG_CHARS characters; else it is empty.
-    `fingerprint` is short hex, equal for the same failure on another day or in another directory,
-    and empty for a check that passed. `evidence` is short hex of all lines about failures,
-    whether a finding names them or not, and empty where some were dropped. `cut_short` is set if
-    the tool says that it did not run or list everything.
+    `text` is the text for the agent, and `count` the number of failures, as far as known. If the
+    findings do not explain the failure, `long_text` has more of the output (at most MAX_LONG_CHARS
+    characters); otherwise it is empty. `fingerprint` is short hex, equal for the same failure on
+    another day or in another directory; it is empty for a check that passed. `evidence` is short
+    hex of all lines about failures, with or without a finding; it is empty if lines were dropped.
+    `cut_short` is set if the tool reports that it did not run or list everything.
     """
 
     text: str
@@ -63,8 +63,8 @@ def digest(
     """Condense an output to at most `max_chars` characters. Never raises.
 
     A file is streamed. Without an exit code, the output alone decides whether the check passed.
-    `patterns` are a repository's own regular expressions (see findings.py). Paths beneath `root`
-    are told from there: the same failure has the same name wherever the repository lies.
+    `patterns` are a repository's own regular expressions (see findings.py). Paths below `root`
+    become relative to it, so that the same failure has the same name in every directory.
     """
     max_chars = max(0, max_chars)
     log = CleanLog()
@@ -91,7 +91,7 @@ def _with_report(report: Reading, output: Reading) -> Reading:
 
 
 def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -> Reading:
-    """Read what own patterns, reports and pytest's blocks name; of the rest, all that is sure."""
+    """Read own patterns, reports and pytest blocks, then the certain failures of the rest."""
     own = tuple(found_by(patterns, log))
     inside, log = _read_inside(log, kept)
     tests = _in_project(read_pytest(log), log)
@@ -109,7 +109,7 @@ def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -
 
 
 def _in_project(reading: Reading, log: CleanLog) -> Reading:
-    """Name the tests with their projects, where the output is of several."""
+    """Add the project to each test's name, if the output covers several projects."""
     of_line = projects(log.lines)
     if not any(of_line):
         return reading
@@ -128,7 +128,7 @@ def _of_project(found: FindingBlock, of_line: Sequence[str]) -> FindingBlock:
 
 
 def _read_inside(log: CleanLog, kept: BufferedOutput) -> tuple[Reading, CleanLog]:
-    """Read the reports that an output consists of or holds; return it without their lines."""
+    """Read the reports inside an output; return them, and the output without their lines."""
     readings = [(document, read_document(document)) for document in documents(kept.text)]
     telling = [(document, reading) for document, reading in readings if reading.found]
     lines = {
@@ -143,7 +143,7 @@ def _read_inside(log: CleanLog, kept: BufferedOutput) -> tuple[Reading, CleanLog
 
 
 def _with_totals(reading: Reading, tests: Reading) -> Reading:
-    """Prefer the totals of pytest, though it named no failure."""
+    """Prefer the totals of pytest, even if it named no failure."""
     count, totals = max(reading.count, tests.count), tests.totals or reading.totals
     return replace(reading, count=count, totals=totals)
 
@@ -180,19 +180,19 @@ def _failure_lines(log: CleanLog) -> list[str]:
 
 
 def _last_words(log: CleanLog) -> list[str]:
-    """Return the last lines that do not say that all is well, in their order."""
+    """Return the last lines that do not report success, in their order."""
     lines = (line for line in reversed(log.lines) if line.strip() and not is_passing(line))
     return [*islice(lines, LAST_LINES)][::-1]
 
 
 def _ended_by(exit_code: int | None) -> str:
-    """Name the signal that ended a command, where one did."""
+    """Name the signal that ended a command; empty if none did."""
     found = signal_of(exit_code)
     return f"Ended by {found.name}." if found else ""
 
 
 def _fallback_digest(log: CleanLog, exit_code: int | None, max_chars: int) -> Digest:
-    """Show a plain window, where understanding the output failed."""
+    """Return a plain window of the output, for an output that could not be parsed."""
     passed = exit_code == 0
     text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars)
     return Digest(

@@ -18,7 +18,7 @@ ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
 STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
 
 STACK = re.compile(r"goroutine \d+ \[|(?:stack )?(?:back)?trace\b|call stack", re.IGNORECASE)
-"""What stands over a stack trace that a gap parts from its error."""
+"""The line above a stack trace that a blank line separates from its error."""
 
 FRAME = re.compile(r'^\s*+(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
 
@@ -41,7 +41,7 @@ SUITE = re.compile(
     r"|^(?P<file2>\S+\.t) \.{2,}|^[Rr]unning \d+ tests? (?:from|in) (?P<file3>\S+\.\w+)$"
     r"|^Test project (?P<group>\S.*)$|^> Task (?P<group2>:\S+)"
 )
-"""A line over its tests: the file as Jest and prove name it, ctest's directory, Gradle's task."""
+"""A line above its tests: the file as Jest and prove name it, ctest's directory, Gradle's task."""
 
 
 def block_end(lines: Sequence[str], start: int, limit: int) -> int:
@@ -58,7 +58,7 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
 
 
 def _is_cut_off(lines: Sequence[str]) -> bool:
-    """Return whether a gap and then something as little indented follows on a line."""
+    """Return whether a blank line follows, and then a line with no deeper indentation."""
     match lines:
         case [head, gap, after] if not gap.strip() and after.strip() and not STACK.match(after):
             return depth_of(after) <= depth_of(head)
@@ -67,9 +67,9 @@ def _is_cut_off(lines: Sequence[str]) -> bool:
 
 
 def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, limit: int) -> int:
-    """Find the end of the text about one error; a gap before something else ends it, too.
+    """Find the end of the text about one error; a blank line before another subject also ends it.
 
-    All that follows the name of a step that failed is of that step.
+    All lines after the name of a failed step belong to that step.
     """
     limit = block_end(lines, start, limit)
     if STEP_FAILED.search(lines[start]):
@@ -82,12 +82,12 @@ def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, l
 
 
 def worth_showing(lines: Sequence[str]) -> tuple[str, ...]:
-    """Drop blank lines, and the stack frames, with their source, of code from elsewhere."""
+    """Drop blank lines, and the stack frames of foreign code with their source."""
     return dedent([lines[at] for at in relevant_indices(lines, range(len(lines)))])
 
 
 def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[int]:
-    """Yield those of the indices whose line is worth showing."""
+    """Yield the indices of lines that are worth showing."""
     hidden_depth: int | None = None
     for at in indices:
         line = lines[at]
@@ -107,29 +107,29 @@ def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[i
 
 
 def _place_is_foreign(lines: Sequence[str], at: int, depth: int) -> bool:
-    """Return whether a deeper line, as beneath a frame of Go, names a place in foreign code."""
+    """Return whether a deeper line, as below a frame of Go, names a place in foreign code."""
     below = lines[at] if at < len(lines) else ""
     place = find_place(below) if depth_of(below) > depth else None
     return place is not None and not place.is_own
 
 
 def depth_of(line: str) -> int:
-    """Count the blanks that a line begins with."""
+    """Count the leading spaces of a line."""
     return len(line) - len(line.lstrip())
 
 
 def dedent(lines: Sequence[str]) -> tuple[str, ...]:
-    """Take off the indentation that all lines share."""
+    """Remove the common indentation of the lines."""
     depth = min(map(depth_of, lines), default=0)
     return tuple(line[depth:].rstrip() for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Traceback:
-    """A chain of exceptions: `message` is the last one's, `causes` are the earlier ones'.
+    """A chain of exceptions: the `message` of the last one, and the earlier ones as `causes`.
 
-    `source` is the code at `place`. It takes the lines from `start` up to, and not with, `end`;
-    `at` is the exception's line.
+    `source` is the code at `place`. The lines are `start` up to, not including, `end`; `at` is the
+    exception's line.
     """
 
     start: int
@@ -142,7 +142,7 @@ class Traceback:
 
 
 def traceback_at(lines: Sequence[str], start: int, stop: int | None = None) -> Traceback | None:
-    """Read the traceback that starts at a line, with all that it is chained to before `stop`."""
+    """Read the traceback that starts at a line, and the ones chained to it before `stop`."""
     stop = len(lines) if stop is None else stop
     first = _one(lines, start, stop)
     if first is None:

@@ -1,4 +1,4 @@
-"""Read an output of any size as clean lines, and keep those that a digest can be made of."""
+"""Read an output of any size as clean lines, and keep the lines that a digest may need."""
 
 import codecs
 import re
@@ -19,9 +19,9 @@ CHUNK = 1024 * 1024
 
 
 def chunks(output: Output) -> Iterator[bytes]:
-    """Yield the output as UTF-8 in chunks that end where a line ends, cleaned.
+    """Yield the output as clean UTF-8, in chunks of whole lines.
 
-    An error while reading ends the output there: what was read is still worth telling.
+    A read error ends the output there; the lines before it still count.
     """
     prefix = None
     for position, chunk in enumerate(_by_line(as_utf8(_raw(output)))):
@@ -32,7 +32,7 @@ def chunks(output: Output) -> Iterator[bytes]:
 
 
 def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
-    """Leave the path of the repository out of the paths of what lies in it."""
+    """Make paths inside the repository relative to its root."""
     start = re.escape(root.rstrip("/").encode()) + b"/"
     beneath = re.compile(rb"(?<![\w./-])(?:file://)?" + start) if start != b"/" else None
     for piece in pieces:
@@ -52,7 +52,7 @@ def _raw(output: Output) -> Iterator[bytes]:
 
 
 def _read(stream: BinaryIO) -> Iterator[bytes]:
-    """Read a file or a pipe; one opened as text is taken too."""
+    """Read a file or a pipe, opened as bytes or as text."""
     while True:
         try:
             piece: bytes | str | None = stream.read(CHUNK)
@@ -77,7 +77,7 @@ def as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _encoding(start: bytes) -> str | None:
-    """Tell UTF-16 by its mark, or by every second byte of its beginning being nothing."""
+    """Detect UTF-16 by its byte order mark, or by a zero in every second byte at the start."""
     look = start[:ENCODING_SAMPLE_BYTES]
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in look:
         return "utf-16"
@@ -89,7 +89,7 @@ def _encoding(start: bytes) -> str | None:
 
 
 def _by_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut at line ends; a longer line is cut where it was printed over, or anywhere."""
+    """Cut at line ends; cut a longer line at a carriage return, or anywhere."""
     kept = b""
     for piece in pieces:
         kept += piece
@@ -118,14 +118,14 @@ ESCAPES = re.compile(
 
 BACKSPACES = re.compile(rb"(?:(?:[\xc0-\xff][\x80-\xbf]*+|[^\n\x08])?\x08)++")
 OVERPRINTED = 64 * 1024
-"""Bytes that are searched for backspaces at a time: many matches in a larger text take longer."""
+"""Bytes to search for backspaces at a time: many matches in a larger text take longer."""
 
 CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
 SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
 
 
 def clean(chunk: bytes) -> bytes:
-    """Remove escape sequences, control characters and what was printed over; keep the lines."""
+    """Remove escape sequences, control characters and overprinted text; keep the lines."""
     if b"\x1b" in chunk:
         chunk = COLOURS.sub(b"", chunk)
     if b"\x1b" in chunk:
@@ -154,11 +154,11 @@ FAILURE_STEMS = (
     b"not found",
     b"abort",
 )
-"""Words for which a line is kept although something was printed over it, or it is very long."""
+"""Words that keep a line even if it was overprinted or is very long."""
 
 
 def _as_seen(line: bytes) -> bytes:
-    """Return what a line shows in the end: its last state, and earlier ones that name a failure."""
+    """Return the final state of an overprinted line, and earlier states that name a failure."""
     if b"\r" not in line:
         return line
     states = [state for state in line.split(b"\r") if state.strip()]
@@ -183,15 +183,15 @@ PREFIXES = (
         rb"[A-Za-z][\w@/.:-]*\](?: |$)"
     ),
 )
-"""What log collectors put before each line: a build step, a service, a time, a task."""
+"""The prefix that log collectors put before each line: a build step, a service, a time, a task."""
 
 MIN_PREFIX_LINES, PREFIX_LINES = 4, 300
-"""Lines that tell a prefix, at least and at most."""
+"""The minimum and maximum number of lines from which a prefix is derived."""
 PREFIX_SHARE = 0.8
 
 
 def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
-    """Find the prefix that nearly all of these lines carry, if there is one."""
+    """Return the prefix of nearly all these lines, if there is one."""
     full = [line for line in lines if line.strip()]
     if len(full) < MIN_PREFIX_LINES:
         return None
@@ -209,7 +209,7 @@ AROUND_WORD = 150
 
 
 def clip_line(line: bytes) -> bytes:
-    """Shorten a long line to its ends and what surrounds the words that speak of failure."""
+    """Shorten a long line to its ends and the surroundings of words about failure."""
     if len(line) <= LONG_LINE:
         return line
     parts, done = [line[:LINE_END]], LINE_END
@@ -222,13 +222,13 @@ def clip_line(line: bytes) -> bytes:
 
 
 def _failure_word_positions(lowered: bytes) -> set[int]:
-    """Find where each loud word stands first and last."""
+    """Return the first and the last position of each word about failure."""
     ends = ((lowered.find(word), lowered.rfind(word)) for word in FAILURE_STEMS)
     return {at for places in ends for at in places if at >= 0}
 
 
 def as_text(line: bytes) -> str:
-    """Decode a line, whatever its bytes, without trailing blanks or further control characters."""
+    """Decode a line of any bytes, without trailing spaces and control characters."""
     text = line.decode(errors="replace").rstrip()
     return text if text.isprintable() else "".join(filter(_is_plain, text))
 
@@ -240,25 +240,25 @@ def _is_plain(character: str) -> bool:
 # Reducing an output to the lines worth reading
 
 ALIKE_STRONG, ALIKE_WEAK = 100, 20
-"""Telling lines of one shape that are kept, with their surroundings."""
+"""The number of relevant lines of one shape that are kept, with their surroundings."""
 
 MAX_WEIGHED, MAX_UNWEIGHED = 250, 100
-"""Lines of a chunk, each of another shape, that are weighed; and so many more count as weak."""
+"""The number of shapes of a chunk that are weighed; as many more count as weak."""
 
 MAX_REMEMBERED_SHAPES, MAX_KNOWN_SHAPES = 5000, 200_000
 
 VARYING = b"0123456789abcdef"
-"""What a line's shape leaves out, so that lines that differ in numbers and hashes are alike."""
+"""The parts that a line's shape omits, so that lines with other numbers and hashes are alike."""
 
 BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
 SMALL_OUTPUT_BYTES = 256 * 1024
-"""Of new shapes in a chunk; of more, only the few stems are looked for."""
+"""The number of new shapes of a chunk that are read; only a few stems are searched in others."""
 
 PER_STEM = 1000
 
 
 NOISE = 20
-"""A line with more than so many like it, numbers and names with numbers aside, is noise."""
+"""A line is noise if more lines than this equal it, apart from numbers and names with numbers."""
 
 NOISE_CHARS = 25
 VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z_]*\d)\w+|[a-f]{5,}\b)")
@@ -266,9 +266,9 @@ VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z_]*\d)\w+|[a-f]{5,}\b)")
 
 @dataclass(frozen=True)
 class CleanLog:
-    """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines.
+    """The kept lines of an output of `total` lines; `lines[i]` was line `numbers[i]` (from 1).
 
-    `dropped` counts the telling lines that are missing, since many are alike, by their shape.
+    `dropped` counts, by shape, the relevant lines that are missing because many are alike.
     """
 
     lines: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class CleanLog:
 
     @classmethod
     def of(cls, text: str) -> "CleanLog":
-        """Make one of a text that is whole and clean."""
+        """Make a log from a complete, clean text."""
         lines = tuple(text.split("\n"))
         return cls(lines, tuple(range(1, len(lines) + 1)), len(lines))
 
@@ -289,7 +289,7 @@ class CleanLog:
 
     @cached_property
     def _shapes(self) -> tuple[str, ...]:
-        """Yield each line with its numbers, and names that hold numbers, made equal."""
+        """Return the lines with a placeholder for each number, and each name with a number."""
         if len(self.lines) <= NOISE:
             return ("",) * len(self.lines)
         return tuple(
@@ -298,14 +298,14 @@ class CleanLog:
 
     @cached_property
     def common(self) -> frozenset[int]:
-        """Find the lines that many others are like."""
+        """Return the lines that many other lines equal in shape."""
         often = Counter(self._shapes)
         shapes = enumerate(self._shapes)
         return frozenset(at for at, shape in shapes if shape and often[shape] > NOISE)
 
     @cached_property
     def noise(self) -> frozenset[int]:
-        """Find the lines of the program's own log: common ones that are no clear failure."""
+        """Return the lines of the program's own log: frequent ones that report no clear failure."""
         weights = dict[str, Weight]()
         for at in self.common:
             if self._shapes[at] not in weights:
@@ -318,7 +318,7 @@ class CleanLog:
         return CleanLog(tuple(lines), self.numbers, self.total, self.dropped)
 
     def omitted_before(self, index: int) -> int:
-        """Count the lines of the output that are missing right before a kept one."""
+        """Count the omitted lines right before a kept line."""
         before = self.numbers[index - 1] if index else 0
         return self.numbers[index] - before - 1
 
@@ -336,14 +336,14 @@ TAIL_BYTES = 64 * 1024
 STRONG_BYTES = 96 * 1024
 WEAK_BYTES = 16 * 1024
 LINE_COST = 20
-"""Bytes that a line takes beside its own: reading many short lines takes long."""
+"""Bytes that each line counts in addition to its own: many short lines take long to read."""
 
 Numbered = tuple[int, bytes]
 
 
 @dataclass(slots=True)
 class _LineBuffer:
-    """Lines within a number of bytes: the first half of it as they come, then the latest ones."""
+    """Lines within a limit of bytes: the first lines fill one half, the latest ones the other."""
 
     room: int
     first: list[Numbered] = field(default_factory=list[Numbered])
@@ -368,7 +368,7 @@ class _LineBuffer:
 
 @dataclass(slots=True)
 class _LineFilter:
-    """What was kept so far of an output that is passing by."""
+    """The lines kept so far of a streamed output."""
 
     head: list[Numbered] = field(default_factory=list[Numbered])
     recent: deque[tuple[int, Sequence[bytes]]] = field(default_factory=lambda: deque(maxlen=2))
@@ -382,7 +382,7 @@ class _LineFilter:
     dropped: Counter[bytes] = field(default_factory=Counter[bytes])
 
     def take(self, chunk: bytes) -> None:
-        """Look through the next lines of the output."""
+        """Process the next lines of the output."""
         lines = chunk.split(b"\n")
         if not self.total:
             self.head = list(_within(HEAD_BYTES, enumerate(lines, start=1)))
@@ -412,7 +412,7 @@ class _LineFilter:
             self.dropped.update(shape for shape in shapes if shape in weights)
 
     def _weigh_new(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> None:
-        """Weigh a line of each shape that no chunk has had; what weighs nothing is forgotten."""
+        """Weigh one line of each new shape; forget the shapes without weight."""
         new = {*shapes} - self.known
         if not new:
             return
@@ -436,7 +436,7 @@ class _LineFilter:
             store.add(self.total + index + 1, lines[index])
 
     def log(self) -> CleanLog:
-        """Put together what was kept."""
+        """Return the kept lines as a log."""
         recent = (
             (at + n, lines[n - 1])
             for at, lines in reversed(self.recent)
@@ -461,7 +461,7 @@ def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
 
 
 def _weighed(lines: Collection[bytes]) -> Iterator[tuple[bytes, Weight]]:
-    """Yield those of some lines that weigh anything; the last of very many count as weak."""
+    """Yield the lines that have a weight; beyond a limit, the last ones count as weak."""
     text = b"\n".join(lines)
     varied = len(text) > SMALL_OUTPUT_BYTES
     stems, patterns = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
@@ -496,14 +496,14 @@ LOUD = (
     *(b"ssertion", b"undefined reference", b"Uncaught", b"Caused by", b"anitizer", b"Killed"),
     *("✗".encode(), "✖".encode(), "✕".encode(), "●".encode(), "×".encode()),
 )
-"""What the worst lines hold, as it is written; searched for before any stem."""
+"""Words of the worst lines, in their spelling; searched before any stem."""
 
 PER_LOUD = 60
-"""Lines of each kind that are taken from a chunk before more of any kind."""
+"""The number of lines of each kind that are taken from a chunk, before more of any kind."""
 
 
 def _loudest(text: bytes) -> Iterator[bytes]:
-    """Find the lines that are loud, the first of each kind before the second of any."""
+    """Return the lines with the worst words, the first of each kind before the second of any."""
     kinds = [islice(_lines_with(text, text, word), PER_LOUD) for word in LOUD]
     for alike in zip_longest(*kinds):
         yield from (line for line in alike if line is not None)
@@ -520,7 +520,7 @@ def _lines_with(text: bytes, searched: bytes, word: bytes) -> Iterator[bytes]:
 def _with_stems(
     text: bytes, stems: Iterable[bytes], shapes: Iterable[re.Pattern[bytes]]
 ) -> Iterator[bytes]:
-    """Find the lines of a text that have a stem of a telling word, a place or a code."""
+    """Return the lines of a text that have the stem of a word about failure, a place or a code."""
     yield from _loudest(text)
     lowered = text.lower()
     for stem in stems:

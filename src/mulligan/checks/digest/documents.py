@@ -1,4 +1,4 @@
-"""Find the documents, JSON or XML, that a text holds, and the records of JSON logs. Pure."""
+"""Find the JSON and XML documents in a text, and the records of JSON logs. Pure."""
 
 import json
 import re
@@ -20,22 +20,22 @@ XML_END = re.compile(r"</(?:testsuites?|checkstyle)>")
 BEGINS = re.compile(
     r'^[ \t]*+(?:\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null|NaN|Infinity)))', re.MULTILINE
 )
-"""Where JSON may begin: what follows a bracket there can follow it in JSON, unlike in `[ok]`."""
+"""Where JSON may begin: a bracket with a continuation that JSON allows, unlike `[ok]`."""
 
 MAX_DOCUMENTS = 1000
-"""Documents, and failed attempts to read one, in a text."""
+"""The maximum number of documents, and of failed attempts to read one, in a text."""
 
 SNIFF_CHARS = 64 * 1024
 
 MAX_DOCUMENT_CHARS = 8 * 1024 * 1024
-"""Bytes; of an output that is longer no report is read."""
+"""In bytes; a longer output is not read as a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What stands in lines `first` to `last` (from 1): parsed JSON, or the text of XML.
+    """Parsed JSON, or the text of XML, in the lines `first` to `last` (from 1).
 
-    Lines of JSON that follow each other are one document, a list.
+    Consecutive lines of JSON are one document, a list.
     """
 
     value: Json
@@ -44,7 +44,7 @@ class Document:
     is_xml: bool = False
     is_lines: bool = False
     rows: frozenset[int] = frozenset()
-    """The lines that are of it, where others stand between them."""
+    """The lines of the document, if other lines are between them."""
 
 
 def looks_structured(start: str) -> bool:
@@ -53,7 +53,7 @@ def looks_structured(start: str) -> bool:
 
 
 def documents(text: str) -> list[Document]:
-    """Find the documents of a text, whatever stands between them."""
+    """Return the documents of a text, with anything between them."""
     if found := _xml(text):
         return [found]
     lines = text.split("\n")
@@ -76,7 +76,7 @@ def _xml(text: str) -> Document | None:
 
 
 def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Json]]:
-    """Yield the lines that are each an object, with their numbers."""
+    """Yield the lines that are a JSON object each, with their numbers."""
     for number, line in enumerate(lines, start=1):
         if line[:1] == "{" and line.rstrip()[-1:] == "}":
             value = _parsed(line)
@@ -93,9 +93,10 @@ def _parsed(text: str) -> Json:
 
 
 def _whole(text: str) -> Iterator[Document]:
-    """Yield the values that begin where a line begins.
+    """Yield the values that start at the beginning of a line.
 
-    What fails to be one may be read once in all, so that the time grows no faster than the text.
+    All failed attempts together may read the text once, so that the time grows no faster than the
+    text.
     """
     decoder, done, line, room = json.JSONDecoder(strict=False), 0, 1, len(text)
     for opening in islice(BEGINS.finditer(text), MAX_DOCUMENTS):
@@ -123,13 +124,13 @@ def _line_at(text: str, position: int) -> int:
 
 @dataclass(slots=True)
 class BufferedOutput:
-    """Chunks of an output that may be a report; none if it is too long or is none."""
+    """Chunks of an output that may be a report; empty if it is too long or not a report."""
 
     chunks: list[bytes] = field(default_factory=list[bytes])
     room: int = MAX_DOCUMENT_CHARS
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the chunks as they are; keep them as long as there is room."""
+        """Yield the chunks unchanged; keep them while there is room."""
         for position, chunk in enumerate(chunks):
             if position == 0 and not looks_structured(chunk[:SNIFF_CHARS].decode(errors="replace")):
                 self.room = 0
@@ -142,7 +143,7 @@ class BufferedOutput:
 
     @property
     def text(self) -> str:
-        """What was kept, its lines numbered as in the output."""
+        """The kept text, with the line numbers of the output."""
         return b"\n".join(self.chunks).decode(errors="replace")
 
 
@@ -170,7 +171,7 @@ RECORD_KEYS = tuple(
         *("pid", "hostname"),
     )
 )
-"""What only a log's record has: a report of a tool has no times."""
+"""Keys that only a log record has: the report of a tool has no times."""
 
 MILD_LEVELS = {"warn", "warning", "40"}
 
@@ -183,20 +184,22 @@ TRACES = (
 )
 DEEPEST_TRACE = 3
 MOST_ALIKE = 30
-"""Records that differ in numbers and hashes only; more of them say no more."""
+"""The number of records that are kept of those that differ only in numbers and hashes."""
 
 MAX_LOUD = 500
-"""Of the loud records of a chunk, so many are kept from its beginning, and from its end."""
+"""The number of records about failures that are kept from the start of a chunk, and from its end.
+"""
 
 SHAPE_BYTES = 300
 LAST_RECORDS = 20
-"""Quiet records that are kept from the end of a log."""
+"""The number of other records that are kept from the end of a log."""
 
 
 def without_quiet_records(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Write the loud records of a log in JSON as plain lines, and drop the quiet ones.
+    """Write the records about failures of a JSON log as plain lines, and drop the others.
 
-    All other lines stay as they are; so do the last quiet records, which tell where it ended.
+    Lines that are not records stay as they are. The last records stay too, because they show where
+    the log ended.
     """
     alike = Counter[bytes]()
     for piece in pieces:
@@ -207,7 +210,7 @@ def without_quiet_records(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _loud_lines(lines: Iterable[bytes], alike: Counter[bytes]) -> list[bytes]:
-    """Leave out quiet records; `alike` counts the loud ones by their shape, over all pieces."""
+    """Drop records that report no failure; `alike` counts the others by shape, over all pieces."""
     kept, last, loud = list[bytes](), list[bytes](), list[int]()
     usual = (LEVEL_KEYS[0], RECORD_KEYS[0])
     for line in lines:
@@ -237,7 +240,7 @@ def _is_new(line: bytes, alike: Counter[bytes]) -> bool:
 
 
 def _level_at(line: bytes) -> tuple[tuple[bytes, bytes], int] | None:
-    """Find the keys that make a line a record, and where the one of its level stands."""
+    """Return the keys that make a line a record, and the position of its level."""
     if line[:1] != b"{" or line[-1:] not in {b"}", b"\r"}:
         return None
     level = next((key for key in LEVEL_KEYS if key in line), None)
@@ -269,7 +272,7 @@ def _first(record: dict[str, Json], names: Iterable[str]) -> str:
 
 
 def _traces(value: Json, depth: int) -> Iterator[str]:
-    """Yield the texts beneath the fields of an exception; a stack repeats its message."""
+    """Yield the texts below the fields of an exception; a stack repeats its message."""
     if isinstance(value, str) and value.strip():
         yield value
     elif isinstance(value, list):

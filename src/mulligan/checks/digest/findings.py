@@ -1,4 +1,4 @@
-"""The findings of a check: their parts, rule codes, hints, and what identifies them. Pure."""
+"""The findings of a check: their parts, rule codes, hints and identities. Pure."""
 
 import hashlib
 import posixpath
@@ -20,9 +20,9 @@ from mulligan.domain.result import Finding, names_unit
 class FindingBlock:
     """A finding, and how to show it.
 
-    `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
-    names it in full, on one line; `detail` is what belongs beneath, the most telling first. A
-    finding `is_mild` if the tool calls it a warning, or if it may be no failure.
+    `at` is the index of its most informative line, None for a finding from a report. `heading`
+    names it in full, on one line. `detail` has the lines below the heading, the most informative
+    first. A finding `is_mild` if the tool calls it a warning, or if it may not be a failure.
     """
 
     finding: Finding
@@ -34,11 +34,11 @@ class FindingBlock:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader found.
+    """The result of a reader.
 
-    `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
-    of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
-    `structured` tells that it is from a report for programs, which lists all failures.
+    `count` is the number of failures that the tool reports, 0 if it reports none. `claimed` has the
+    indices of the lines that the reader used. `doubtful`: none of the findings is certainly a
+    failure. `structured`: the source is a report for programs, which lists all failures.
     """
 
     found: tuple[FindingBlock, ...] = ()
@@ -52,7 +52,8 @@ class Reading:
 def spread(found: Sequence[FindingBlock]) -> tuple[FindingBlock, ...]:
     """Order findings so that each file or suite has one before any has a second (DIGEST-5).
 
-    Failures stay before what is mild. Of a file, a kind that no other file has shown comes first.
+    Failures come before mild findings. Within a file, a kind that no other file has shown comes
+    first.
     """
     mild = [block for block in found if block.is_mild]
     return (*_in_turns([block for block in found if not block.is_mild]), *_in_turns(mild))
@@ -77,7 +78,7 @@ KINDS_COMPARED = 30
 
 
 def _kind(block: FindingBlock) -> str:
-    """Name what a finding complains about; each test is a kind of its own."""
+    """Return the kind of a finding's complaint; each test is a separate kind."""
     known = block.finding
     return known.test_id or known.code or known.message[:SUMMARY_CHARS]
 
@@ -94,7 +95,7 @@ def group_of(found: Finding) -> str:
 
 
 MAX_FINDINGS = 1000
-"""Findings that a reading tells at most; of more, the count tells how many there are."""
+"""The maximum number of findings in a reading; its count includes the others."""
 
 # Making a finding
 
@@ -141,7 +142,7 @@ CODE = re.compile(
 
 
 def code_in(text: str) -> str | None:
-    """Find the code or the rule name that a tool gives its complaint."""
+    """Return the code or rule name of a tool's complaint."""
     found = CODE.search(text)
     return next(code for code in found.groups() if code) if found else None
 
@@ -189,7 +190,7 @@ def hint_for(text: str) -> str | None:
 
 
 def relevant_part(line: str) -> str:
-    """Cut the beginning of a very long line, if it holds no word of failure."""
+    """Cut the beginning of a very long line, if it has no word about failure."""
     line = " ".join(line.split())
     found = FAILURE_WORDS.search(line, LONG_LINE) if len(line) > LONG_LINE else None
     if found is None or FAILURE_WORDS.search(line, 0, LONG_LINE):
@@ -207,7 +208,7 @@ def _end_of(where: str) -> str:
 
 
 def clip(text: str, size: int) -> str:
-    """Cut a text to a number of characters, with a mark where something is gone."""
+    """Cut a text to a number of characters, and mark the cut."""
     return text if len(text) <= size else text[: max(0, size - 1)] + "…" * (size > 0)
 
 
@@ -217,8 +218,8 @@ def clip(text: str, size: int) -> str:
 def found_by(patterns: Sequence[str], log: CleanLog) -> Iterator[FindingBlock]:
     """Yield a finding for each line that a pattern matches.
 
-    The groups file, line, column, code, message and test_id are read, each where it is there; a
-    pattern that is no regular expression finds nothing.
+    Reads the groups file, line, column, code, message and test_id that exist. A pattern that is not
+    a valid regular expression finds nothing.
     """
     rules = [rule for pattern in patterns if (rule := _compiled(pattern))]
     for at, line in enumerate(log.lines):
@@ -280,11 +281,11 @@ VOLATILE_PATTERNS = tuple(
 DIGIT = re.compile(r"\d")
 
 WITHOUT_DIGITS = tuple(each for each in VOLATILE_PATTERNS if "\\d" not in each[0].pattern)
-"""Those that may match a text without digits: all others have a `\\d` that must match."""
+r"""The patterns that may match a text without digits: all others require a `\d`."""
 
 
 def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
-    """Hash what identifies the findings, or where there are none the telling lines; in hex."""
+    """Hash the identities of the findings, or without findings the relevant lines; in hex."""
     root = _common_directory([found.file for found in findings if found.file])
     identities = {identity(found, root) for found in findings} or set(map(normalise, telling))
     joined = "\n".join(sorted(identities))
@@ -294,7 +295,8 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 def identity(found: Finding, root: str = "") -> str:
     """Return the identity of a finding: its test, or its file, code and message (DIGEST-4).
 
-    A test whose id has no package, class or file is identified by the file in which it fails, too.
+    If the id of a test has no package, class or file, the file in which it fails is part of the
+    identity.
     """
     if found.test_id and names_unit(found.test_id):
         return normalise(found.test_id)
@@ -307,7 +309,7 @@ def identity(found: Finding, root: str = "") -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Replace what differs between two runs of the same failure."""
+    """Replace the parts that differ between two runs of the same failure."""
     patterns = VOLATILE_PATTERNS if DIGIT.search(text) else WITHOUT_DIGITS
     for pattern, mark in patterns:
         text = pattern.sub(mark, text)
@@ -315,7 +317,7 @@ def normalise(text: str) -> str:
 
 
 def _common_directory(files: Iterable[str]) -> str:
-    """Find the directory, ended by a slash, that all absolute paths of the project lie in."""
+    """Return the common directory of all absolute paths of the project, with a slash at the end."""
     own = [file.replace("\\", "/") for file in files if not FOREIGN.search(file)]
     absolute = [posixpath.dirname(file) for file in own if re.match(r"/|[A-Za-z]:/", file)]
     if not absolute:

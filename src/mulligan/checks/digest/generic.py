@@ -1,4 +1,4 @@
-"""Read any output: the failures that it names, each with message, place and block. Pure."""
+"""Read the failures in any output, each with message, place and block. Pure."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 
 
 def read_any(log: CleanLog) -> Reading:
-    """Find what failed, the most certain first."""
+    """Return the failures, the most certain first."""
     log = log.without(log.noise) if log.noise else log
     weights, alike = _weights(log.lines)
     scan = Scan(log.lines, weights)
@@ -60,9 +60,9 @@ def read_any(log: CleanLog) -> Reading:
 
 
 def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:
-    """Weigh the lines; one that is like hundreds before it weighs nothing any more.
+    """Weigh the lines, and count the lines of each template.
 
-    Return also how many lines there are of each template.
+    A line that is like hundreds before it has no weight.
     """
     seen, weights = Counter[str](), list[Weight]()
     for line in lines:
@@ -73,7 +73,7 @@ def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:
 
 
 def _left_out(heads: Collection[str], often: Mapping[str, int], log: CleanLog) -> int:
-    """Count the lines that are like a failure's first line, and that were not read."""
+    """Count the lines that are like a failure's first line but were not read."""
     templates = {line.translate(SAME_DIGITS) for line in heads}
     shapes = {line.encode().translate(None, VARYING) for line in heads}
     unread = sum(max(0, often[template] - ALIKE) for template in templates)
@@ -90,7 +90,7 @@ def _foremost(heads: Sequence[FindingHead]) -> Sequence[FindingHead]:
 
 
 STEP = 4
-"""With more places than this beneath it, a failed name is a step, not a test."""
+"""A failed name with more places than this below it is a step, not a test."""
 
 BEFORE, ABOVE = 10, 15
 DEEPER = re.compile(r"^\[\w+\] {2}")
@@ -113,7 +113,7 @@ class Scan:
     weights: Sequence[Weight]
 
     def heads(self, opened: Sequence[FindingHead]) -> Iterator[FindingHead]:
-        """Yield every head, complete; where nothing opens a finding, the lines that weigh most."""
+        """Yield every complete head; without heads, yield the lines with the highest weight."""
         groups = _groups(opened or self._last_resort())
         for group, following in zip(groups, [*groups[1:], None], strict=False):
             limit = following[0].at if following else len(self.lines)
@@ -129,7 +129,7 @@ class Scan:
         return [FindingHead(at, Rank.LIKELY, line, place=find_place(line)) for at, line in lines]
 
     def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Return a failed test the place and message of the lines beneath it."""
+        """Return a failed test with the place and message of the lines below it."""
         test, *rest = group
         end = test.end or block_end(self.lines, test.at, limit)
         inside = [head for head in rest if head.at < end]
@@ -148,7 +148,7 @@ class Scan:
         return next((message for message in messages if message.strip(" :") not in name), "")
 
     def _beneath(self, test: FindingHead, end: int) -> str:
-        """Find the message right beneath a test's name, unless it is about something else."""
+        """Return the message right below a test's name, unless it is about another subject."""
         depth, near = depth_of(self.lines[test.at]), test.at + 1
         name = test.test_id or ""
         for at in range(test.at + 1, end):
@@ -163,7 +163,7 @@ class Scan:
         return ""
 
     def _each(self, heads: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Yield each error its paragraph, and the place that it or its surroundings point to."""
+        """Yield each error with its paragraph, and the place that it or its surroundings name."""
         kept = list(self._without_followers(heads))
         previous = -1
         for head, following in zip(kept, [*kept[1:], None], strict=False):
@@ -191,9 +191,9 @@ class Scan:
                 yield head
 
     def _nearest(self, at: int, end: int, previous: int) -> tuple[Place | None, int | None]:
-        """Find the place that an error without one is about, and the line above that names it.
+        """Return the place of an error that names none, and the line above that names it.
 
-        A line beneath that names a place alone is the beginning of the next error.
+        A line below that names only a place belongs to the next error.
         """
         above = range(at - 1, max(-1, at - 1 - BEFORE, previous), -1)
         alone = next((n for n in above if self._is_own_place(n)), None)
@@ -219,7 +219,7 @@ class Scan:
         return next((place for place in chain(alone, via) if place and place.is_own), None)
 
     def _said(self, head: FindingHead) -> str:
-        """Read on where a message only starts on the following lines."""
+        """Return the message from the following lines, if it does not start on the line itself."""
         if len(head.message) > SHORT or not EMPTY_MESSAGE.search(head.message):
             return head.message
         depth = depth_of(self.lines[head.at])
@@ -231,7 +231,7 @@ class Scan:
 
 
 def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
-    """Cut the heads so that each test opens a group."""
+    """Group the heads; each test starts a group."""
     groups = list[list[FindingHead]]()
     for head in heads:
         if head.test_id or not groups:
@@ -262,7 +262,7 @@ def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
 
 
 NAMESAKES = 20
-"""Heads of one name that each other is compared with."""
+"""The maximum number of heads with one name that are compared with each other."""
 
 ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 
@@ -289,9 +289,10 @@ ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
 def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
-    """Drop `adds` where there is `sum › adds`: runners list tests by both.
+    """Drop `adds` if there is `sum › adds`: runners list a test by both names.
 
-    One that names its package or file is another than one of a longer path, unless that is whole.
+    A name with its package or file differs from one with a longer path, unless that path is
+    complete.
     """
     wholes = {_class_first(head.test_id or "") for head in tests}
     ends = {name[at:] for name in wholes for at in _starts_of_words(name)}
@@ -332,14 +333,14 @@ def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
 
 
 COMMON = 3
-"""Said more often than this, an error without a place is the program's own log rather."""
+"""An error without a place that occurs more often than this is the program's own log."""
 
 COMMON_LIKELY = 9
 """Comes after all ranks."""
 
 
 def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[FindingHead]:
-    """Keep what is sure; what is not sure only where it is rare, or where nothing else is."""
+    """Keep certain heads; keep uncertain ones only if they are rare or the only ones."""
 
     def certainty(head: FindingHead) -> int:
         common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
@@ -371,7 +372,7 @@ def _is_total(head: FindingHead) -> bool:
 
 
 def _is_progress(head: FindingHead, severe: Collection[str]) -> bool:
-    """Return whether a line with a place names no fault, in a file of which others name errors."""
+    """Return whether a line only names a place, in a file in which other lines name errors."""
     in_file = head.place is not None and head.place.file in severe
     return in_file and not has_phrase(head.message)
 

@@ -1,4 +1,4 @@
-"""Find the lines that open a finding: test names, places, and words of failure. Pure."""
+"""Find the lines that start a finding: test names, places, and words about failure. Pure."""
 
 import re
 from bisect import bisect, bisect_left
@@ -42,11 +42,11 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingHead:
-    """The line `at`, and its content; `start` and `end` bound its block if they are known.
+    """The line `at` that starts a finding, and its content.
 
-    `written` is the line that names a test, and `unit` the package or file that it is of.
-    `heading` is set where the line itself is no heading. `above` is a line that names the place of
-    the error; `severe` says that the line itself speaks of an error.
+    `start` and `end` bound its block, if known. `written` is the line that names a test, and `unit`
+    its package or file. `heading` is set if the line itself is not a heading. `above` is a line
+    that names the place of the error. `severe`: the line itself reports an error.
     """
 
     at: int
@@ -65,7 +65,7 @@ class FindingHead:
 
 
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
-    """List what opens a finding, in order; what lies inside a traceback opens none."""
+    """List the lines that start a finding, in order; skip the lines inside a traceback."""
     is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
     sections, alone = files_over(lines), _Above(lines)
     heads, skip_to = list[FindingHead](), 0
@@ -95,7 +95,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
 def _without_descriptions(
     heads: Sequence[FindingHead], lines: Sequence[str]
 ) -> Sequence[FindingHead]:
-    """Drop what names a test only by the description between its name and a rule elsewhere."""
+    """Drop heads that name a test only by its description, if it is named in full elsewhere."""
     titles = (lines[head.at + 1 : head.at + 3] for head in heads if head.test_id)
     beneath = {title[0].strip() for title in titles if RULE_LINE.match(title[-1] if title else "")}
     return [head for head in heads if head.message or head.test_id not in beneath]
@@ -107,7 +107,7 @@ MAX_TITLE_CHARS = 200
 
 
 def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Find where a test that a list calls failed is named again, over its error."""
+    """Return the lines above an error that repeat the name of a test from a list of failures."""
     bare = Counter(head.test_id for head in heads if head.test_id and not head.message)
     named = {head.at: head.test_id or "" for head in heads}
     for at, line in enumerate(lines if bare else ()):
@@ -123,7 +123,7 @@ def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[Find
 
 
 def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
-    """Move failed tests up to their errors, where each verdict stands below its error."""
+    """Move failed tests up to their errors, if each verdict is below its error."""
     tests = [head for head in heads if head.test_id]
     errors = [head.at for head in heads if not head.test_id and head.rank < Rank.AFTERMATH]
     is_bare = not any(head.message or head.place or head.end for head in tests)
@@ -144,7 +144,7 @@ def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Se
 def _errors_over(
     failed: Collection[int], errors: Sequence[int], passed: Collection[int]
 ) -> Mapping[int, int]:
-    """Return the first error over each verdict; none if a test that failed has none over it."""
+    """Return the first error above each verdict; none if a failed test has no error above it."""
     found, last = dict[int, int](), -1
     for at in sorted({*failed, *passed}):
         first = bisect(errors, last)
@@ -158,7 +158,7 @@ def _errors_over(
 
 
 def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Move a failed test up to its start, if the error was printed in between."""
+    """Move a failed test up to its start, if the error is between start and verdict."""
     starts = defaultdict[str, list[int]](list)
     for at, line in enumerate(lines):
         if name := started(line):
@@ -278,17 +278,17 @@ NUMBERED_LIST = re.compile(
     r"|^[ \t]*+1\) (?:test |Failure|Error)|^Finished in ",
     re.MULTILINE,
 )
-"""What stands over, or in, a list of failures that is numbered: `1) name`."""
+"""A line above or in a numbered list of failures: `1) name`."""
 
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
-"""The word that minitest puts where others put the name."""
+"""The word that minitest prints in place of the name."""
 
 NAME_LINES = 4
 RULE = " ─━═=-"
 
 
 def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read `1) name`; the name may stand on the next line, or go on in deeper ones."""
+    """Read `1) name`; the name may be on the next line, or continue in deeper lines."""
     found = NUMBERED.match(lines[at])
     if found is None:
         return None
@@ -302,7 +302,7 @@ def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
 
 
 def _deeper(lines: Sequence[str], indent: str) -> list[str]:
-    """Return the rest of a name, one suite a line, up to a colon and a gap, as mocha writes it."""
+    """Return the rest of a name, one suite per line, up to a colon and a blank line (mocha)."""
     parts = list[str]()
     for line, following in pairwise(lines):
         if not line.startswith(indent):
@@ -320,7 +320,7 @@ ROW = re.compile(
     r"^\s++(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
     r"(?P<severity>error|warning|info|✖|⚠|×)?\s*(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
 )
-"""A row beneath the name of a file, as eslint and its kin write it."""
+"""A row below the name of a file, as eslint and similar tools print it."""
 
 TABLE_ROW = re.compile(
     r"^\s*+(?P<line>\d+)(?:\s*\|\s*(?P<severity>ERROR|WARNING)\s*\|(?: \[.\])?|\s{2,})\s*"
@@ -336,7 +336,7 @@ MAX_ROWS_BELOW_FILE = 400
 
 
 def files_over(lines: Sequence[str]) -> list[Place | None]:
-    """Return for each line the file that stands alone over it, less deep, and the line in it."""
+    """Return for each line the file on a line of its own above it, with less indentation."""
     found, current, depth = list[Place | None](), None, 0
     for line in lines:
         text = line.strip()
@@ -352,18 +352,18 @@ def files_over(lines: Sequence[str]) -> list[Place | None]:
 
 @dataclass(frozen=True)
 class _Above:
-    """Finds the lines above a row that name its file; each line is looked at once."""
+    """Finds the lines above a row that name its file; reads each line once."""
 
     lines: Sequence[str]
 
     def file(self, at: int) -> str | None:
-        """Return the nearest file that stands alone."""
+        """Return the nearest file on a line of its own."""
         over = bisect(self._files, at) - 1
         near = over >= 0 and self._files[over] >= at - MAX_ROWS_BELOW_FILE
         return self.lines[self._files[over]].strip().rstrip(":") if near else None
 
     def title(self, at: int) -> str | None:
-        """Return the file in the title of a table, with no blank line between the two."""
+        """Return the file in the title of a table; no blank line may be between them."""
         over = bisect(self._titles, at) - 1
         title = TABLE_FILE.match(self.lines[self._titles[over]]) if over >= 0 else None
         return title["file"] if title else None
@@ -374,13 +374,13 @@ class _Above:
 
     @cached_property
     def _titles(self) -> Sequence[int]:
-        """List the titles, and the blank lines, beneath which no title counts."""
+        """List the titles, and the blank lines that end their effect."""
         lines = enumerate(self.lines)
         return [at for at, line in lines if not line.strip() or TABLE_FILE.match(line)]
 
 
 def row(lines: Sequence[str], at: int, section: Place | None, above: _Above) -> FindingHead | None:
-    """Read a row of a table; the file stands alone on a line above."""
+    """Read a row of a table; its file is on a line of its own above."""
     if found := TABLE_ROW.match(lines[at]):
         title = above.title(at)
         return _table_row(at, found, title) if title else None
@@ -408,7 +408,7 @@ ANNOTATION = re.compile(
     r"^\s*(?:::(?P<severity>error|warning)|##vso\[task\.logissue) ?(?P<fields>[^:\]]*)(?:::|\])"
     r"(?P<message>.+)$"
 )
-"""How a tool asks GitHub or Azure to mark a line."""
+"""A command to GitHub or Azure to annotate a line."""
 
 FIELD = re.compile(r"(?<!\w)(?P<name>\w++)=(?P<value>[^,;]*)")
 FIELD_NAMES = {"sourcepath": "file", "linenumber": "line", "columnnumber": "col"}
@@ -416,7 +416,7 @@ ESCAPED = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"
 
 
 def annotation(line: str) -> FindingHead | None:
-    """Read a command of a workflow: `::error file=a.py,line=3,col=5,title=E302::message`."""
+    """Read a workflow command: `::error file=a.py,line=3,col=5,title=E302::message`."""
     found = ANNOTATION.match(line) if "::" in line or "##vso" in line else None
     if found is None:
         return None
@@ -447,7 +447,7 @@ MAX_EXAMPLE_LINES = 40
 
 
 def example(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read an example of a docstring that failed, as doctest reports it."""
+    """Read a failed example of a docstring, as doctest reports it."""
     found = EXAMPLE.match(lines[at]) if lines[at].startswith("File ") else None
     if found is None or [*lines[at + 1 : at + 2]] != ["Failed example:"]:
         return None
@@ -472,7 +472,7 @@ BELOW_TITLE = re.compile(rf"^(?P<test>[^\s#]++#\S.*?) \[{PATH_AND_LINE}\]:?$")
 
 
 def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a test whose title, `Failure:`, stands on the line above its name."""
+    """Read a test with the title `Failure:` on the line above its name."""
     title = TITLE.match(lines[at - 1]) if at else None
     if title is None:
         return None
@@ -485,18 +485,18 @@ def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
 
 
 ARROW = re.compile(rf"^\s*+(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
-"""A line with the place of the complaint in the line above."""
+"""A line with the place of the complaint on the line above."""
 
 NOTE_LINE = re.compile(
     r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|in [`'<]|from "
     r"|\+0x|\d|$)",
     re.IGNORECASE,
 )
-"""What only goes along with a finding: a note, a stack frame."""
+"""Lines that only accompany a finding: a note, a stack frame."""
 
 
 def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a line over an arrow, as rustc and its kin write them."""
+    """Read a line above an arrow, as rustc and similar tools print them."""
     line = lines[at].strip()
     arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
     if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
@@ -510,7 +510,7 @@ HUNK = re.compile(r"^@@ -(?P<line>\d+)")
 
 
 def patch(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read the head of a patch, as formatters print it for what they would change."""
+    """Read the head of a patch, as formatters print it for a file that they would change."""
     new = NEW_FILE.match(lines[at])
     hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
     if new is None or hunk is None or not lines[at - 1].startswith("--- "):

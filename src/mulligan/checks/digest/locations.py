@@ -31,7 +31,7 @@ HAS_FILE = re.compile(r"[\w)\]]\.[A-Za-z]|/\w|[Ff]ile\b")
 _EDGE = r"(?<![\w./\\@:~+$%=#-])"
 
 _MARKS = r"(?:[^\w./~@\\\[(]|\[(?![\w.]+\][\\/.])|\((?![\w.]+\)/)){0,20}+"
-"""What may stand before a path, such as bullets."""
+"""Characters that may precede a path, such as bullets."""
 
 DIAGNOSTIC = re.compile(
     rf"^{_MARKS}(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
@@ -44,7 +44,7 @@ DIAGNOSTIC = re.compile(
 FILE_AND_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 EDGED_PLACE = re.compile(rf"{_EDGE}{PATH_AND_LINE}")
 POINTER = re.compile(r"(?:-->|╭─\[|┌─|❯|\b(?:at|in|on)|Location:|::)\s")
-"""What stands before the place that a line is about, at most `POINTER_REACH` characters."""
+"""The words before the place of a line's subject, at most `POINTER_REACH` characters."""
 
 POINTER_REACH = 90
 OTHER_PLACES = (
@@ -59,7 +59,7 @@ OTHER_PLACES = (
 
 FILE = re.compile(rf"{_EDGE}(?P<file>[\w@~+.-]*/[\w@~+./-]*\.[A-Za-z]\w{{0,9}})(?=[\s:;,'\")\]]|$)")
 TEMPORARY = re.compile(r"(?:^|[/\\])tmp[^/\\]*$")
-"""A file that has another name in the next run."""
+"""A file whose name changes with each run."""
 PLACE_ALONE = re.compile(
     rf"^{_MARKS}(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
     rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
@@ -76,12 +76,12 @@ FOREIGN_CALL = re.compile(
     r"(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit|NUnit"
     r"|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )
-"""Where code lives that the repository did not write."""
+"""Directories of code from outside the repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file, and a line and column in it that count from 1 where they are known."""
+    """A file, and a line and column in it, from 1, if known."""
 
     file: str
     line: int | None = None
@@ -106,7 +106,7 @@ def place_of(match: re.Match[str]) -> Place:
 
 
 def number(digits: str | None) -> int | None:
-    """Read a number that counts from 1; a wrong one is none."""
+    """Read a number from 1; return None for any other."""
     return int(digits[:9]) or None if digits and digits.isascii() and digits.isdigit() else None
 
 
@@ -143,7 +143,7 @@ def file_in(line: str) -> Place | None:
 
 @lru_cache(maxsize=CACHED)
 def find_lone_place(line: str) -> Place | None:
-    """Find the place in a line that names nothing else."""
+    """Return the place on a line that contains nothing else."""
     if not (HAS_PLACE.search(line) and HAS_FILE.search(line)):
         return None
     found = PLACE_ALONE.match(line.replace("file://", ""))

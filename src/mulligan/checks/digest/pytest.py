@@ -33,7 +33,7 @@ RAN = re.compile(r"\b\d++ (?:failed|errors?|passed|xfailed|xpassed)\b")
 
 
 def read_pytest(log: CleanLog) -> Reading:
-    """Find the tests that failed, or else why none ran; nothing where pytest wrote none of it."""
+    """Return the failed tests, or why none ran; nothing if the output is not pytest's."""
     lines = log.lines
     if not any(MARK.search(line) for line in lines):
         return Reading()
@@ -82,7 +82,7 @@ HEADER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a test failed; `at` is the index of the line of the reason, `origin` the test's file."""
+    """The reason of a failed test; `at` is the index of its line, `origin` the test's file."""
 
     at: int
     message: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Why:
 
 
 def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
-    """Read the blocks, by the names over them; tests of the same name follow each other."""
+    """Read the blocks by the names above them; tests of one name are in their order."""
     found = defaultdict[str, list[Why]](list)
     header: tuple[str, int] | None = None
     section = ""
@@ -121,7 +121,7 @@ SAID = re.compile(r"^E(?:   |$)")
 
 
 def why(lines: Sequence[str], start: int, end: int) -> Why:
-    """Read one block: its last exception, and the last place in it that is the project's own."""
+    """Read one block: its last exception, and its last place in the project's own code."""
     stop = next((at for at in range(start, end) if CAPTURED.match(lines[at])), end)
     found = (PLACE.match(lines[at]) for at in range(start, stop))
     places = [Place(place["file"], number(place["line"])) for place in found if place]
@@ -135,7 +135,7 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
 
 
 def _with_said(lines: Sequence[str], places: Sequence[int], plain: Why) -> Why:
-    """Take the message from the last run of lines that begin with an E."""
+    """Take the message from the last group of lines that begin with E."""
     runs = [at for before, at in pairwise([-1, *places]) if at - 1 != before]
     message = dedent([lines[at][4:] for at in places if at >= runs[-1]])
     inner = [frame for text in message if (frame := TRACEBACK_FRAME.match(text))]
@@ -166,7 +166,7 @@ Entry = tuple[int, str, str, str]
 
 
 def _failed(named: Iterable[Entry], lines: Sequence[str]) -> Iterator[FindingBlock]:
-    """Yield the tests that the summary, or else the progress, names; with their reasons."""
+    """Yield the tests of the summary, or without one those of the progress, with their reasons."""
     reasons = blocks(lines)
     loose = sorted(islice(_loose_places(lines), MAX_FINDINGS), key=_message_of)
     for at, test_id, key, message in named:
@@ -235,7 +235,7 @@ def split_entry(text: str) -> tuple[str, str]:
 
 
 def block_name(node: str) -> str:
-    """Return the name over a test's block: `TestA.test_b[1::2]` for `f.py::TestA::test_b[1::2]`."""
+    """Return the name above a block: `TestA.test_b[1::2]` for `f.py::TestA::test_b[1::2]`."""
     path, _, inner = node.partition("::")
     name, bracket, parameters = inner.partition("[")
     return name.replace("::", ".") + bracket + parameters if inner else path
@@ -254,7 +254,7 @@ _message_of = itemgetter(2)
 
 
 def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, Place, str]]) -> Why:
-    """Find the place of a test that has no block: by its message, in its own file if possible."""
+    """Find the place of a test without a block by its message, in its own file if possible."""
     start, file = message.removesuffix("..."), test_id.partition("::")[0]
     first = bisect_left(loose, start, key=_message_of)
     same = list(takewhile(lambda entry: entry[2].startswith(start), loose[first:])) if start else []
@@ -292,7 +292,7 @@ MOST_AROUND = 20
 
 
 def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
-    """Yield what kept pytest from starting, or made it end: usage, conftest, a crash."""
+    """Yield the reasons why pytest did not start or ended early: usage, conftest, a crash."""
     internal = [line.removeprefix(INTERNAL) if line.startswith(INTERNAL) else "" for line in lines]
     for at, line in enumerate(lines):
         if line.startswith(INTERNAL) and "Traceback" in line:
@@ -307,7 +307,7 @@ def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
 
 
 def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[FindingBlock]:
-    """Name the test that the interpreter was in when it died."""
+    """Name the test that was running when the interpreter crashed."""
     frames = [found for line in lines[at : at + REACH] if (found := TRACEBACK_FRAME.match(line))]
     places = [(Place(frame["file"], number(frame["line"])), frame["name"]) for frame in frames]
     place, name = next((inner for inner in places if inner[0].is_own), (None, None))

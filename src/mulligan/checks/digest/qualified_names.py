@@ -17,7 +17,7 @@ from mulligan.checks.digest.locations import Place
 
 
 def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
-    """Name the tests together with what they belong to; add Go packages that died for no test."""
+    """Qualify the names of tests with their units; add Go packages that failed without a test."""
     units = _Units(lines)
     kept = [head for head in heads if not (head.test_id and units.failed_for_its_parts(head))]
     named = [units.named(head) if head.test_id else head for head in kept]
@@ -27,11 +27,11 @@ def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[Findi
 
 
 OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
-"""A file as the tools of these languages name it: another package may have one of that name."""
+"""A file name of tools that omit the directory: another package may have the same name."""
 
 
 def is_distinct_file(file: str | None) -> bool:
-    """Return whether no other file of a repository is named alike by a tool."""
+    """Return whether a tool's name for a file is unique in the repository."""
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
 
@@ -42,11 +42,11 @@ PROJECT = re.compile(
     r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
     r"|^==> (?P<unit4>[\w./-]+)$"
 )
-"""Where make, npm, pytest or mix turns to another project of the repository."""
+"""The line with which make, npm, pytest or mix starts another project of the repository."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
-    """Name for each line the project that it is of; no line has one where there is one only."""
+    """Return the project of each line; none if the output covers only one."""
     found, around, current = list[str](), list[str](), ""
     for line in lines:
         turn = PROJECT.match(line)
@@ -61,7 +61,7 @@ def projects(lines: Sequence[str]) -> list[str]:
 
 
 def in_project(name: str, project: str) -> str:
-    """Write a test's name with that of its project."""
+    """Add the project to a test's name."""
     return f"[{project}] {name}" if project else name
 
 
@@ -79,15 +79,15 @@ GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
 NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
 EITHER = " or "
 MOST_TOGETHER = 20
-"""Packages that are named where several print between each other."""
+"""The maximum number of packages to name if their outputs are mixed."""
 
 OF_PACKAGE = " (package)"
 
 
 def go_packages(lines: Sequence[str]) -> list[str]:
-    """Name the Go package of each line; the line that closes a package names it.
+    """Return the Go package of each line; the last line of a package names it.
 
-    Where packages print between each other, all of those that failed together are named.
+    If the outputs of packages are mixed, name all that failed together.
     """
     found = [""] * len(lines)
     start, ends, closed, failed = 0, 0, 0, list[str]()
@@ -180,7 +180,7 @@ NEXTEST = re.compile(
 
 @dataclass(frozen=True)
 class _Crate:
-    """The part of an output, from line `start`, that one of cargo's test programs printed."""
+    """The output of one test program of cargo, from line `start`."""
 
     start: int
     name: str = ""
@@ -219,17 +219,17 @@ HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
 OF_SUITE = re.compile(
     r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '|^(?=.* > ).* FAILED$"
 )
-"""How those tools write a test that failed."""
+"""How these tools print a failed test."""
 
 
 @dataclass(frozen=True)
 class _Units:
-    """What the lines of an output belong to."""
+    """The units that the lines of an output belong to."""
 
     lines: Sequence[str]
 
     def failed_for_its_parts(self, head: FindingHead) -> bool:
-        """Return whether this is a suite of node's, which failed only since a test in it did."""
+        """Return whether this is a suite of node that failed only because of a test in it."""
         block = self.lines[head.at : head.end]
         if SUITE_OPENS.match(head.written) or any(map(FOR_ITS_PARTS.match, block)):
             return True
@@ -241,7 +241,7 @@ class _Units:
 
     @cached_property
     def _opened(self) -> dict[str, int]:
-        """Return where each of node's suites begins."""
+        """Return the first line of each suite of node."""
         found = ((at, OPENED.match(line)) for at, line in enumerate(self.lines) if "▶" in line)
         return {opened["name"]: at for at, opened in reversed([*found]) if opened}
 
@@ -273,7 +273,7 @@ class _Units:
 
     @cached_property
     def _suites(self) -> list[tuple[str, str]]:
-        """Return for each line the last suite over it, and what joins it with a test's name."""
+        """Return for each line the last suite above it, and the separator before a test's name."""
         found, current = list[tuple[str, str]](), ("", "")
         for line in self.lines:
             suite = SUITE.match(line)
@@ -294,13 +294,13 @@ class _Units:
         return (head.place.file if head.place and head.place.is_own else ""), " › "
 
     def _captured(self, at: int) -> str:
-        """Read over a test's own output, as nextest shows it, which crate the test is of."""
+        """Return the crate of a test from the line above its captured output (nextest)."""
         over = (NEXTEST.match(line) for line in reversed(self.lines[max(0, at - 30) : at]))
         return next((found["unit"] for found in over if found), "")
 
     @cached_property
     def _times(self) -> Counter[str]:
-        """Count the programs of each name, so that one that two have is not taken for one."""
+        """Count the programs with each name, to detect a name that two of them have."""
         captured = {match["unit"] for line in self.lines if (match := NEXTEST.match(line))}
         hashes = {(crate.unit, crate.hash) for crate in self._crates if crate.unit}
         return Counter([*captured, *(unit for unit, _ in hashes if unit not in captured)])
@@ -319,7 +319,7 @@ class _Units:
         return found
 
     def _just_began(self, crate: _Crate, at: int) -> bool:
-        """Return whether nothing but blank lines stands between a program's name and a line."""
+        """Return whether only blank lines are between a program's name and a line."""
         return not any(line.strip() for line in self.lines[crate.start + 1 : at])
 
     def _script(self, head: FindingHead) -> str:

@@ -37,14 +37,14 @@ IDS_SHARE = 0.45
 TOTALS_SHARE = 0.2
 MORE_ROOM = 20
 END_SHARE = 0.5
-"""How much of the window the last lines of an output get that the findings do not explain."""
+"""The share of the window for the last lines, if the findings do not explain the output."""
 WINDOW_TITLE = "In the output:"
 WINDOW_LEAST = 100
 
 
 @dataclass(slots=True)
 class _Page:
-    """Lines that fit; `room` is what is left, each line's end included."""
+    """Lines that fit; `room` is the number of characters left, newlines included."""
 
     room: int
     lines: list[str] = field(default_factory=list[str])
@@ -60,7 +60,7 @@ class _Page:
 def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
     """Return the text of a failing check's digest, of at most `max_chars` characters.
 
-    Where nothing found is sure to be a failure, an output that fits is shown as it is.
+    If no finding is certainly a failure, show the whole output if it fits.
     """
     page = _Page(max_chars + 1)
     if note:
@@ -84,7 +84,7 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
 def explains(reading: Reading, log: CleanLog) -> bool:
     """Return whether the findings account for all failures that the output reports.
 
-    The totals of the output decide; without any, no other line may be about a failure.
+    The totals of the output decide. Without totals, no other line may be about a failure.
     """
     if reading.structured and reading.found:
         return True
@@ -107,19 +107,19 @@ VERDICTS = frozenset(
         "traceback",
     }
 )
-"""Words that say no more of a failure than that there is one, or where."""
+"""Words that only report that something failed, or where."""
 
 WORD = re.compile(r"\w+")
 DURATION = re.compile(r"\(?\b\d+(?:\.\d+)? ?m?s\b\)?")
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words and numbers of a text that tell one failure from another, in lower case."""
+    """Return the words and numbers that distinguish failures, in lower case."""
     return frozenset(WORD.findall(DURATION.sub("", text).lower())) - VERDICTS
 
 
 def _whole(log: CleanLog, room: int) -> list[str]:
-    """Return all lines of an output without the empty ones; none if they have no room."""
+    """Return all non-empty lines of an output; none if they do not fit."""
     if log.total > len(log.lines):
         return []
     lines = [line.rstrip() for line in log.lines if line.strip()]
@@ -134,7 +134,7 @@ def _is_complete(block: FindingBlock) -> bool:
 
 
 def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
-    """Add the first findings in full, then ids while there is room, then how many more."""
+    """Add the first findings in full, then ids while there is room, then the count of others."""
     full, rest = reading.found[:IN_FULL], reading.found[IN_FULL:]
     most = int(page.room * IDS_SHARE)
     ways = ([_in_short(found, chars) for found in rest] for chars in SHORT_CHARS)
@@ -155,7 +155,7 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
 
 
 SHORT_CHARS = (160, 110)
-"""How much of each further finding is shown, where all of them have room."""
+"""The characters of each further finding, if all of them fit."""
 
 
 def _in_short(found: FindingBlock, chars: int) -> str:
@@ -215,7 +215,7 @@ def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool
 
 
 def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iterable[str]:
-    """Yield the lines of the output that the page has already."""
+    """Yield the lines of the output that are already on the page."""
     for found in findings:
         line = log.lines[found.at] if found.at is not None else ""
         if line and found.heading.startswith(" ".join(line.split())[:HEADING_KNOWN]):
@@ -225,7 +225,7 @@ def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iter
 
 
 def _least(reading: Reading, log: CleanLog) -> str:
-    """Return a last resort if nothing fits, or the output is empty."""
+    """Return a minimal text, for an empty output or if nothing fits."""
     if reading.found:
         return reading.found[0].finding.summary
     return next((line.strip() for line in log.lines if line.strip()), "No output.")
@@ -257,9 +257,9 @@ def window(
 ) -> list[str]:
     """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
 
-    Together they take at most `room` characters, each line's end included; the last lines of the
-    output get `end` of them, and what the others leave. Lines in `shown` (stripped), and lines
-    whose words are all in `covered`, are left out; gaps are marked.
+    Together they have at most `room` characters, newlines included. The last lines of the output
+    get `end` of these, and the rest that the others leave. Omits lines in `shown` (stripped), and
+    lines whose words are all in `covered`; marks gaps.
     """
     picked = _Picked(log, room - end, set(shown), covered)
     picked.take(_by_worth(log, at))
@@ -271,7 +271,7 @@ def window(
 
 @dataclass(slots=True)
 class _Picked:
-    """The lines that were picked; `room` is what is left, each line's end and mark included."""
+    """The picked lines; `room` is the number of characters left, newlines and marks included."""
 
     log: CleanLog
     room: int
@@ -280,7 +280,7 @@ class _Picked:
     indices: set[int] = field(default_factory=set[int])
 
     def take(self, indices: Iterable[int]) -> None:
-        """Pick each of the lines that fits and says something new; end where many do not fit."""
+        """Pick the lines that fit and add something new; stop when many do not fit."""
         misses = 0
         for index in indices:
             line = self.log.lines[index]
@@ -300,7 +300,7 @@ class _Picked:
 
 
 def _last(log: CleanLog) -> Iterator[int]:
-    """Yield the indices from the last line on, without logs, passing tests and foreign frames."""
+    """Yield indices from the last line up, without logs, passing tests and foreign frames."""
     alike = Counter[str]()
     for at in reversed(range(len(log.lines))):
         line = log.lines[at]
@@ -313,7 +313,7 @@ def _last(log: CleanLog) -> Iterator[int]:
 
 
 def rest_of(log: CleanLog, room: int, shown: Collection[str], covered: frozenset[str]) -> list[str]:
-    """Pick the lines that speak of failure and have a word not in `covered`; mostly none."""
+    """Pick the lines about failure that have a word not in `covered`; usually none."""
     picked, shown_lines = list[int](), set(shown)
     for index, line in enumerate(log.lines):
         text = " ".join(line.split())
@@ -351,7 +351,7 @@ def _speaks(log: CleanLog, index: int) -> bool:
 
 
 def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
-    """Yield line indices, the most telling first."""
+    """Yield line indices, the most informative first."""
     last = len(log.lines)
     if at is not None:
         yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
@@ -371,7 +371,7 @@ def _stands_alone(index: int, picked: set[int]) -> bool:
 
 
 def with_marks(log: CleanLog, indices: Sequence[int], shown: Collection[str]) -> Iterator[str]:
-    """Yield the lines at these indices, and marks for the missing ones that are not in `said`."""
+    """Yield the lines at these indices, and marks for omitted lines that are not in `shown`."""
     before = -1
     for index in [*indices, len(log.lines)]:
         if gap := _gap(log, before + 1, index, shown):
@@ -383,7 +383,7 @@ def with_marks(log: CleanLog, indices: Sequence[int], shown: Collection[str]) ->
 
 
 def _gap(log: CleanLog, start: int, end: int, shown: Collection[str]) -> str:
-    """Mark how many lines that say something are shown nowhere; show one that is as short."""
+    """Mark the number of omitted lines with content; show a single one that is as short."""
     unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
     if end == len(log.lines):
         unseen += log.total - (log.numbers[-1] if log.numbers else 0)

@@ -21,11 +21,11 @@ from mulligan.domain.result import Finding, names_unit
 # Any report
 
 LARGEST_REPORT = 16 * 1024 * 1024
-"""Bytes of a report; a larger one is not read."""
+"""In bytes; a larger report is not read."""
 
 
 def read_report(report: bytes) -> Reading:
-    """Read a report file; nothing is found in one that is too large, broken or unknown."""
+    """Read a report file; return nothing for a large, broken or unknown one."""
     if len(report) > LARGEST_REPORT:
         return Reading()
     text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
@@ -50,12 +50,12 @@ Row = dict[str, Json]
 
 
 def _names(*names: str) -> KeysView[str]:
-    """Return names in their order, as a set that is compared with a row's in a moment."""
+    """Return names in their order, as a set that is fast to compare with the keys of a row."""
     return dict.fromkeys(names).keys()
 
 
 def text_of(row: Row, names: Iterable[str]) -> str:
-    """Return the first of these fields that is a text with something in it."""
+    """Return the first of these fields that is a non-empty text."""
     if row.keys().isdisjoint(names):
         return ""
     return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
@@ -75,7 +75,7 @@ def number_of(row: Row, names: Iterable[str]) -> int | None:
 
 
 def rows_in(value: Json) -> list[Row]:
-    """Return the objects of a list, or an object alone."""
+    """Return the objects of a list, or a single object."""
     values = value if isinstance(value, list) else [value]
     return [row for row in values if isinstance(row, dict)]
 
@@ -103,13 +103,13 @@ WITHIN = _names(
     *("location", "physicalLocation", "artifactLocation", "range", "region", "start", "begin"),
     *("caret", "spans", "locations", "loc", "position", "pos", "extent", "Pos", "lines"),
 )
-"""Where a place may be given one level further down."""
+"""Fields that may contain a place one level down."""
 
 DEEPEST_PLACE = 4
 
 
 def place_in(row: Row, file: str = "") -> Place | None:
-    """Find the place that a row names, itself or further down; `file` is used where it has none."""
+    """Return the place that a row names, itself or further down; `file` is the default."""
     parts = list(_parts(row, DEEPEST_PLACE))
     named = next((name for part in parts if (name := text_of(part, FILE))), file)
     if not named:
@@ -124,7 +124,7 @@ def place_in(row: Row, file: str = "") -> Place | None:
 
 
 def _parts(row: Row, depth: int) -> Iterator[Row]:
-    """Yield a row and what is within it that may hold a place; of spans the first primary one."""
+    """Yield a row and its parts that may contain a place; of spans, only the first primary one."""
     yield row
     if depth == 0 or row.keys().isdisjoint(WITHIN):
         return
@@ -206,7 +206,7 @@ def _failures(root: Element) -> Iterator[FindingBlock]:
 
 
 def _cases(root: Element) -> Iterator[tuple[Element, Element]]:
-    """Yield the tests, each with the suite that it stands in; suites may nest without end."""
+    """Yield the tests, each with its suite; suites may be nested to any depth."""
     open_suites = [(root, iter(root))]
     while open_suites:
         suite, parts = open_suites[-1]
@@ -220,7 +220,7 @@ def _cases(root: Element) -> Iterator[tuple[Element, Element]]:
 
 
 def _full_name(case: Element, suite: Element) -> str:
-    """Name a test with its file or its suite, where its class does not say what it is of."""
+    """Add the file or suite to a test's name, if its class does not identify it."""
     name = _name(case)
     owner = case.get("file") or suite.get("file") or suite.get("filepath") or ""
     if owner or names_unit(name):
@@ -230,7 +230,7 @@ def _full_name(case: Element, suite: Element) -> str:
 
 
 def _name(case: Element) -> str:
-    """Join class and name, as far as the name does not have it already."""
+    """Join class and name, unless the name already has the class."""
     owner, name = case.get("classname") or "", case.get("name") or ""
     if not owner or owner in name or not name:
         return name or owner
@@ -296,7 +296,7 @@ NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exi
 
 
 def read_go(document: Document) -> Reading:
-    """Find the tests that failed, and the packages that failed with no test of theirs."""
+    """Return the failed tests, and the packages that failed without a failed test."""
     events = [row for row in rows_in(document.value) if text_of(row, ("Action",)) in ACTIONS]
     if not document.is_lines or not events:
         return Reading()
@@ -318,7 +318,7 @@ def _key(event: Row) -> tuple[str, str]:
 def _leaves(
     failed: Sequence[tuple[str, str]], output_of: dict[tuple[str, str], list[str]]
 ) -> Iterator[FindingBlock]:
-    """Yield the tests that failed themselves, not only because of a subtest."""
+    """Yield the tests that failed by themselves, not only because of a subtest."""
     for package, test in failed:
         parts = [
             other
@@ -344,7 +344,7 @@ STATUS = _names("status", "outcome", "result", "state", "Status")
 BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
 
 MOCHA = "fullTitle"
-"""Mocha gives no status, but each test an error, which is empty if it passed."""
+"""Mocha reports no status; each test has an error, which is empty if it passed."""
 
 REASON = (
     *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
@@ -377,7 +377,7 @@ def read_tests(document: Document) -> Reading:
 
 
 def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
-    """Yield the failed tests in a value; a suite that failed only for its tests is none."""
+    """Yield the failed tests in a value, without suites that failed only because of their tests."""
     if depth == 0:
         return
     if isinstance(value, list):
@@ -397,7 +397,7 @@ def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
 
 
 def _as_file(row: Row) -> str:
-    """Return the name of a suite of tests that is a file's, as Jest and Vitest write it."""
+    """Return the name of a suite that is a file, as Jest and Vitest write it."""
     name = text_of(row, ("name",))
     return (
         name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
@@ -420,7 +420,7 @@ def _test_finding(row: Row, file: str) -> FindingBlock:
 
 
 def _reasons(value: Json, depth: int) -> Iterator[str]:
-    """Yield the texts that say why, wherever they are beneath the fields that hold them."""
+    """Yield the reasons at any depth below the fields that contain them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -482,7 +482,7 @@ def read_issues(document: Document) -> Reading:
 
 
 def _walk_issues(value: Json, file: str, depth: int) -> Iterator[_Issue]:
-    """Yield the issues in a value; `file` is named by what they are in."""
+    """Yield the issues in a value; `file` is the file of their parent."""
     if depth == 0:
         return
     if isinstance(value, list):
@@ -513,7 +513,7 @@ def _issue(row: Row, file: str) -> _Issue | None:
 
 
 def _code(row: Row) -> str:
-    """Return the code of a rule: a text, a number (shellcheck's), or an object that has it."""
+    """Return the code of a rule: a text, a number (shellcheck), or an object that contains it."""
     if code := text_of(row, CODE):
         return code
     number = number_of(row, ("code",))
@@ -572,7 +572,7 @@ def merged(
 
 
 NAMESAKES = 50
-"""Findings of one name, or at places of one name, that another is compared with."""
+"""The maximum number of findings of one name or place that another one is compared with."""
 
 
 def _by_end(found: Sequence[FindingBlock]) -> defaultdict[str, list[FindingBlock]]:
@@ -583,14 +583,14 @@ def _by_end(found: Sequence[FindingBlock]) -> defaultdict[str, list[FindingBlock
 
 
 def _end(one: Finding) -> str:
-    """Return the end of a finding's name, which all that may be the same share."""
+    """Return the end of a finding's name, which equal findings have in common."""
     if one.test_id:
         return next(reversed(_words(one.test_id)), "")
     return f"{(one.file or '').rpartition('/')[2]}:{one.line}"
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
-    """Take the output's finding, with the report's message if the two differ."""
+    """Return the output's finding, with the report's message if the two differ."""
     one, other = report.finding, output.finding
     message = other.message if _says(output, one.message) else one.message
     merged_finding = other.model_copy(
@@ -659,7 +659,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_same_test(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether the shorter name is how the longer one ends."""
+    """Return whether the longer name ends with the shorter one."""
     shorter, longer = sorted((one, other), key=len)
     return bool(shorter) and list(longer[-len(shorter) :]) == list(shorter)
 

@@ -1,4 +1,4 @@
-"""Weigh how strongly a line speaks of failure, and find totals and aftermath. Pure."""
+"""Weigh how clearly a line reports a failure; find totals and follow-up lines. Pure."""
 
 import re
 from collections import Counter
@@ -81,10 +81,10 @@ PHRASE = re.compile(
     r"|(?:must|should) not|not (?:equal|match|allowed|defined|permitted|supported|valid)"
     r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^there (?:was|were) \d+ |^\+\+\+ \S"
 )
-"""In lower case, which is faster than to ignore the case."""
+"""In lower case, which is faster than ignoring the case."""
 
 CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
-"""A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
+"""The code of a linter's rule, such as E302, SC2086, TS2304; and the start of an error of apt."""
 
 WORD = re.compile(
     rf"{_FREE}(?:errors?|fail(?:s|ed|ures?|ing)?|fatal|panic|exception|abort(?:ed|ing)?){_END}",
@@ -152,11 +152,11 @@ ENDS_PASSING = re.compile(
 )
 
 PASSING_END = 160
-"""The last characters of a line that are searched for a verdict."""
+"""The number of characters at the end of a line that are searched for a verdict."""
 
 
 def is_passing(line: str) -> bool:
-    """Return whether a line says that all is well, or what a tool starts."""
+    """Return whether a line reports success, or the start of a step."""
     end = max(0, len(line) - PASSING_END)
     return bool(STARTS_PASSING.match(line) or ENDS_PASSING.search(line, end))
 
@@ -174,12 +174,12 @@ QUIET = re.compile(
 
 
 def weigh(line: str) -> Weight:
-    """Rate how strongly one line speaks of failure, regardless of other lines."""
+    """Rate how clearly one line reports a failure, regardless of other lines."""
     return _weigh(line.translate(SAME_DIGITS))
 
 
 SAME_DIGITS = str.maketrans("23456789", "1" * 8)
-"""Makes numbers alike except for zero, so that more lines share a cached weight."""
+"""Makes all numbers but zero equal, so that more lines share a cached weight."""
 
 CACHED = 16384
 
@@ -277,7 +277,7 @@ RAN_ALL = re.compile(r"^error: \d+ targets? failed:")
 
 
 def is_cut_short(lines: Sequence[str]) -> bool:
-    """Return whether a tool says that it did not run or list everything."""
+    """Return whether a tool reports that it did not run or list everything."""
     return any(CUT_SHORT.search(line[:LONGEST].lower()) for line in lines) and not any(
         map(RAN_ALL.match, lines)
     )
@@ -337,13 +337,13 @@ MOST = 3
 REACH = 2000
 
 ALIKE = 20
-"""More lines that differ in their numbers only are a program's own log."""
+"""More lines than this that differ only in numbers are a program's own log."""
 
 NUMBER = re.compile(r"\d+")
 
 
 def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Pick the last lines that count failures, or else anything, in the order they stand in."""
+    """Return the last lines that count failures, or without one, that count anything, in order."""
     totals = _totals_among([*reversed(lines[-REACH:])])
     alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(totals))
     counting = dict.fromkeys(line for line in totals if alike[NUMBER.sub("1", line)] <= ALIKE)
@@ -352,7 +352,7 @@ def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _totals_among(lines: Sequence[str]) -> list[str]:
-    """Pick the lines of totals; those that differ in their numbers only are judged once."""
+    """Return the lines of totals; lines that differ only in numbers are tested once."""
     shapes = [NUMBER.sub("1", line) for line in lines]
     telling = {shape for shape in {*shapes} if is_total(shape)}
     bare = (_bare(line) for line, shape in zip(lines, shapes, strict=True) if shape in telling)
@@ -369,6 +369,6 @@ BAD = re.compile(
 
 
 def count_bad(line: str) -> int:
-    """Return the largest number of failures or errors that a line of totals names."""
+    """Return the largest number of failures or errors on a line of totals."""
     numbers = (match["of"] or match["before"] or match["after"] for match in BAD.finditer(line))
     return max((int(number[:9]) for number in numbers), default=0)
