@@ -11,7 +11,7 @@ import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.cancellation import SHUTDOWN
-from mulligan.sandbox.home import Homes, keep
+from mulligan.sandbox.home import Homes, clear, keep
 
 PATH = {"PATH": os.environ["PATH"]}
 
@@ -103,6 +103,19 @@ def test_nothing_that_a_command_makes_of_its_home_is_there_for_the_next(
             assert [each.name for each in copy.iterdir()] == ["made"]
             shell(line, copy)
         assert not os.path.lexists(copy)
+
+
+def test_a_link_in_place_of_a_home_changes_no_rights_of_what_it_leads_to(tmp_path: Path) -> None:
+    """An agent can write to the directory that its HOME is in."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    (other / "key").write_text("x")
+    (other / "key").chmod(0o400)
+    shell(f"ln -s {other} home; chmod 500 .", own)
+    clear(own / "home", PATH)
+    assert not os.path.lexists(own / "home")
+    assert stat.S_IMODE((other / "key").stat().st_mode) == 0o400
 
 
 def test_a_home_goes_when_mulligan_is_told_to_stop_as_well(homes: Homes) -> None:

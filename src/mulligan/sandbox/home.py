@@ -108,7 +108,11 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
         try:
             do(remove, home.parent, environment)
         except UnavailableError:
-            do(("chmod", "-R", "u+rwx", str(home)), home.parent, environment)
+            # An agent may have closed the directory around it, and left a link here: chmod follows
+            # a link that it is given, and find does not.
+            do(("chmod", "u+rwx", str(home.parent)), Path("/"), environment)
+            opened = ("-type", "d", "-exec", "chmod", "u+rwx", "{}", ";")
+            do(("find", str(home), *opened), home.parent, environment)
             do(remove, home.parent, environment)
 
 
