@@ -4,17 +4,21 @@ Set-up makes tools in files that git ignores, so that the pull request would sho
 """
 
 import shlex
+import shutil
 import socket
 import sys
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
 from pydantic import JsonValue
 
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from world.confined import sandbox
-from world.place import MulliganInstallation, mulligan_installation
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.repositories import commit_to
 
 PYTHON = Path(sys.executable).resolve()
 SHOP = "def total(n):\n    return n * 3\n"
@@ -104,3 +108,54 @@ def test_set_up_of_a_change_reaches_no_network_and_no_other_issue(tmp_path: Path
     assert [(check.name, check.passed) for check in own.checks] == [("setup", True), ("tool", True)]
     assert other.outcome is Outcome.CHECKS_FAILED
     assert sound.outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("touched", ["by-hand", "requirements.txt"])
+def test_what_an_agent_published_sets_up_nothing_for_others_and_reaches_no_network(
+    tmp_path: Path, touched: str
+) -> None:
+    """With a person's commit above it, an agent's published work is what an attempt starts from."""
+    sandbox()
+    tool = f"{PYTHON} -B -c 'import shop; assert shop.total(10) == 30'"
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.settimeout(0)
+        connect = f"import socket; socket.create_connection({elsewhere.getsockname()!r})"
+        steps = f"mkdir -p .tools; cat > .tools/check <<'END'\n{tool}\nEND\n"
+        files = {"shop.py": SHOP, "steps": steps, "requirements.txt": "", ".gitignore": ".tools/\n"}
+        with mulligan_installation(
+            tmp_path,
+            files,
+            [{"name": "tool", "run": "sh .tools/check"}],
+            # Their name is not among the inputs, and a change to them is not noticed.
+            setup=["sh ./st*ps"],
+            baseline=False,
+            max_issue_attempts=2,
+            review={"settle": "0s"},
+        ) as here:
+            here.configure(
+                sandbox={"mode": "required", "network": "none", "read": [sys.base_prefix]}
+            )
+            planted = (
+                f"{PYTHON} -c {shlex.quote(connect)}; mkdir -p .tools; echo true > .tools/check\n"
+            )
+            here.agent(f"pathlib.Path('steps').write_text({planted!r})\n")
+            ref = here.issue()
+            here.run("once")
+            commit_to(here.bare, {touched: "x\n"}, ref.branch, "By hand")
+            (pull,) = here.world.pulls_of(NAME)
+            here.world.review(
+                IssueRef(NAME, pull.number), "wes", "REQUEST_CHANGES", "More, please."
+            )
+            # As on the next day, or on another machine.
+            shutil.rmtree(tmp_path / "work" / ".set-up")
+            here.agent(CHANGE)
+            here.run("once")
+            assert [meta.outcome for meta in here.attempts(ref)] == [Outcome.SUCCEEDED] * 2
+            here.agent(f"pathlib.Path('shop.py').write_text({SHOP.replace('3', '4')!r})\n")
+            other = here.issue()
+            here.run("once")
+            outcomes = {meta.outcome for meta in here.attempts(other)}
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
+    assert outcomes == {Outcome.CHECKS_FAILED}
+    assert len([*tmp_path.rglob("setup-start.log")]) == (touched == "requirements.txt")

@@ -78,8 +78,17 @@ class PlainWorktree:
         found = tuple(file_change(self.store, each) for each in differences(before, after))
         return Change(self.start_sha, head, 1, found, diff_text(self.store, before, after))
 
-    def blobs(self) -> dict[str, str]:
-        return {path: entry.sha for path, entry in self.store.files(self.start_sha).items()}
+    @property
+    def fork_sha(self) -> str:
+        is_proposed = self.head_sha == self.start_sha
+        return (
+            merge_bases(self.store, self.start_sha, *self.bases)[0]
+            if is_proposed
+            else self.start_sha
+        )
+
+    def blobs(self, sha: str) -> dict[str, str]:
+        return {path: entry.sha for path, entry in self.store.files(sha).items()}
 
     def with_set_up(self, key: str) -> None:
         """Keep nothing between attempts."""

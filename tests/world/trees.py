@@ -18,6 +18,7 @@ class PlainWorktree:
     private: Path
     base_sha: str = "a" * 40
     start_sha: str = "a" * 40
+    fork_sha: str = "a" * 40
     recreated: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
@@ -26,7 +27,7 @@ class PlainWorktree:
     def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
         raise NotImplementedError
 
-    def blobs(self) -> NoReturn:
+    def blobs(self, sha: str) -> NoReturn:
         raise NotImplementedError
 
     def with_set_up(self, key: str) -> NoReturn:

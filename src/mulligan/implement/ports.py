@@ -236,12 +236,17 @@ class RunDirectory(Protocol):
 
 
 class Worktree(RunDirectory, Protocol):
-    """A private checkout for one attempt, equal to `start_sha` when it was opened (WORKTREE-1)."""
+    """A private checkout for one attempt, equal to `start_sha` when it was opened (WORKTREE-1).
+
+    `fork_sha` is the base branch's commit below `start_sha`: it has no work that only agents saw.
+    """
 
     @property
     def base_sha(self) -> str: ...
     @property
     def start_sha(self) -> str: ...
+    @property
+    def fork_sha(self) -> str: ...
     @property
     def recreated(self) -> bool: ...
     @property
@@ -251,8 +256,8 @@ class Worktree(RunDirectory, Protocol):
         """Read the agent's changes and commit them (COMMIT-1, ATTEMPT-2)."""
         ...
 
-    def blobs(self) -> Mapping[str, str]:
-        """Name the content of each file of the start tree."""
+    def blobs(self, sha: str) -> Mapping[str, str]:
+        """Name the content of each file of a commit."""
         ...
 
     def with_set_up(self, key: str) -> "Worktree | None":

@@ -1,7 +1,10 @@
 """Set up a worktree: use what setup commands left earlier, or run them (SETUP-1, SETUP-2)."""
 
+from collections.abc import Iterable, Mapping
+
 from mulligan.config.policy import Policy, SetUp
 from mulligan.domain.attempt import Change
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import key_inputs, select_inputs
@@ -15,18 +18,44 @@ CACHE_VERSION = 1
 def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> Worktree:
     """Return a clean worktree with what the setup commands leave on its start tree.
 
-    UnavailableError if one of them fails.
+    They run on the base branch's commit: the head of a pull request has an agent's work, too. If
+    that touches their inputs, they run on it again for this attempt. UnavailableError if one fails.
     """
     if not policy.setup.run:
         return tree
-    key = _key(tree, case, policy, context)
+    fork = tree.blobs(tree.fork_sha)
+    key = _key(fork, tree, case, policy, context)
     found = tree.with_set_up(key)
     if found is None:
         log = context.artifacts.path(case.issue.ref, case.status.number, "setup.log")
+        if tree.fork_sha != tree.start_sha:
+            tree.check_out(tree.fork_sha)
         context.verifier.set_up(policy.setup.run, tree, log)
         found = tree.keep_set_up(key)
     found.check_out(found.start_sha)
-    return found
+    if tree.fork_sha == tree.start_sha:
+        return found
+    start = tree.blobs(tree.start_sha).items()
+    touched = _inputs({path for path, _ in fork.items() ^ start}, policy.setup)
+    return _set_up_start(found, touched, case, policy.setup, context) if touched else found
+
+
+def _set_up_start(
+    tree: Worktree,
+    touched: tuple[str, ...],
+    case: IssueContext,
+    settings: SetUp,
+    context: AttemptTools,
+) -> Worktree:
+    """Run the setup commands again on the head of a pull request, as on a change (SETUP-3)."""
+    log = context.artifacts.path(case.issue.ref, case.status.number, "setup-start.log")
+    note = _note("pull request", touched, settings)
+    result = context.verifier.set_up_again(settings, tree, log, note)
+    if not result.passed:
+        raise UnavailableError(result.digest)
+    kept = tree.keep_set_up()
+    kept.check_out(kept.start_sha)
+    return kept
 
 
 def set_up_change(
@@ -43,31 +72,41 @@ def set_up_change(
     artifacts, tree = at.context.artifacts, at.worktree
     log = artifacts.path(at.case.issue.ref, at.case.status.number, name)
     tree.check_out(head_sha)
-    result = at.context.verifier.set_up_again(settings, tree, log, _note(touched, settings))
+    result = at.context.verifier.set_up_again(
+        settings, tree, log, _note("change", touched, settings)
+    )
     result = result.model_copy(update={"log_artifact": artifacts.name(log)})
     return result, tree.keep_set_up() if result.passed else tree
 
 
 def touched_inputs(change: Change, settings: SetUp) -> tuple[str, ...]:
     """List the inputs of the setup commands that a change adds, changes or removes."""
-    if not settings.run:
-        return ()
     paths = {path for file in change.files for path in (file.path, file.old_path) if path}
+    return _inputs(paths, settings) if settings.run else ()
+
+
+def _inputs(paths: Iterable[str], settings: SetUp) -> tuple[str, ...]:
     return tuple(sorted(select_inputs(paths, settings.run, settings.inputs)))
 
 
 MAX_NAMED = 5
 
 
-def _note(touched: tuple[str, ...], settings: SetUp) -> str:
-    """Tell the agent why setup commands ran on its change, and what they could reach."""
+def _note(what: str, touched: tuple[str, ...], settings: SetUp) -> str:
+    """Say why setup commands ran on a change or a pull request, and what they could reach."""
     more = len(touched) - MAX_NAMED
     named = ", ".join(touched[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
     reached = f"only {', '.join(settings.hosts)}" if settings.hosts else "no network"
-    return f"The change touches {named}, so the setup commands ran again, with {reached}."
+    return f"The {what} touches {named}, so the setup commands ran again, with {reached}."
 
 
-def _key(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> str:
+def _key(
+    blobs: Mapping[str, str],
+    tree: Worktree,
+    case: IssueContext,
+    policy: Policy,
+    context: AttemptTools,
+) -> str:
     """Name what the setup commands leave: by all that they depend on, and for a day at most."""
     commands = policy.setup.run
     hashed = hash_of(
@@ -75,7 +114,7 @@ def _key(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptToo
             "version": CACHE_VERSION,
             "repository": case.issue.ref.repository,
             "commands": [*commands],
-            "inputs": dict(key_inputs(tree.blobs(), commands, policy.setup.inputs)),
+            "inputs": dict(key_inputs(blobs, commands, policy.setup.inputs)),
             "place": context.verifier.place(tree),
             "toolchain": context.verifier.toolchain(commands),
         }

@@ -111,10 +111,16 @@ class Checkout:
             return False
         return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
 
+    @property
+    def fork_sha(self) -> str:
+        """The base branch's commit below the start: below a pull request with others' commits."""
+        found = self.pull_request
+        return found.fork_sha if found and found.head_sha == self.start_sha else self.start_sha
+
     @disk_faults()
-    def blobs(self) -> Mapping[str, str]:
-        """Name the content of each file of the start tree."""
-        listed = self.worktree.git.read("ls-tree", "-r", "-z", "--full-tree", self.start_sha)
+    def blobs(self, sha: str) -> Mapping[str, str]:
+        """Name the content of each file of a commit."""
+        listed = self.worktree.git.read("ls-tree", "-r", "-z", "--full-tree", sha)
         lines = listed.decode(errors="surrogateescape").split("\0")
         return {path: entry for entry, _, path in (line.partition("\t") for line in lines) if path}
 
