@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from mulligan.agents.adapters import BUILT_IN
-from mulligan.agents.invocation import MAX_ARGUMENT_BYTES, Invocation, adapter_of, invoke
+from mulligan.agents.invocation import (
+    MAX_ARGUMENT_BYTES,
+    Invocation,
+    adapter_of,
+    invoke,
+    litter_of,
+    marks_closing_text,
+)
 from mulligan.config.adapters import Adapter
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.errors import ConfigError
@@ -85,3 +92,14 @@ def test_an_agent_that_nobody_knows_is_refused_with_those_that_are() -> None:
         ConfigError, match=r"agent\.kind: 'cloude' is not known; write one of claude"
     ):
         adapter_of(AgentSettings(kind="cloude"), {"mine": Adapter(program="x")})
+
+
+def test_files_that_any_agent_leaves_behind_are_known() -> None:
+    own = {"mine": Adapter(program="mine", litter=(".mine/",))}
+    assert {".aider*", ".claude/", ".mine/"} <= set(litter_of(own))
+    assert set(litter_of(own)) - set(litter_of({})) == {".mine/"}
+
+
+def test_an_agent_whose_rules_mark_its_closing_text_says_nothing_else() -> None:
+    assert marks_closing_text(BUILT_IN["claude"])
+    assert not marks_closing_text(Adapter(program="mine"))

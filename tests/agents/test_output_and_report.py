@@ -13,6 +13,7 @@ from mulligan.agents.output import (
     read_learned,
     read_output,
     read_report,
+    shortened,
 )
 from mulligan.domain.attempt import AgentReport, ReportedStatus, TimeLimit
 
@@ -154,6 +155,11 @@ def test_the_facts_are_those_of_the_record() -> None:
         "cost_usd": 2.0,
         "stop_reason": "end",
     }
+
+
+def test_a_closing_text_is_cut_to_what_a_pull_request_shows() -> None:
+    assert shortened(" Did it.\u202e\n") == "Did it."
+    assert shortened("x" * 2001) == "x" * 1999 + "…"
 
 
 def test_a_limit_is_the_reason_why_it_stopped() -> None:

@@ -197,6 +197,19 @@ def test_the_pieces_in_which_output_comes_make_no_difference(sizes: list[int]) -
     assert reader.close().count(Fact.INPUT) == 135
 
 
+def test_a_file_with_a_record_is_read_like_a_line() -> None:
+    reader = Reader((USED,))
+    reader.read_record(json.dumps(step(1), indent=2).encode())
+    reader.read_record(b"[not a record]")
+    assert reader.close().count(Fact.INPUT) == 15
+
+
+def test_a_number_or_a_text_that_is_none_is_not_known() -> None:
+    rule = Rule(where={"type": "step"}, take={Fact.TURNS: ("turns",), Fact.SAID: ("words",)})
+    told = heard({"type": "step", "turns": "many", "words": ""}, rules=(rule,))
+    assert (told.numbers, told.texts) == ({}, {})
+
+
 def test_a_line_that_is_far_too_long_is_passed_over() -> None:
     reader = Reader((USED,))
     reader.feed(b"{" + b" " * MAX_LINE_BYTES)

@@ -1,5 +1,7 @@
 """What an agent's output told decides who is to blame for how its run ended."""
 
+from datetime import timedelta
+
 import pytest
 
 from mulligan.agents.output import (
@@ -8,12 +10,14 @@ from mulligan.agents.output import (
     facts_from_stream,
     is_cut_off,
     refusal,
+    refusing_service,
     service_fault,
+    silent_service,
 )
 from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import Price
-from mulligan.domain.attempt import TimeLimit
+from mulligan.domain.attempt import Fault, TimeLimit
 from mulligan.domain.outcome import Outcome
 
 pytestmark = pytest.mark.pure
@@ -66,6 +70,25 @@ def test_a_service_that_says_nothing_gave_no_answer() -> None:
     fault = service_fault(failed())
     assert fault
     assert fault.reason == "The model's service failed: it gave no answer."
+
+
+def test_a_service_that_was_silent_for_long_is_to_blame_for_a_time_out() -> None:
+    fault = silent_service(timedelta(seconds=600.4), timedelta(minutes=10))
+    assert fault
+    assert fault.outcome is Outcome.INFRASTRUCTURE
+    assert "sent nothing for 10m, until the time limit" in fault.reason
+    assert silent_service(timedelta(seconds=599), timedelta(minutes=10)) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (529, "The model's service failed: its last answer was HTTP 529."),
+        (0, "The model's service failed: it could not be reached."),
+    ],
+)
+def test_a_service_whose_last_answer_was_a_failure_is_to_blame(status: int, reason: str) -> None:
+    assert refusing_service(status) == Fault(Outcome.INFRASTRUCTURE, reason)
 
 
 def test_refused_tools_are_told_with_their_fix() -> None:

@@ -83,6 +83,50 @@ def test_a_diff_that_was_cut_off_cannot_be_trusted() -> None:
     )
 
 
+def linked(path: str, target: str | None, status: str = "A") -> Change:
+    link = FileChange(path=path, status=status, mode="120000", size=5000, link=target)
+    return Change("a" * 40, "b" * 40, 1, (link,))
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "leads_out"),
+    [
+        ("new", "old.txt", False),
+        ("sub/new", "../old.txt", False),
+        ("sub/new", "..", False),
+        ("sub/new", "./a/b", False),
+        ("new", "/etc/passwd", True),
+        ("new", "../old.txt", True),
+        ("sub/new", "../../etc/passwd", True),
+        ("new", "sub/../../etc/passwd", True),
+        ("sub/new", "a/../../old.txt", True),
+        ("new", ".git/config", True),
+        ("sub/new", "../.GIT/hooks", True),
+        ("new", "..\\\\old.txt", True),
+        ("new", "C:/Windows", True),
+    ],
+)
+def test_links_must_stay_in_the_tree(path: str, target: str, *, leads_out: bool) -> None:
+    sentences = told(linked(path, target), Scope())
+    assert bool(sentences) is leads_out
+    assert all(f"{path} is a symbolic link to {target}," in sentence for sentence in sentences)
+
+
+def test_a_link_that_could_not_be_read_is_refused_unless_it_goes() -> None:
+    (broken,) = violations(linked("long", None), Scope())
+    assert broken.kind is GuardKind.LINK
+    assert broken.message == "long is an unreadable symbolic link; remove it."
+    assert told(linked("long", None, "D"), Scope()) == ()
+
+
+def test_submodules_must_not_come_change_or_go() -> None:
+    said = ("inner is a submodule; submodules must not be added, changed or removed.",)
+    added = FileChange(path="inner", status="A", mode="160000")
+    assert told(Change("a" * 40, "b" * 40, 1, (added,)), Scope()) == said
+    gone = b"diff --git a/inner b/inner\ndeleted file mode 160000\nindex 1111111..0000000\n"
+    assert told(change("inner", diff=gone), Scope()) == said
+
+
 def test_a_violation_is_recorded_with_its_kind_and_path() -> None:
     (broken,) = violations(change("a", "b"), Scope(deny=("b",)))
     assert (broken.kind, broken.path) == (GuardKind.SCOPE, "b")

@@ -9,8 +9,14 @@ from pydantic import JsonValue
 
 from mulligan.config.policy import Policy
 from mulligan.domain.issue_context import IssueContext
-from mulligan.implement.prompt.manifest import Manifest, canonical, hash_of, inputs_of
-from world.attempts import case, red
+from mulligan.implement.prompt.manifest import (
+    Manifest,
+    canonical,
+    hash_of,
+    inputs_of,
+    inputs_of_round,
+)
+from world.attempts import case, check, red
 
 pytestmark = pytest.mark.pure
 
@@ -85,3 +91,15 @@ def test_what_the_agent_does_not_see_does_not_change_the_hash() -> None:
     base = case(red(1))
     moved = replace(base, issue=replace(base.issue, labels=frozenset({"x"}), is_open=False))
     assert hashed(moved) == hashed(base)
+
+
+def test_the_inputs_of_a_fix_round_are_the_manifest_its_place_and_the_failed_checks() -> None:
+    inputs = inputs_of_round("1" * 64, (1, 2), [check("tests")])
+    assert (inputs["manifest"], inputs["fix_round"]) == ("1" * 64, [1, 2])
+    assert hash_of(inputs) == hash_of(inputs_of_round("1" * 64, (1, 2), [check("tests")]))
+    others = [
+        inputs_of_round("2" * 64, (1, 2), [check("tests")]),
+        inputs_of_round("1" * 64, (2, 2), [check("tests")]),
+        inputs_of_round("1" * 64, (1, 2), [check("lint")]),
+    ]
+    assert hash_of(inputs) not in set(map(hash_of, others))

@@ -177,6 +177,12 @@ TABLE = [
         "",
     ),
     (
+        replace(left(ended()), change=Change("a", None, 1, is_proposed=True)),
+        Outcome.ZERO_DIFF,
+        "The agent made 1 commit, but the pull request's files are unchanged (zero diff).",
+        "",
+    ),
+    (
         left(replace(ended(), question="Which\nrounding?"), ignored=("a.log",)),
         Outcome.ZERO_COMMIT,
         f"{NOTHING_LEFT} It asked: Which rounding?",

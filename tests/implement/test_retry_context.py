@@ -33,6 +33,7 @@ from mulligan.implement.prompt.retry_context import (
     RetryContext,
     render,
     section_bytes,
+    tokens,
 )
 from world.attempts import (
     DIFF,
@@ -378,8 +379,8 @@ def test_what_matters_less_is_cut_first() -> None:
     last = reviewed(red(3, failing_test(digest=digest), *green, files=("b.py",)), "Too clever.")
     history = (red(1), red(2), last)
     cut, text = list[str](), ""
-    for tokens in range(2500, 499, -25):
-        found = told(*history, diff=DIFF, limits=ContextLimits(max_context_tokens=tokens))
+    for most in range(2500, 499, -25):
+        found = told(*history, diff=DIFF, limits=ContextLimits(max_context_tokens=most))
         text = found.text
         assert len(text.encode()) <= found.budget == tokens * 4
         sections = [part.section for part in found.cuts]
@@ -583,8 +584,19 @@ def test_a_text_that_breaks_a_rule_is_refused(text: str, budget: int, message: s
         check_context(text, red(1), 1, budget)
 
 
+def test_a_text_without_the_whole_guidance_is_refused() -> None:
+    text = f"{told(red(1)).text} Use Decimal."
+    check_context(text, red(1), 1, 16_000, "Use Decimal.")
+    with pytest.raises(InvariantError, match="does not hold the guidance whole"):
+        check_context(text, red(1), 1, 16_000, "Use Decimal. Round up.")
+
+
 def test_a_text_that_keeps_the_rules_passes() -> None:
     check_context(told(red(1)).text, red(1), 1, 16_000)
+
+
+def test_tokens_are_counted_in_steps_of_four_bytes_rounded_up() -> None:
+    assert [tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
 # First findings

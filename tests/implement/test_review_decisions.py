@@ -9,6 +9,7 @@ from mulligan.config.policy import ContextLimits, ReviewSettings, WatchCi
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback, Review
 from mulligan.domain.issue import ReviewAct, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import Handled, IssueStatus
 from mulligan.implement.decide import (
@@ -19,8 +20,15 @@ from mulligan.implement.decide import (
     new_reviews,
 )
 from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.feedback import thread_answer
-from world.stories import NOON, REF, attempt, case
+from mulligan.implement.prompt.feedback import (
+    ReviewAnswer,
+    answers_in_commit,
+    answers_unchanged,
+    review_answer,
+    thread_answer,
+    unchanged_answer,
+)
+from world.stories import NOON, REF, attempt, case, published
 
 pytestmark = pytest.mark.pure
 SETTINGS = ReviewSettings(settle=timedelta(minutes=2), rounds=2)
@@ -131,6 +139,45 @@ def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: s
     text = thread_answer(REF, "c0ffee", path, meta)
     assert answer in text
     assert " @bob" not in text
+
+
+ASIDE = Remark(author="mia", body="Split it.", review=9)
+LATER = Remark(author="mia", body="Here too.", path="src/other.py", thread=4)
+MADE = attempt(2, Outcome.SUCCEEDED)
+
+
+def test_every_line_comment_and_every_whole_review_is_answered_once() -> None:
+    found = published(attempt(1, Outcome.SUCCEEDED), MADE)
+    feedback = Feedback(at=NOON, remarks=(SAID, ASIDE, LATER))
+    asked = replace(found, status=replace(found.status, feedback=feedback, reason="It is red."))
+    where = f"{found.status.pull.url}#pullrequestreview-9"
+    assert list(answers_in_commit(asked, "c0ffee")) == [
+        ReviewAnswer(4, thread_answer(REF, "c0ffee", "src/add.py", MADE), 2),
+        ReviewAnswer(9, review_answer("c0ffee", where, "mia", MADE), on_line=False),
+    ]
+    text = unchanged_answer(REF, "It is red.", "https://x/1#c")
+    assert list(answers_unchanged(asked, "https://x/1#c")) == [
+        ReviewAnswer(4, text, 2),
+        ReviewAnswer(9, text, 2, on_line=False),
+    ]
+
+
+@pytest.mark.parametrize("found", [published(MADE), replace(published(), history=())])
+def test_without_feedback_or_an_attempt_nobody_is_answered(found: IssueContext) -> None:
+    unasked = found if found.history else replace(found, status=ASKED)
+    assert list(answers_in_commit(unasked, "c0ffee")) == []
+    assert list(answers_unchanged(unasked, "https://x/1#c")) == []
+
+
+ASKED = replace(STATUS, feedback=Feedback(at=NOON, remarks=(SAID,)))
+
+
+def test_a_review_is_answered_with_the_commit_and_with_why_there_is_none() -> None:
+    said = review_answer("c0ffee", "https://x/2#r", "mia\n@zoe", MADE)
+    assert said.startswith("To [the review](https://x/2#r) by mia @zoe: the work is in c0ffee: ")
+    why = unchanged_answer(REF, "It is red,\nsee @zoe.", "https://x/1#c")
+    assert "Mulligan made no change for this review. It is red, see `@zoe.`\n\n" in why
+    assert "[The comment on the issue](https://x/1#c) lists your options" in why
 
 
 RED = (

@@ -1,5 +1,6 @@
 """What a command may see and write is a matter of bubblewrap's arguments, and their order."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,26 @@ def test_a_file_is_hidden_behind_an_empty_one() -> None:
 def test_what_lies_in_memory_has_a_size() -> None:
     said = written(Confinement(tmp_bytes=4096))
     assert said.count("--size 4096 --tmpfs /") == 2
+
+
+def test_a_path_that_was_moved_is_bound_where_it_appears_inside() -> None:
+    kept, shown = Path("/srv/kept"), TREE / ".venv"
+    confined = Confinement(read=(kept / "lib", Path("/srv/other")), moved=((kept, shown),))
+    assert confined.inside(kept / "lib") == shown / "lib"
+    assert confined.inside(Path("/srv/other")) == Path("/srv/other")
+    assert places(confined) == [
+        "ro-bind-try /srv/other /srv/other",
+        f"ro-bind-try /srv/kept/lib {shown}/lib",
+    ]
+
+
+def test_another_user_may_enter_the_directories_above_what_it_sees() -> None:
+    confined = Confinement(read=(Path("/srv/a/b"), Path("/srv/a/c")), changes_user=True)
+    assert places(confined) == [
+        "dir /srv",
+        "dir /srv/a",
+        "ro-bind-try /srv/a/b /srv/a/b",
+        "ro-bind-try /srv/a/c /srv/a/c",
+    ]
+    assert written(confined).count("--perms 0755 --dir /srv/a ") == 1
+    assert "--dir /srv" not in written(replace(confined, changes_user=False))

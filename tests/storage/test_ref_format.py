@@ -8,14 +8,19 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import (
     AgentStarted,
     AttemptStarted,
+    Authorised,
     EffectDone,
     Event,
     IssueSeen,
     RecordedEvent,
     StoodDown,
+    Waiting,
 )
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.ownership import StandBack
 from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.status import IssueStatus
 from mulligan.storage.git_ref import (
     LEASES_FILE,
     RESOLVED_RETENTION,
@@ -27,7 +32,20 @@ from mulligan.storage.git_ref import (
     snapshot_of,
     write_lines,
 )
-from mulligan.storage.serialization import folded
+from mulligan.storage.serialization import (
+    Row,
+    checksum_of,
+    folded,
+    pause_of,
+    projection_of,
+    recorded_of,
+    replay,
+    stand_back_of,
+    statuses_of,
+    storable,
+    values_of,
+    written,
+)
 from mulligan.text.redact import Redactor
 from world.ledgers import START, completed
 from world.stories import attempt
@@ -156,3 +174,73 @@ def test_a_tenure_is_good_until_it_expires() -> None:
     assert StoredLease(1, "w", START).is_good(START - DAY)
     assert not StoredLease(1, "w", START).is_good(START)
     assert not StoredLease(1).is_good(START)
+
+
+# The rows of a database.
+
+
+def row_of(event: Event) -> Row:
+    (known,) = recorded(event)
+    return Row.__new__(Row, seq=1, **values_of(known))
+
+
+SEEN = IssueSeen(title="Mend it")
+
+
+def test_a_row_is_read_as_it_was_written() -> None:
+    assert [recorded_of(row_of(SEEN))] == recorded(SEEN)
+    assert [recorded_of(row_of(SEEN)._replace(checksum=None))] == recorded(SEEN)
+
+
+def test_a_row_that_was_damaged_is_named() -> None:
+    damaged = row_of(SEEN)._replace(body='{"kind": "issue_seen", "title": "Mend this"}')
+    with pytest.raises(ConfigError, match="Event 1 of the ledger, of octo/one#1, is damaged"):
+        recorded_of(damaged)
+
+
+@pytest.mark.parametrize("change", [{"schema_version": 2}, {"body": '{"kind": "of_later"}'}])
+def test_a_row_of_a_newer_version_is_named(change: dict[str, str | int]) -> None:
+    later = row_of(SEEN)._replace(**change)
+    later = later._replace(checksum=checksum_of(later))
+    with pytest.raises(ConfigError, match="'issue_seen' of octo/one#1, cannot be read by this"):
+        recorded_of(later)
+
+
+def test_half_a_character_becomes_a_question_mark() -> None:
+    assert storable(SEEN) is SEEN
+    assert storable(IssueSeen(title="a\ud83d b")) == IssueSeen(title="a? b")
+
+
+def test_a_replay_gives_every_status_and_how_far_comments_were_read() -> None:
+    cursors = [event_of(CommentsRead(number)) for number in (5, 9, 7)]
+    events = [*recorded(SEEN, *cursors[:2]), *recorded(SEEN, *cursors[2:], ref=OTHER)]
+    statuses, read_to = replay(events)
+    assert statuses == {ref: folded(ref, recorded(SEEN, ref=ref)) for ref in (REF, OTHER)}
+    assert read_to == {"octo/one": 9}
+
+
+def test_a_status_is_stored_with_what_lists_are_sorted_by() -> None:
+    status = folded(REF, recorded(SEEN, Waiting(until=START, reason="No disk.")))
+    assert projection_of(status) == {
+        "repository": "octo/one",
+        "number": 1,
+        "stage": "ready",
+        "phase": "idle",
+        "due": "2025-03-01T12:00:00.000000+00:00",
+        "status": written(status),
+    }
+    assert projection_of(IssueStatus(REF))["due"] is None
+    asked = folded(REF, recorded(Authorised(act="labeled:7", actor="ada", act_at=START)))
+    assert statuses_of([written(status), written(asked)]) == [status, asked]
+
+
+def test_a_status_of_a_newer_version_is_told() -> None:
+    with pytest.raises(ConfigError, match="install a newer version"):
+        statuses_of(['{"issue": {"repository": "octo/one", "number": 1}, "stage": "later"}'])
+
+
+def test_pauses_and_owners_are_read_from_their_rows() -> None:
+    since = START.isoformat()
+    assert pause_of("octo/one", since) == Pause("octo/one", START)
+    found = stand_back_of("octo/one", "mulligan", "93f5a1c07b2e", since)
+    assert found == StandBack("octo/one", "mulligan", "93f5a1c07b2e", START)

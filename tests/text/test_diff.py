@@ -153,3 +153,17 @@ def test_a_change_of_mode_is_read(repository: Path) -> None:
 )
 def test_what_names_no_file_has_no_name(diff: bytes) -> None:
     assert [patch.path for patch in patches_of(diff)] in ([], [""])
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        (b"b/src/a.py", "src/a.py"),
+        (b'"b/tab\\there"', "tab\there"),
+        (b'"b/\\303\\274.py"', "ü.py"),
+    ],
+)
+def test_a_path_is_read_as_git_quotes_it(written: bytes, path: str) -> None:
+    diff = b"diff --git %b %b\n--- /dev/null\n+++ %b\n@@ -0,0 +1 @@\n+x\n" % ((written,) * 3)
+    assert [patch.path for patch in patches_of(diff)] == [path]

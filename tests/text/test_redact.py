@@ -54,6 +54,12 @@ def test_a_token_is_known_by_its_shape(token: str) -> None:
         assert Redactor().text(text) == text.replace(token, "[redacted]")
 
 
+def test_a_token_has_three_parts_whatever_follows() -> None:
+    part = f"eyJ{letters(30)}"
+    shown = Redactor().text(f"{part}.{part}.{part}.{letters(43)}")
+    assert shown == f"[redacted].{letters(43)}"
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

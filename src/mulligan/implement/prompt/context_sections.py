@@ -150,10 +150,7 @@ def assemble(
     room = _fit(parts, whole, budget)
     context = build(parts, room)
     text = render(context)
-    check_context(text, parts.detailed, room[Section.FINDINGS], budget)
-    if guidance not in text:
-        message = "The retry context does not hold the guidance whole."
-        raise InvariantError(message)
+    check_context(text, parts.detailed, room[Section.FINDINGS], budget, guidance)
     return AssembledContext(
         context=context,
         text=text,
@@ -195,8 +192,10 @@ def _named(detailed: WorkerResultMeta) -> list[str]:
     return [*dict.fromkeys([*places, *filter(None, tests)])]
 
 
-def check_context(text: str, detailed: WorkerResultMeta, findings: int, budget: int) -> None:
-    """Raise InvariantError unless the text keeps to its budget and names every failure.
+def check_context(
+    text: str, detailed: WorkerResultMeta, findings: int, budget: int, guidance: str = ""
+) -> None:
+    """Raise InvariantError unless the text keeps to its budget and has all failures and guidance.
 
     `findings` is the number of failing checks with more than their names. Of an attempt before the
     loss of the ledger, only the error is known.
@@ -214,6 +213,9 @@ def check_context(text: str, detailed: WorkerResultMeta, findings: int, budget: 
             raise InvariantError(message)
     if len(text.encode()) > budget:
         message = f"The retry context is larger than its budget of {budget} bytes."
+        raise InvariantError(message)
+    if guidance not in text:
+        message = "The retry context does not hold the guidance whole."
         raise InvariantError(message)
 
 
