@@ -382,7 +382,7 @@ def test_what_matters_less_is_cut_first() -> None:
     for most in range(2500, 499, -25):
         found = told(*history, diff=DIFF, limits=ContextLimits(max_context_tokens=most))
         text = found.text
-        assert len(text.encode()) <= found.budget == tokens * 4
+        assert len(text.encode()) <= found.budget == most * 4
         sections = [part.section for part in found.cuts]
         assert sections[: len(cut)] == cut[: len(sections)]
         cut = sections

@@ -13,16 +13,28 @@ from queue import Queue
 import pytest
 from hypothesis import example, given
 
+from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.command import Verb
 from mulligan.domain.errors import UnavailableError
-from mulligan.domain.events import CommandReceived, Event, RetryScheduled
+from mulligan.domain.events import (
+    AttemptStarted,
+    CommandReceived,
+    Decided,
+    Escalated,
+    Event,
+    IssueSeen,
+    RecordedEvent,
+    RetryScheduled,
+)
+from mulligan.domain.feedback import Feedback
+from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.spending import Run
+from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, Phase, SeenText
 from mulligan.implement.ports import NoOwners
 from mulligan.interfaces.dashboard import app
 from mulligan.interfaces.dashboard.diff_view import diff_view
@@ -30,14 +42,36 @@ from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, r
 from mulligan.interfaces.dashboard.openapi import OPERATIONS, description
 from mulligan.interfaces.dashboard.prompt_parts import parts_of
 from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader, StatsReader
-from mulligan.interfaces.dashboard.views import offers
+from mulligan.interfaces.dashboard.views import (
+    MAX_COMPARED,
+    MAX_LISTED,
+    AttemptView,
+    ListName,
+    RunningAttempt,
+    address_of,
+    asked_at,
+    compared,
+    matching,
+    offers,
+    overview,
+    page_of,
+    used_today,
+    why_waiting,
+)
 from mulligan.interfaces.event_text import sentence_of
-from mulligan.interfaces.json_output import event_row, status_row
+from mulligan.interfaces.json_output import (
+    decisions_of,
+    event_row,
+    inspection,
+    pause_row,
+    status_row,
+    status_rows,
+)
 from mulligan.text.redact import Redactor
 from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
 from world.ledgers import START, events
 from world.sample_history import sample_month
-from world.stories import green_check, red_check
+from world.stories import attempt, green_check, red_check
 
 ONE, TWO, THREE = (IssueRef("octo/one", number) for number in (1, 2, 3))
 FORM = "application/x-www-form-urlencoded"
@@ -376,6 +410,155 @@ def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard
 def test_the_commands_offered_fit_the_issue(stage: Stage, paused: str, verbs: str) -> None:
     status = IssueStatus(ONE, stage=stage, paused_by=paused)
     assert " ".join(each.verb for each in offers(status)) == verbs
+
+
+HITL = IssueStatus(ONE, stage=Stage.HITL, epoch=1, text=SeenText("Add a flag"))
+RUNNING = IssueStatus(TWO, stage=Stage.RUNNING, epoch=1, text=SeenText("Mend it"))
+WAITING = IssueStatus(THREE, epoch=1, text=SeenText("Mend that"))
+
+
+@pytest.mark.pure
+def test_an_issue_is_in_the_list_of_who_must_act() -> None:
+    reviewed, done = replace(WAITING, stage=Stage.REVIEW), replace(HITL, stage=Stage.RESOLVED)
+    board = overview([HITL, RUNNING, WAITING, reviewed, done, replace(HITL, phase=Phase.DECIDED)])
+    assert board.asked.shown == (HITL,)
+    assert board.running.shown == (RUNNING, replace(HITL, phase=Phase.DECIDED))
+    assert (board.waiting.shown, board.review.shown) == ((WAITING,), (reviewed,))
+    assert board.resolved == 1
+    many = overview([WAITING] * (MAX_LISTED + 2)).waiting
+    assert (len(many.shown), many.count, many.more) == (MAX_LISTED, MAX_LISTED + 2, 2)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("chosen", "text", "page", "found", "more"),
+    [
+        (ListName.ALL, "", 1, [HITL, RUNNING, WAITING], 0),
+        (ListName.ALL, " mend ONE#2", 1, [RUNNING], 0),
+        (ListName.WAITING, "mend", 1, [WAITING], 0),
+        (ListName.REVIEW, "", 1, [], 0),
+        (ListName.ALL, "", 2, [], 0),
+    ],
+)
+def test_issues_are_found_by_list_and_words(
+    chosen: ListName, text: str, page: int, found: list[IssueStatus], more: int
+) -> None:
+    listed = matching([HITL, RUNNING, WAITING], chosen, text, page)
+    assert ([*listed.shown], listed.more) == (found, more)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (replace(WAITING, paused_by="ada"), "ada paused it; /mulligan resume continues it."),
+        (replace(WAITING, due=START + timedelta(1), reason="No disk."), "No disk."),
+        (
+            replace(WAITING, feedback=Feedback(at=START)),
+            "Its pull request needs another attempt. A worker starts it next.",
+        ),
+        (replace(WAITING, due=START), "A worker starts it next."),
+        (replace(WAITING, reason="Try again."), "Try again."),
+        (replace(WAITING, epoch=0), "Mulligan is checking who requested the work."),
+        (RUNNING, "A worker starts it next."),
+    ],
+)
+def test_an_issue_that_waits_says_for_what(status: IssueStatus, why: str) -> None:
+    assert why_waiting(status, START) == why
+
+
+@pytest.mark.pure
+def test_the_larger_share_of_a_budget_is_shown() -> None:
+    day = {"octo/two": Spent(1.0, 900), "octo/one": Spent(3.0, 100)}
+    budget = Budget(day=AllowanceSettings(usd=8, tokens=2000))
+    total, *each = used_today(day, budget)
+    assert (total.spent, total.share) == (Spent(4.0, 1000), 0.5)
+    assert [(used.name, used.share) for used in each] == [("octo/one", None), ("octo/two", None)]
+    one = {"octo/one": Spent(3.0, 100)}
+    assert len(used_today(one, budget)) == 1
+    limited = Budget(repository_day=AllowanceSettings(tokens=50))
+    assert [used.share for used in used_today(one, limited)] == [None, 1.0]
+
+
+@pytest.mark.pure
+def test_attempts_are_compared_check_by_check() -> None:
+    history = [attempt(number) for number in range(1, MAX_COMPARED + 3)]
+    lint = history[-1].model_copy(update={"checks": (red_check("lint"), green_check("types"))})
+    found = compared([*history, lint])
+    assert (len(found.shown), found.earlier, found.checks) == (8, 3, ("tests", "lint", "types"))
+    assert found.check(lint, "lint") == red_check("lint")
+    assert found.check(lint, "tests") is None
+    shown = AttemptView(lint, ())
+    assert (shown.red, shown.others) == ((red_check("lint"),), (green_check("types"),))
+    assert shown.spent == Spent(0.21, 0)
+    running = RunningAttempt(replace(RUNNING, started_at=START), "the agent runs", Spent())
+    assert running.since == START
+
+
+def recorded(*happened: Event) -> list[RecordedEvent]:
+    return [
+        RecordedEvent(seq=seq, at=START, issue=ONE, epoch=1, attempt=1, event=event)
+        for seq, event in enumerate(happened, 1)
+    ]
+
+
+@pytest.mark.pure
+def test_the_addresses_of_an_issue_are_the_last_that_were_recorded() -> None:
+    seen = [IssueSeen(title="a", url="https://x/1"), IssueSeen(title="b")]
+    asked = [Escalated(reason="x", comment=f"https://x/1#{n}") for n in (5, 9)]
+    assert address_of(recorded(*seen)) == "https://x/1"
+    assert address_of(recorded(*asked)) == ""
+    assert asked_at(recorded(*seen, *asked)) == "https://x/1#9"
+    assert asked_at(recorded(*seen)) == ""
+    assert page_of(ONE) == "/issues/octo/one/1"
+
+
+@pytest.mark.pure
+def test_the_widest_pause_that_holds_an_issue_is_listed() -> None:
+    own = replace(WAITING, paused_by="ada")
+    one, everything = Pause("octo/one", START), Pause("", START)
+    since = START.isoformat()
+
+    def paused(*pauses: Pause, status: IssueStatus = own) -> object:
+        (row,) = status_rows([status], pauses)
+        return row["paused"]
+
+    assert paused() == {"scope": "issue", "by": "ada", "since": None}
+    assert paused(Pause("octo/two", START), status=WAITING) is None
+    assert paused(one) == {"scope": "repository", "by": "operator", "since": since}
+    assert paused(everything, one) == {"scope": "everything", "by": "operator", "since": since}
+    assert pause_row(everything) == {"repository": None, "since": since}
+
+
+@pytest.mark.pure
+def test_decisions_are_listed_with_the_attempt_that_they_follow() -> None:
+    again = Decided(decision=Retry(reason="It is red."))
+    begun = AttemptStarted(attempt=1, number=4, worker="here")
+    (row,) = decisions_of(recorded(begun, IssueSeen(title="a"), again))
+    assert row == {
+        "attempt": 1,
+        "number": 4,
+        "epoch": 1,
+        "decision": "retry",
+        "reason": "It is red.",
+    }
+    restored = replace(HITL, restored="status comment 3")
+    found = inspection(restored, [attempt(1)], [row])
+    assert (found["title"], found["restored"]) == ("Add a flag", "status comment 3")
+    assert (found["decisions"], found["review_until"]) == ([row], None)
+    assert event_row(recorded(begun)[0])["payload"] == begun.model_dump(
+        mode="json", exclude={"kind"}
+    )
+
+
+@pytest.mark.pure
+def test_every_operation_of_the_api_is_described_once() -> None:
+    described = description()
+    assert described["openapi"] == "3.1.0"
+    paths = described["paths"]
+    assert isinstance(paths, dict)
+    assert [*paths] == [each.path for each in OPERATIONS]
+    assert "operationId': 'issues_of_one'" in str(paths)
 
 
 @pytest.mark.pure

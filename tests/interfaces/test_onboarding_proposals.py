@@ -10,10 +10,12 @@ from mulligan.config.load import load_policy
 from mulligan.interfaces.bootstrap.clone import read_tree
 from mulligan.interfaces.onboarding.ecosystems import RepositoryFiles, propose
 from mulligan.interfaces.onboarding.proposal import (
+    FileDraft,
     Origin,
     Proposal,
     operator_text,
     origin_of,
+    policy_pull_request,
     policy_text,
     with_repository,
 )
@@ -67,6 +69,7 @@ def lines_of(found: Proposal) -> list[str]:
             {"noxfile__py": "import nox\n\n@nox.session\ndef tests(session):\n    pass\n"},
             [VENV, f"{INSTALL} nox", ".venv/bin/nox -s tests"],
         ),
+        ({"tox__ini": ""}, [VENV, f"{INSTALL} tox", ".venv/bin/tox -q -e py"]),
         ({"pyproject__toml": "no toml at all ["}, []),
         ({"package__json": '{"scripts": {"test": "echo no test specified && exit 1"}}'}, []),
         (
@@ -101,15 +104,23 @@ def lines_of(found: Proposal) -> list[str]:
             ["bundle config set --local path vendor/bundle", "bundle install", "bundle exec rspec", "bundle exec rubocop"],
         ),
         ({"Rakefile": "", **ci("rake spec")}, ["rake spec"]),
+        ({"Rakefile": "Rake::TestTask.new"}, ["rake test"]),
         ({"Rakefile": "task :default"}, []),
         (
             {"composer__json": '{"require-dev": {"phpunit/phpunit": "^11", "phpstan/phpstan": "^2"}}', "phpstan__neon": ""},
             ["composer install --no-interaction --no-progress", "vendor/bin/phpunit", "vendor/bin/phpstan analyse --no-progress"],
         ),
         ({"composer__json": '{"scripts": {"test": "phpunit"}}'}, ["composer test"]),
+        ({"phpunit__xml__dist": ""}, ["phpunit"]),
         ({"CMakeLists__txt": "project(a)"}, ["cmake -S . -B build && cmake --build build --parallel"]),
+        (
+            {"CMakeLists__txt": "enable_testing()"},
+            ["cmake -S . -B build && cmake --build build --parallel && ctest --test-dir build --output-on-failure"],
+        ),
         ({"meson__build": "project('a')"}, ["meson setup build && meson compile -C build"]),
+        ({"meson__build": "test('a', a)"}, ["meson setup build && meson test -C build --print-errorlogs"]),
         ({"configure__ac": "", "configure": ""}, ["./configure && make check"]),
+        ({"configure__ac": ""}, ["autoreconf -i && ./configure && make check"]),
         ({"Makefile": "deps:\ncheck: all\n\ttrue\nmypy:\nX := 1\n"}, ["make deps", "make check", "make mypy"]),
         ({"Makefile": "test:\n", "go__mod": ""}, ["go test ./...", "go vet ./..."]),
         ({"Makefile": "test:\nlint:\n", "go__mod": "", **ci("make test")}, ["make test", "make lint"]),
@@ -160,6 +171,41 @@ def test_a_server_of_ones_own_has_its_api_under_its_name() -> None:
     text = operator_text(Origin("a/b", "ghe.example"), "codex")
     assert "  api_url: https://ghe.example/api/v3\n" in text
     assert "api_url" not in operator_text(Origin("a/b", "github.com"), "codex")
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("before", "is_new", "diff"),
+    [
+        (None, True, ["--- /dev/null", "+++ a.yml", "@@ -0,0 +1,2 @@", "+a: 1", "+b: 2"]),
+        ("a: 1\n", True, ["--- a.yml", "+++ a.yml", "@@ -1 +1,2 @@", " a: 1", "+b: 2"]),
+        ("a: 1\nb: 2\n", False, []),
+    ],
+)
+def test_a_proposed_file_is_shown_as_a_diff(
+    before: str | None, diff: list[str], *, is_new: bool
+) -> None:
+    draft = FileDraft(Path("/srv/a.yml"), "a: 1\nb: 2\n", before)
+    assert draft.is_new is is_new
+    assert [line.rstrip() for line in draft.diff("a.yml")] == diff
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("checks", "promise"),
+    [
+        (0, "when the agent made a change, since there are no checks yet."),
+        (1, "when its check passes."),
+        (3, "when its 3 checks pass."),
+    ],
+)
+def test_the_pull_request_that_proposes_checks_says_what_its_merge_starts(
+    checks: int, promise: str
+) -> None:
+    text = policy_pull_request(".github/mulligan.yml", "main", "a`b", checks)
+    assert text.title == "Configure Mulligan"
+    assert "Mulligan reads the file from `main`. It works on an issue" in text.body
+    assert "adds the label `a'b`, and opens a pull request " + promise in text.body
 
 
 def test_every_sample_has_checks() -> None:
