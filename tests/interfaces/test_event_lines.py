@@ -8,18 +8,53 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
+from mulligan.domain.command import Verb
 from mulligan.domain.events import (
     EVENT_TYPES,
     AgentFinished,
+    AgentStarted,
+    AttemptContextAssembled,
+    AttemptContextDelivered,
+    AttemptContextTruncated,
+    AttemptStarted,
+    Authorised,
+    BaselineRecorded,
+    BroughtUpToDate,
+    CheckFinished,
+    CiFailed,
+    CiPassed,
+    CommandReceived,
+    Conflicted,
     Decided,
+    Drafted,
+    EffectDone,
+    Escalated,
     Event,
+    FailedCheck,
+    FixRoundStarted,
+    Forgotten,
+    HumanResponded,
     IssueSeen,
+    LearningsAccepted,
+    LearningsDropped,
+    NotedFact,
+    Published,
     PublishStarted,
+    PullEnd,
     RecordedEvent,
+    Resolved,
+    Restored,
+    RetryContextAssembled,
+    RetryScheduled,
+    ReviewFinished,
+    ReviewReceived,
     StoodDown,
+    Waiting,
+    WorktreeReset,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Retry
+from mulligan.domain.result import VerifierOutcome
 from mulligan.interfaces.cli.events import (
     FIELDS,
     event_json,
@@ -27,6 +62,7 @@ from mulligan.interfaces.cli.events import (
     name_of,
     schema,
 )
+from mulligan.interfaces.event_text import sentence_of
 from mulligan.text.redact import Redactor
 from world.attempts import check
 from world.ledgers import completed, events
@@ -88,6 +124,143 @@ def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
 )
 def test_people_read_one_line(event: Event, words: str) -> None:
     assert event_text(recorded(event)) == f"2026-11-01 12:00:05  17  {REF}  attempt 2  {words}"
+
+
+OPERATOR = CommandReceived(key="command:2026", command=Verb.PAUSE, at=NOON)
+FINISHED = AgentFinished(exit_code=None, stopped_by="timeout", duration_ms=65_000)
+BASE = BaselineRecorded(key="k", start_sha="s", name="pytest", check=None)
+NOTED = NotedFact(text="Use uv.", number=1, noted_at=NOON)
+PULL = {"pull_request": "https://x/pull/4", "number": 4, "head_sha": "c0ffee"}
+
+SENTENCES: list[tuple[Event, str]] = [
+    (IssueSeen(title="Mend it"), "Mulligan read the issue: Mend it"),
+    (Authorised(act="labeled:7", actor="ada", act_at=NOON), "ada requested the work."),
+    (
+        Authorised(act="command:2026", actor="", act_at=NOON, guidance="Be brief."),
+        "The operator requested the work, with the instruction: Be brief.",
+    ),
+    (
+        OPERATOR.model_copy(update={"actor": "ada", "text": "later"}),
+        "ada gave the command `pause later`.",
+    ),
+    (OPERATOR, "The operator gave the command `pause`."),
+    (
+        OPERATOR.model_copy(update={"key": "command:dashboard 2026"}),
+        "The operator, on the dashboard, gave the command `pause`.",
+    ),
+    (
+        HumanResponded(key="comment:9", command=Verb.RETRY, answer="New attempts start."),
+        "Mulligan carried out `retry`. New attempts start.",
+    ),
+    (AttemptStarted(attempt=2, number=5, worker="here"), "Attempt 2 started."),
+    (
+        AttemptStarted(attempt=2, number=5, worker="here", position=1, most=3),
+        "Attempt 1 of 3 started.",
+    ),
+    (WorktreeReset(base_sha="a", start_sha="c" * 40), "The worktree was reset, at cccccccccc."),
+    (
+        WorktreeReset(base_sha="a", start_sha="c" * 40, recreated=True),
+        "The worktree was created again, at cccccccccc.",
+    ),
+    (
+        FixRoundStarted(number=1, most=2, failed=("tests", "lint")),
+        "Fix round 1 of 2 started for: tests, lint.",
+    ),
+    (AgentStarted(agent="claude"), "The agent claude started."),
+    (completed(REF, 2), "Attempt 2 ended. Checks failed: 1 of 3 checks failed"),
+    (Decided(decision=Retry(reason="Again.")), "Decision: make another attempt. Again."),
+    (FINISHED, "The agent was stopped by timeout after 1m5s."),
+    (AgentFinished(exit_code=0, duration_ms=5000), "The agent ended with exit code 0 after 5s."),
+    (CheckFinished(check=PASSED), "The check 'pytest' passed after 0s."),
+    (CheckFinished(check=check("lint")), "The check 'lint' failed after 0s."),
+    (BASE, "Without the change, the check 'pytest' could not run."),
+    (BASE.model_copy(update={"check": PASSED}), "Without the change, the check 'pytest' passed."),
+    (
+        ReviewFinished(verdict=VerifierOutcome.HARD_FAIL, feedback="Too clever."),
+        "The reviewer answered HARD_FAIL. Too clever.",
+    ),
+    (
+        RetryContextAssembled(
+            prior_attempts_count=1, context_size_bytes=1234, feedback_sources=("outcome",)
+        ),
+        "The prompt includes 1 earlier attempt, 1,234 bytes.",
+    ),
+    (
+        AttemptContextTruncated(
+            budget=1, original=9000, truncated=2000, sections=("previous_changes",), reasons=()
+        ),
+        "The retry context was cut from 9,000 to 2,000 bytes: previous changes.",
+    ),
+    (
+        AttemptContextAssembled(manifest={}, manifest_hash="h", inputs_hash="i"),
+        "The prompt was written, and its hashes were recorded.",
+    ),
+    (
+        AttemptContextDelivered(delivered_hash="d", manifest_hash="h", prompt_artifact="p"),
+        "The agent received its prompt.",
+    ),
+    (
+        EffectDone(effect="status_comment", key="issue", remote_id="7"),
+        "Mulligan wrote to GitHub: status comment.",
+    ),
+    (PublishStarted(head_sha="c" * 40), "Mulligan pushes the commit cccccccccc."),
+    (
+        RetryScheduled(due=NOON, reason="GitHub was away."),
+        "The next attempt may start at 2026-11-01 12:00:05 UTC. GitHub was away.",
+    ),
+    (
+        Waiting(until=NOON, reason="The budget is used up."),
+        "The issue waits until 2026-11-01 12:00:05 UTC. The budget is used up.",
+    ),
+    (Waiting(until=None, reason="No."), "The issue waits for a maintainer. No."),
+    (Escalated(reason="It is red.", comment=""), "The issue needs human review. It is red."),
+    (StoodDown(reason="It was closed."), "Mulligan stopped work on the issue. It was closed."),
+    (Published.model_validate(PULL), "Pull request #4 is open."),
+    (
+        Drafted.model_validate({**PULL, "attempt": 1}),
+        "Pull request #4 is a draft with unverified work.",
+    ),
+    (
+        ReviewReceived(reviews=(5,), author="", at=NOON, remarks=()),
+        "A reviewer requested 0 changes on the pull request.",
+    ),
+    (
+        Conflicted(base_sha="b", head_sha="h", files=("a", "b")),
+        "The pull request has conflicts with its base branch: a, b.",
+    ),
+    (
+        CiFailed(head_sha="h", checks=(FailedCheck(name="tests"), FailedCheck(name="lint"))),
+        "Checks failed on GitHub: tests, lint.",
+    ),
+    (CiPassed(head_sha="h", count=1), "On GitHub, 1 check passed."),
+    (
+        BroughtUpToDate(base_sha="c" * 40, head_sha="h"),
+        "Mulligan merged the base branch, at cccccccccc, into the pull request.",
+    ),
+    (LearningsAccepted(facts=(NOTED,)), "Accepted 1 note about the repository."),
+    (LearningsDropped(facts=("a", "b")), "Dropped 2 notes about the repository."),
+    (
+        Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5),
+        "The work has ended. Its pull request was merged.",
+    ),
+    (
+        Forgotten(reason="It was merged.", number=1, act="", known_since=None),
+        "Older events were removed. It was merged.",
+    ),
+    (
+        Restored(source=""),
+        "The ledger was lost; the status was restored from GitHub.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "sentence"), SENTENCES)
+def test_every_event_has_its_sentence(event: Event, sentence: str) -> None:
+    assert sentence_of(event) == sentence
+
+
+def test_no_kind_of_event_is_left_out() -> None:
+    assert {type(event) for event, _ in SENTENCES} == set(EVENT_TYPES)
 
 
 def test_an_event_before_any_attempt_names_none() -> None:

@@ -1,17 +1,21 @@
 """Statistics as people read them, on a terminal and on a page."""
 
+import json
 import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from mulligan.domain.stats import Cost, FeedbackStats, FrequentFailure, summarise
+from mulligan.domain.stats import Cost, FeedbackStats, FrequentFailure, LedgerHistory, summarise
 from mulligan.interfaces.cli.stats import write_page
 from mulligan.interfaces.stats_report import (
+    EMPTY,
     StatsTable,
+    as_json,
     duration_text,
     money,
+    period,
     points,
     rate,
     split_table,
@@ -22,7 +26,7 @@ from world.sample_history import END, sample_month
 
 pytestmark = pytest.mark.pure
 
-MONTH = summarise(sample_month(), END)
+MONTH, END_TEXT = summarise(sample_month(), END), END.isoformat()
 HOSTILE = "<script>alert(1)</script>\u202e & \x1b[31m"
 KNOWN, PARTLY = Cost(12.5, 100, 0, 0), Cost(12.5, 1000, 2, 1)
 
@@ -96,6 +100,47 @@ def test_tables_have_a_cell_for_each_column_and_bars_of_at_most_their_width() ->
         assert all(0 <= share <= 1 for share in each.shares)
         assert not each.shares or len(each.shares) == len(each.rows)
     assert sheet("Success by attempt").rows[0] == ("1", "25", "12", "48 %")
+
+
+def test_programs_get_the_same_figures() -> None:
+    found = as_json(MONTH)
+    overall = MONTH.overall
+    assert found["attempts"] == {
+        "made": overall.attempts,
+        "counted": overall.counted,
+        "succeeded": overall.succeeded,
+    }
+    assert (found["since"], found["until"]) == (MONTH.since and MONTH.since.isoformat(), END_TEXT)
+    weeks, groups = found["weeks"], found["agents"]
+    assert isinstance(weeks, list)
+    assert isinstance(groups, dict)
+    assert len(weeks) == len(MONTH.weeks)
+    assert [*groups] == [each.name for each in MONTH.agents]
+    assert found["by_attempt"] == [
+        {"attempt": each.place, "made": each.made, "succeeded": each.succeeded}
+        for each in MONTH.places
+    ]
+    json.dumps(found)
+    empty = as_json(summarise(LedgerHistory(None, (), (), ()), END))
+    assert (empty["since"], empty["weeks"], empty["by_issue"]) == (None, [], [])
+
+
+def test_the_period_is_told_with_its_label() -> None:
+    assert re.fullmatch(r"From [0-9: -]{16} to [0-9: -]{16} UTC\.", period(MONTH))
+    assert period(replace(MONTH, label="bug")).endswith(" UTC, issues with the label bug.")
+    assert period(replace(MONTH, since=None)) == EMPTY
+
+
+def test_each_table_has_an_address_of_its_own() -> None:
+    slugs = [each.slug for each in stats_tables(MONTH)]
+    assert slugs[0] == "outcomes-by-week"
+    assert len(set(slugs)) == len(slugs)
+
+
+def test_where_every_attempt_told_its_cost_nothing_is_said_about_it() -> None:
+    whole = replace(MONTH.overall, cost=KNOWN)
+    told = {each.name: each for each in points(replace(MONTH, overall=whole))}
+    assert told["spent"].note == "100 tokens"
 
 
 def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() -> None:

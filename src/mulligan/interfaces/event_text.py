@@ -1,6 +1,7 @@
 """The events of an issue as sentences. Pure."""
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from mulligan.domain.events import (
     AgentFinished,
@@ -35,6 +36,7 @@ from mulligan.domain.events import (
     Restored,
     RetryContextAssembled,
     RetryScheduled,
+    Returned,
     ReviewFinished,
     ReviewReceived,
     StoodDown,
@@ -51,13 +53,42 @@ BY_DASHBOARD = "dashboard"
 """The start of the time in the key of a command that was given on the dashboard."""
 
 
+_Request = IssueSeen | Authorised | CommandReceived | HumanResponded
+_Step = AttemptStarted | WorktreeReset | FixRoundStarted | AgentStarted | AttemptCompleted | Decided
+_Result = AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished
+_Context = (
+    RetryContextAssembled
+    | AttemptContextTruncated
+    | AttemptContextAssembled
+    | AttemptContextDelivered
+)
+_Effect = EffectDone | PublishStarted | RetryScheduled | Waiting | Escalated | StoodDown
+_Pull = Published | Drafted | Returned | BroughtUpToDate
+_End = LearningsAccepted | LearningsDropped | Resolved | Forgotten | Restored
+
+
 def sentence_of(event: Event) -> str:
     """Return what an event means to a person, in one sentence or line."""
-    parts = (_request, _step, _result, _context, _effect, _pull, _end)
-    return one_line(next(sentence for part in parts if (sentence := part(event))), 2 * WORDS)
+    return one_line(_sentence(event), 2 * WORDS)
 
 
-def _request(event: Event) -> str | None:
+def _sentence(event: Event) -> str:
+    if isinstance(event, _Request):
+        return _request(event)
+    if isinstance(event, _Step):
+        return _step(event)
+    if isinstance(event, _Result):
+        return _result(event)
+    if isinstance(event, _Context):
+        return _context(event)
+    if isinstance(event, _Effect):
+        return _effect(event)
+    if isinstance(event, _Pull):
+        return _pull(event)
+    return _end(event)
+
+
+def _request(event: _Request) -> str:
     match event:
         case IssueSeen(title=title):
             return f"Mulligan read the issue: {title}"
@@ -69,7 +100,7 @@ def _request(event: Event) -> str | None:
         case HumanResponded(command=command, answer=answer):
             return f"Mulligan carried out `{command}`. {answer}"
         case _:
-            return None
+            assert_never(event)
 
 
 def _operator(key: str) -> str:
@@ -78,7 +109,7 @@ def _operator(key: str) -> str:
     return "The operator, on the dashboard," if on_dashboard else "The operator"
 
 
-def _step(event: Event) -> str | None:
+def _step(event: _Step) -> str:
     match event:
         case AttemptStarted(attempt=attempt, position=position, most=most):
             place = f"{position} of {most}" if position else f"{attempt}"
@@ -96,10 +127,10 @@ def _step(event: Event) -> str | None:
         case Decided(decision=decision):
             return decision_text(decision.decision, decision.reason)
         case _:
-            return None
+            assert_never(event)
 
 
-def _result(event: Event) -> str | None:
+def _result(event: _Result) -> str:
     match event:
         case AgentFinished(stopped_by=stopped, exit_code=code, duration_ms=took):
             why = f"was stopped by {stopped}" if stopped else f"ended with exit code {code}"
@@ -113,14 +144,14 @@ def _result(event: Event) -> str | None:
         case ReviewFinished(verdict=verdict, feedback=feedback):
             return f"The reviewer answered {verdict}. {feedback}"
         case _:
-            return None
+            assert_never(event)
 
 
 def _how(check: CheckResult) -> str:
     return "passed" if check.passed else "failed"
 
 
-def _context(event: Event) -> str | None:
+def _context(event: _Context) -> str:
     match event:
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
             return f"The prompt includes {pluralize(count, 'earlier attempt')}, {size:,} bytes."
@@ -132,7 +163,7 @@ def _context(event: Event) -> str | None:
         case AttemptContextDelivered():
             return "The agent received its prompt."
         case _:
-            return None
+            assert_never(event)
 
 
 DECISIONS: Mapping[str, str] = {
@@ -150,7 +181,7 @@ def decision_text(decision: str, reason: str) -> str:
     return f"Decision: {DECISIONS[decision]}. {reason}"
 
 
-def _effect(event: Event) -> str | None:
+def _effect(event: _Effect) -> str:
     match event:
         case EffectDone(effect=effect):
             return f"Mulligan wrote to GitHub: {effect.replace('_', ' ')}."
@@ -166,10 +197,10 @@ def _effect(event: Event) -> str | None:
         case StoodDown(reason=reason):
             return f"Mulligan stopped work on the issue. {reason}"
         case _:
-            return None
+            assert_never(event)
 
 
-def _pull(event: Event) -> str | None:
+def _pull(event: _Pull) -> str:
     match event:
         case Published(number=number):
             return f"Pull request #{number} is open."
@@ -188,10 +219,10 @@ def _pull(event: Event) -> str | None:
         case BroughtUpToDate(base_sha=sha):
             return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
         case _:
-            return None
+            assert_never(event)
 
 
-def _end(event: Event) -> str | None:
+def _end(event: _End) -> str:
     match event:
         case LearningsAccepted(facts=facts):
             return f"Accepted {pluralize(len(facts), 'note')} about the repository."
@@ -204,4 +235,4 @@ def _end(event: Event) -> str | None:
         case Restored(source=source):
             return f"The ledger was lost; the status was restored from {source or 'GitHub'}."
         case _:
-            return None
+            assert_never(event)
