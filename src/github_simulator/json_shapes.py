@@ -315,7 +315,7 @@ def reaction(base: str, one: Reaction) -> Shape:
 
 
 def event(place: RepositoryUrls, one: Event) -> Shape:
-    """Return an event: the common fields, and those of its kind."""
+    """Return an event: the common fields, and the fields of its kind."""
     shape: Shape = {
         "id": one.id,
         "node_id": f"EV_{one.id}",

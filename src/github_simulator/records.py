@@ -18,7 +18,7 @@ REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes
 
 
 class Permission(StrEnum):
-    """What a person may do on a repository, weakest first: GitHub's `role_name`."""
+    """The roles of a person on a repository, weakest first: GitHub's `role_name`."""
 
     NONE = "none"
     READ = "read"

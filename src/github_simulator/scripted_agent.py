@@ -244,7 +244,7 @@ def is_done(title: str) -> bool:
 
 
 def answer_review(review: str) -> None:
-    """Write what a review asks for into the README, all that this script can do with it."""
+    """Write the text of a review into the README; this script can do no more."""
     asked = [line for line in review.splitlines() if line.strip() and not line.endswith(":")]
     words = asked[0].strip() if asked else "a change"
     say(f"The review asks: {words}")

@@ -1,4 +1,4 @@
-"""What a browser can read and send: every form does what the API does, as `World.viewer`."""
+"""The pages and forms for a browser; every form calls the API as `World.viewer`."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -26,7 +26,7 @@ from github_simulator.reply import ErrorReply, Reply
 from github_simulator.request import ApiCall, Handler
 
 NOTES = {"note:": RIGHT, "note-before:": LEFT}
-"""What the name of a field with a comment on a line begins with; its line and path follow."""
+"""The prefix of the form fields for line comments; line and path follow."""
 
 MOVED = (
     "New commits were pushed since you opened this page. Go back, copy your text, and reload the "
@@ -131,7 +131,7 @@ def threads(pull: Pull) -> dict[int, list[list[ReviewComment]]]:
 
 
 def files_of(place: Repository, pull: Pull) -> list[FileDiff]:
-    """Return what a pull request changes since it left its base."""
+    """Return the changes of a pull request since it left its base."""
     start = start_of(place, pull)
     return read_diff(*BareRepository(place.bare).patch(start, pull.head_sha))
 

@@ -139,7 +139,7 @@ def _filled(argument: str, placeholders: Mapping[str, str]) -> str:
 # The network and the keys.
 
 PLACEHOLDER = "mulligan-adds-the-key"
-"""What an agent gets instead of a key; not a secret."""
+"""The placeholder for a key in an agent's environment; not a secret."""
 
 
 def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
@@ -160,7 +160,7 @@ def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...])
 def allowed_for(
     adapter: Adapter, environment: Mapping[str, str], hosts: tuple[str, ...], port: int
 ) -> Allowed:
-    """Return what an agent may reach; `environment` is Mulligan's own and holds the keys."""
+    """Return the hosts that an agent may reach; `environment` is Mulligan's own, with the keys."""
     used = _used(adapter, environment)
     routes = (_route(name, each, environment) for name, each in used.items())
     return Allowed(port, tuple(routes), addresses_of(hosts))

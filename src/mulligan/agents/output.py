@@ -1,4 +1,4 @@
-"""Read what an agent prints and reports, and judge how its run ended. Pure."""
+"""Read an agent's output and report, and classify the end of its run. Pure."""
 
 import json
 import re
@@ -127,7 +127,7 @@ class Reader:
 
 
 def _fit(rule: Rule, line: Line | None, text: str) -> Line | None:
-    """Return what a rule reads: the JSON line, or the groups matched in a line of text."""
+    """Return the input of a rule: the JSON line, or the groups matched in a line of text."""
     if rule.line:
         found = re.search(rule.line, text) if line is None else None
         return found.groupdict() if found else None
@@ -425,7 +425,7 @@ class Usage(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClosingOutput:
-    """What the end of an agent's output contains."""
+    """The content at the end of an agent's output."""
 
     usage: Usage
     summary: str
@@ -571,7 +571,7 @@ def read_report(content: bytes) -> AgentReport | None:
 
 
 def shortened(text: str) -> str:
-    """Cut an agent's closing text to what a pull request shows (SUMMARY_CHARS)."""
+    """Cut an agent's closing text to the length for a pull request (SUMMARY_CHARS)."""
     return _shortened(text, SUMMARY_CHARS)
 
 

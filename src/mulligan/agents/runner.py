@@ -163,7 +163,7 @@ class CommandAgent:
 
     @property
     def limits(self) -> RunLimits:
-        """What ends a run, and what it can reach."""
+        """The limits of a run, and its network."""
         settings = self._settings
         return RunLimits(
             timeout=settings.timeout,

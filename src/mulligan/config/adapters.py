@@ -33,7 +33,7 @@ class Fact(StrEnum):
 
 
 class Meaning(StrEnum):
-    """What a line means for the run."""
+    """The meaning of a line for the run."""
 
     RESULT = "result"
     """The final record of a run; without it, the run was cut off."""
@@ -247,7 +247,7 @@ class Adapter(Settings):
     Example: turn
     """
     fix: str = ""
-    """What a person should do if the agent's tools are refused.
+    """What to do if the agent's tools are refused.
 
     Example: start tinker with --trust
     """

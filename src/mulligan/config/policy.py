@@ -350,7 +350,7 @@ class ReviewSettings(Settings):
 
 
 class OnConflict(StrEnum):
-    """What to do if the base branch has moved and the pull request no longer merges."""
+    """What to do if the base branch has moved and the pull request has a conflict."""
 
     IGNORE = "ignore"
     REBUILD = "rebuild"
@@ -494,7 +494,7 @@ class Policy(Settings):
     setup: Annotated[
         SetUp, BeforeValidator(_lines_alone, json_schema_input_type=SetUp | tuple[str, ...])
     ] = SetUp()
-    """What installs dependencies before the agent runs. Short form: a list of commands."""
+    """Commands that install dependencies before the agent runs. Short form: a list of commands."""
     checks: tuple[Check, ...] = ()
     """The commands that verify a change, in order."""
     baseline: bool = True

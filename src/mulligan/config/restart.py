@@ -17,7 +17,7 @@ RESTART_KEYS = (
     "github.webhook_secret",
     "github.webhook_secret_file",
 )
-"""What a daemon reads once, at its start."""
+"""The settings that a daemon reads only at its start."""
 
 
 def keys_that_need_restart(running: Operator, changed: Operator) -> tuple[str, ...]:

@@ -36,14 +36,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RetentionPlan:
-    """What is kept of old issues, and the store that deletes their histories."""
+    """The retention settings, and the store that deletes the histories of old issues."""
 
     settings: Retention = field(default_factory=Retention)
     histories: RetentionStore = field(default_factory=NoRetention)
 
 
 def clean_up(context: BotContext, worker: Worker, retention: RetentionPlan) -> dict[IssueRef, str]:
-    """Delete what retention does not keep; return an error for each issue that failed.
+    """Delete the data that retention does not keep; return an error for each issue that failed.
 
     Each issue is checked again under its lease, so that no worker starts on it meanwhile.
     """

@@ -423,7 +423,7 @@ def _is_undone(ref: IssueRef, ledger: LedgerReader) -> bool:
 
 @contextmanager
 def polling_hinted(daemon: Daemon, wake: Callable[[list[IssueRef]], None]) -> Generator[None]:
-    """Poll the repositories that GitHub's webhook names, in a thread of its own, in this block."""
+    """Poll the repositories that GitHub's webhook names, in a thread, during this block."""
 
     def run() -> None:
         pause = timedelta()

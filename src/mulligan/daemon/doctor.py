@@ -97,7 +97,7 @@ class AgentTrial:
 
 
 def or_fault(area: str, found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
-    """Yield findings; where what they read fails, a fault of the area ends them."""
+    """Yield findings; if a probe fails, yield a fault of the area and stop."""
     try:
         yield from found
     except MulliganError as error:
@@ -239,7 +239,7 @@ class Probes:
 
 
 class MachineProbes(Protocol):
-    """The part of Probes that is about this machine."""
+    """The probes of this machine."""
 
     @property
     def git_version(self) -> Callable[[], tuple[int, int]]: ...
@@ -444,9 +444,9 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
-    """Find what holds all work on this machine (OUTCOME-5): git, disks and sandbox.
+    """Return the faults that hold all work on this machine (OUTCOME-5): git, disks and sandbox.
 
-    A disk that is short of space is not among them: each start looks at that, and may free some.
+    Disk space is not among them: each start checks it, and may free some.
     """
     walls = _sandbox(operator.sandbox.mode, probes, ())
     found = (*or_fault(GIT, _git(probes)), *_rooms(probes, 0), *walls)

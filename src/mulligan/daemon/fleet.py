@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class Role(StrEnum):
-    """What a worker of a fleet does."""
+    """The role of a worker in a fleet."""
 
     POLLER = "poller"
     WORKER = "worker"
@@ -70,7 +70,7 @@ class Poller:
 
     @contextmanager
     def polling(self) -> Generator[None]:
-        """Poll in this block, in a thread of its own; leaving it ends the right to poll."""
+        """Poll during this block, in a separate thread; its end releases the right to poll."""
         thread = threading.Thread(target=self._run, name="poller")
         thread.start()
         try:

@@ -67,7 +67,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class PullRequestCache:
-    """What was last read of each pull request, to skip unchanged ones; for one thread."""
+    """The last known state of each pull request, to skip unchanged ones; for one thread."""
 
     updated: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
     merged: dict[IssueRef, tuple[str, str]] = field(default_factory=dict[IssueRef, tuple[str, str]])

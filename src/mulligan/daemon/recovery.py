@@ -1,4 +1,4 @@
-"""Complete what a killed worker left unfinished, and stand down from withdrawn requests."""
+"""Complete the unfinished work of a killed worker, and stand down from withdrawn requests."""
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Rebuild from GitHub what a lost ledger knew, before anything else is done (RESTORE-1)."""
+"""Restore the state of issues from GitHub after the loss of a ledger (RESTORE-1)."""
 
 from collections.abc import Collection, Iterable
 

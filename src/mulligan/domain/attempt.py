@@ -30,7 +30,7 @@ SHUTDOWN = "shutdown"
 # The input of an agent's run.
 
 Meter = Callable[[AgentFacts], bool]
-"""Called with a run's usage so far whenever it grows; returns whether the run may go on."""
+"""Called with a run's usage so far whenever it grows; returns whether the run may continue."""
 
 
 def unmetered(_usage: AgentFacts) -> bool:

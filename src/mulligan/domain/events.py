@@ -419,7 +419,7 @@ class NotedFact(Record):
 
 
 class LearningsAccepted(Record):
-    """Facts that agents at other issues of the repository may be told from now on (LEARNING-2).
+    """Facts that agents at other issues of the repository get from now on (LEARNING-2).
 
     The merge of `pull_request` accepts them, or an operator if `by_operator`.
     """
@@ -431,7 +431,7 @@ class LearningsAccepted(Record):
 
 
 class LearningsDropped(Record):
-    """Facts that agents are not told any more, since an operator dropped them (LEARNING-2)."""
+    """Facts that an operator dropped, so that agents do not get them any more (LEARNING-2)."""
 
     kind: Literal["learnings_dropped"] = "learnings_dropped"
     facts: tuple[str, ...]

@@ -7,7 +7,7 @@ from datetime import datetime
 from mulligan.domain.host import Diagnosis, Level
 
 EVERYTHING = ""
-"""What a pause of all repositories is stored under."""
+"""The key of a pause of all repositories."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What ends a run of an agent, and what it can reach; `hosts` count for MODEL only."""
+    """The limits of an agent's run, and its network; `hosts` count for MODEL only."""
 
     timeout: timedelta
     stall_timeout: timedelta

@@ -202,7 +202,7 @@ WrittenAct = Annotated[Act, PlainValidator(_read_act), PlainSerializer(str, retu
 
 
 class Permission(StrEnum):
-    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
+    """The roles of a person on a repository, weakest first (GitHub's `role_name`)."""
 
     NONE = "none"
     READ = "read"

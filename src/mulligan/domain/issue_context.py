@@ -12,7 +12,7 @@ from mulligan.domain.status import IssueStatus
 
 
 class PatternKind(StrEnum):
-    """What a pattern of attempts is about; the last two hold names that others gave."""
+    """The subject of a pattern of attempts; the last two contain names that others chose."""
 
     SAME_FAILURE = "same failure"
     SAME_CHANGE = "same change"
@@ -23,14 +23,14 @@ class PatternKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What attempts have in common, as a sentence."""
+    """A common property of attempts, as a sentence."""
 
     kind: PatternKind
     text: str
 
     @property
     def is_advice(self) -> bool:
-        """Return whether the next agent has to take a different approach."""
+        """Return whether the next agent must take a different approach."""
         return self.kind in {PatternKind.SAME_FAILURE, PatternKind.SAME_CHANGE}
 
 

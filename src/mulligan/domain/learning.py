@@ -1,4 +1,4 @@
-"""What agents note about a repository, and which other attempts are told it (LEARNING-1). Pure."""
+"""The facts that agents note about a repository, and which attempts get them (LEARNING-1). Pure."""
 
 import hashlib
 import re
@@ -48,7 +48,7 @@ ORDER = re.compile(
 
 
 def learnable(noted: Iterable[object]) -> tuple[str, ...]:
-    """Keep of what an agent noted the facts: one line each, no address, command or order."""
+    """Keep the facts of an agent's notes: one line each, without addresses, commands and orders."""
     facts = (_fact(each) for each in noted)
     return tuple(dict.fromkeys(filter(None, facts)))[:MOST]
 
@@ -66,7 +66,7 @@ def _fact(noted: object) -> str:
 
 
 def learned_in(history: Iterable[WorkerResultMeta]) -> tuple[str, ...]:
-    """List what attempts noted, newest last; what was noted again counts as newer."""
+    """List the facts that attempts noted, newest last; a repeated fact counts as newer."""
     noted = dict[str, None]()
     for meta in history:
         for fact in meta.learned:
@@ -92,9 +92,8 @@ def merged_facts(
 ) -> tuple[NotedFact, ...]:
     """List the facts that the merge of an issue's pull request accepts (LEARNING-2).
 
-    They are those that the pull request lists: of the round whose work it has, up to that work;
-    none for a draft. A `known` fact is left out: an agent that repeats what it was told must not
-    renew that.
+    These are the facts that the pull request lists: of its round, up to its work; none for a draft.
+    A `known` fact is omitted, so that an agent that repeats it does not renew it.
     """
     shown = [each.event for each in events if isinstance(each.event, Published | Drafted)][-1:]
     heads = {event.head_sha for event in shown if isinstance(event, Published)}
@@ -112,12 +111,12 @@ def merged_facts(
 # The facts of a repository.
 
 LIFETIME = timedelta(days=90)
-"""How long agents are told a fact after it was accepted."""
+"""How long prompts contain a fact after it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A fact that agents at later issues of a repository are told, with its source.
+    """A fact for agents at later issues of a repository, with its source.
 
     `number` is the attempt at `issue` that noted it, over all epochs. The merge of `pull_request`
     accepted it, or an operator if `by_operator`.
@@ -148,10 +147,10 @@ def key_of(repository: str, text: str) -> str:
 
 
 def in_force(events: Iterable[RecordedEvent], now: datetime) -> tuple[Learning, ...]:
-    """List the facts that agents are told, newest last, from the events of one repository.
+    """List the facts for prompts, newest last, from the events of one repository.
 
-    What an operator dropped comes back only if an operator accepts it. Texts are judged again, as
-    earlier versions may have recorded what is no fact.
+    A dropped fact returns only if an operator accepts it. Texts are checked again, since earlier
+    versions had weaker rules.
     """
     accepted, dropped = dict[str, Learning](), set[str]()
     for recorded in events:
@@ -201,7 +200,7 @@ def issues_of(events: Iterable[RecordedEvent], text: str) -> tuple[IssueRef, ...
 
 
 def notes_for(history: Iterable[WorkerResultMeta], known: Iterable[Learning]) -> tuple[str, ...]:
-    """List what an attempt is told: facts of other issues with their source, then its issue's."""
+    """List the facts for an attempt: those of other issues with their source, then its issue's."""
     own = learned_in(history)
     foreign = [
         f"{each.text} (#{each.issue.number}, {each.noted_at:%Y-%m-%d})"

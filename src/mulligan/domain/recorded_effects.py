@@ -296,7 +296,7 @@ def effect_of(kind: str, key: str, remote_id: str) -> Effect:
 
 
 def kept_effect(effect: Effect) -> KeptEffect:
-    """Write an effect for an event that stands for the events before it."""
+    """Write an effect for an event that replaces earlier events."""
     key, remote_id = effect.written
     return KeptEffect(name=f"{effect.kind}:{key}", remote_id=remote_id)
 

@@ -52,7 +52,7 @@ ERROR_CHARS = 200
 
 
 class AttemptNote(Record):
-    """What an attempt came to, as far as the next decision and the next prompt need it."""
+    """The result of an attempt, as far as the next decision and the next prompt need it."""
 
     outcome: Outcome
     error: str = ""
@@ -93,7 +93,7 @@ class StatusRecord(Record):
 
     @property
     def settled(self) -> "StatusRecord":
-        """Return the part that has to be on GitHub before Mulligan acts."""
+        """Return the part that must be on GitHub before Mulligan acts."""
         return self.model_copy(update={"stage": Stage.READY, "running": False, "due": None})
 
 
@@ -264,7 +264,7 @@ def contradiction(found: FoundWork, record: StatusRecord) -> str:
 def _with_record(
     ref: IssueRef, found: FoundWork, record: StatusRecord, now: datetime
 ) -> tuple[Event, ...]:
-    """Continue where the record ends; only GitHub says who asked, and what became of it."""
+    """Continue from the record; take the requester and later events from GitHub only."""
     attempts = [*record.attempts]
     if record.running:
         attempts.append(AttemptNote(outcome=Outcome.INTERRUPTED, error=RESTORED))
@@ -386,7 +386,7 @@ def _without_record(
 
 
 def _nobody(now: datetime) -> UnknownAct:
-    """Name an act that no person did, so that only a later request counts."""
+    """Return an act of no person, so that only a later request counts."""
     return UnknownAct(f"restored:{now.isoformat()}")
 
 

@@ -38,7 +38,7 @@ READ_BY = {
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "tox": ("tox.ini",),
 }
-"""Files that a program reads without being told their names."""
+"""Files that a program reads without an argument."""
 
 _KNOWN = re.compile("|".join(map(translate, KNOWN_INPUTS)))
 

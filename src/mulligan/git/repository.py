@@ -84,7 +84,8 @@ COMMAND_TIMEOUT = timedelta(minutes=2)
 """Time limit of local commands, which take milliseconds on a healthy disk."""
 
 MAX_MEMORY_KIB = 1024 * 1024
-"""KiB of memory of a git that reads what an agent made, beside the files that it maps."""
+"""The memory limit, in KiB, of a git that reads an agent's objects, without the files that it maps.
+"""
 
 LIMITED = ("/bin/sh", "-c", f'ulimit -d {MAX_MEMORY_KIB}; exec "$@"', "sh")
 
@@ -110,7 +111,7 @@ class GitOutput:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one git command gets to use a remote: variables, and descriptors to inherit."""
+    """The access of one git command to a remote: variables, and descriptors to inherit."""
 
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     descriptors: tuple[int, ...] = ()
@@ -202,7 +203,7 @@ class Repository:
         return finished
 
     def stream(self, *arguments: str, into: Path, limit: int, timeout: timedelta) -> Finished:
-        """Run git and write its output to a file, at most `limit` bytes."""
+        """Run git, and write at most `limit` bytes of its output to a file."""
         command = self._command(arguments, timeout)
         return run(replace(command, log=into, max_log_bytes=limit))
 

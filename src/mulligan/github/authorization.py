@@ -426,7 +426,7 @@ class Authorization:
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the epoch is not trusted any more (TRUST-1), or who edited its text (TRUST-2).
 
-        Permissions are read anew, without the cache.
+        Permissions are read again, without the cache.
         """
         trust = self._trust.without_cache()
         try:

@@ -143,9 +143,9 @@ class CachedReads(threading.local):
             self.answers[key] = answer
 
     def drop(self, path: str) -> None:
-        """Forget what a write to `path` may change: all but the facts about repositories.
+        """Drop cached answers that a write to `path` may change: all but facts about repositories.
 
-        A comment does not change the text and labels of its issue either.
+        A comment does not change the text and labels of its issue.
         """
         self.answers = self.answers and {
             key: answer

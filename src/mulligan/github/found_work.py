@@ -44,7 +44,7 @@ class WorkReader:
     events: Callable[[IssueRef], list[EventShape]]
 
     def find(self, ref: IssueRef, labels: Labels) -> FoundWork:
-        """Read what is there; a record counts only if nobody else edited its comment."""
+        """Read the comment and its record, which counts only if nobody else edited it."""
         issue, events = self.issue(ref), self.events(ref)
         every = self.comments.list_on(ref) if issue.comments else []
         own = [each for each in every if self.comments.is_own(each)]

@@ -221,7 +221,7 @@ def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, 
 
 
 def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
-    """Return what the failed steps of a job printed; for others, or an expired log, the summary."""
+    """Return the output of a job's failed steps; for others, or an expired log, the summary."""
     if run.app == STATUS_APP:
         return run.said.encode()
     if run.app == ACTIONS_APP:
@@ -242,9 +242,9 @@ STEP_END = re.compile(rb"^##\[error\]Process completed with exit code \d+\.\r?\n
 
 
 def failed_steps(job: bytes) -> bytes:
-    """Keep of a job's log what its failed steps printed; all of it if no step reports an error.
+    """Keep the output of a job's failed steps; all of it if no step reports an error.
 
-    The rest is GitHub's own: how it prepared the machine, and what it ran before and after.
+    The rest is GitHub's own: its preparation of the machine, and the steps before and after.
     """
     job = STAMP.sub(b"", job)
     starts = [found.start() for found in STEP.finditer(job)]

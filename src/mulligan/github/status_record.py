@@ -12,7 +12,7 @@ START = f"{MARKER}record "
 LINE = re.compile(rf"^{re.escape(START)}(\{{.*\}}) -->$", re.MULTILINE)
 
 ESCAPES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>@#"})
-"""What would end the invisible line, or name somebody, is written as JSON escapes it."""
+"""JSON escapes for characters that would end the invisible line or mention somebody."""
 
 
 def record_line(record: StatusRecord) -> str:

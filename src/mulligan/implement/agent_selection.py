@@ -1,4 +1,4 @@
-"""Choose the agent of an attempt: by label, by repository, and by what was tried (AGENT-5)."""
+"""Choose the agent of an attempt: by label, by repository, by number of attempts (AGENT-5)."""
 
 from datetime import timedelta
 

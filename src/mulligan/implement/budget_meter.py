@@ -46,7 +46,7 @@ class BudgetMeter:
     context: BudgetContext
 
     def meter(self, usage: AgentFacts) -> bool:
-        """Record what the run has used so far; tell whether it may go on."""
+        """Record the usage of the run so far; return whether it may continue."""
         self.context.usage.record(self.run, usage)
         return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
 

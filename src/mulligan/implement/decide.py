@@ -177,7 +177,7 @@ def decide_start(facts: StartFacts) -> Start:
 
 
 def _obstructed(obstacle: Obstacle, reason: str, status: IssueStatus) -> Obstructed:
-    """Name an obstacle of this worker; not over that of another worker, which would alternate."""
+    """Return this worker's obstacle, unless another worker's is shown: they would alternate."""
     shown = block_shown(obstacle, status.epoch, status.reason)
     is_shown = status.reason != reason and shown in status.effects.done
     return Obstructed(obstacle, reason, is_shown)
@@ -405,7 +405,7 @@ class BaseDropped:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The request no longer holds; `text_change` says who changed the text, if that is why."""
+    """The request is not valid any more; `text_change` names a person who changed the text."""
 
     reason: str
     text_change: str = ""

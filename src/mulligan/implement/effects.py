@@ -136,7 +136,7 @@ def defer(ref: IssueRef, cause: Deferral, context: ConcludeContext) -> None:
 
 
 def announce_attempt(case: IssueContext, context: WriteContext) -> None:
-    """Show on GitHub that an attempt runs; if GitHub is unavailable, the attempt goes on."""
+    """Show on GitHub that an attempt runs; if GitHub is unavailable, the attempt continues."""
     try:
         sync_labels_and_status(case.issue.ref, context)
     except UnavailableError as error:
@@ -243,9 +243,9 @@ def store_commit(
 
 
 def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
-    """Push the verified commit and open the pull request; report what stands against that.
+    """Push the verified commit and open the pull request; report a `Situation` that prevents it.
 
-    No agent runs, no attempt counts.
+    No agent runs, and no attempt counts.
     """
     # 1. Leave a pull request alone to which somebody pushed meanwhile.
     last = context.ledger.history(ref)[-1]
@@ -327,7 +327,7 @@ def _find_winner(case: IssueContext, context: WriteContext) -> TakenElsewhere | 
 def write_answers(
     case: IssueContext, answers: Iterable[ReviewAnswer], context: WriteContext
 ) -> None:
-    """Write each answer on the pull request once; log a refusal and go on (PR-2)."""
+    """Write each answer on the pull request once; log a refusal and continue (PR-2)."""
     ref, pull = case.issue.ref, case.status.pull.number
     for each in answers:
         if not pull or context.ledger.status(ref).effects.has_answered(each.number, each.attempt):
@@ -487,7 +487,7 @@ def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
 
 
 def push_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> None:
-    """Push an attempt's change to a ref of its own, for people to inspect; best effort."""
+    """Push an attempt's change to a separate ref, for people to inspect; best effort."""
     try:
         why = check_shown_work(ref, work.attempt, context)
         if not why:

@@ -299,7 +299,7 @@ def objection(ref: IssueRef, context: ReadContext) -> Objection | None:
 
 
 def check_request(ref: IssueRef, context: ReadContext) -> Withdrawn | None:
-    """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2)."""
+    """Check again whether the work may continue (LABEL-5, TRUST-1, TRUST-2)."""
     with context.tracker.cached_reads():
         if why := withdrawal(ref, context):
             return Withdrawn(why)

@@ -132,7 +132,7 @@ class Tracker(Protocol):
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return why the epoch's request no longer holds (LABEL-5); None if it does."""
+        """Return why the epoch's request is not valid any more (LABEL-5); None if it is."""
         ...
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
@@ -417,7 +417,7 @@ class CodingAgent(Protocol):
 
     @property
     def limits(self) -> RunLimits | None:
-        """Return what ends a run, and what it can reach; None if that is not known."""
+        """Return the limits of a run, and its network; None if unknown."""
         ...
 
     def run(self, task: Task) -> AgentRun:
@@ -614,7 +614,7 @@ class VisitQueue(Protocol):
         ...
 
     def hint(self, repository: str) -> None:
-        """Tell the worker that polls that a repository may have changed."""
+        """Notify the polling worker that a repository may have changed."""
         ...
 
 
@@ -622,7 +622,7 @@ class UsageStore(Protocol):
     """Tokens and dollars used, as agents report them, for all workers. See storage/usage.py."""
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Store what a run has used so far, replacing what was stored for it before."""
+        """Store the usage of a run so far; replace an earlier value."""
         ...
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
@@ -638,7 +638,7 @@ class UsageStore(Protocol):
         ...
 
     def retry_at(self, agent: str) -> datetime | None:
-        """Return when the model's service takes requests again, if it told the last run."""
+        """Return when the model's service accepts requests again, if it told the last run."""
         ...
 
 
@@ -714,7 +714,7 @@ class Holds(Protocol):
         ...
 
     def pauses(self) -> Sequence[Pause]:
-        """List what an operator has paused."""
+        """List the pauses by an operator."""
         ...
 
 
@@ -745,7 +745,7 @@ class Owners(Protocol):
         ...
 
     def is_contested(self, repository: str) -> bool:
-        """Tell whether `require` is due although there may be nothing to do; reads no remote."""
+        """Return whether `require` is due even without work; read no remote."""
         ...
 
     def standing_back(self) -> Sequence[StandBack]:
@@ -757,13 +757,13 @@ class Owners(Protocol):
 class NoOwners:
     """Owners that claim nothing: for dry runs, for commands that only read, and for tests.
 
-    `others` are those that a worker of this installation stands back for.
+    `others` are the installations that a worker of this installation stands back for.
     """
 
     others: Sequence[StandBack] = ()
 
     def require(self, repository: str, *, fresh: bool = True) -> None:
-        """Let all work begin."""
+        """Hold no work."""
 
     def is_contested(self, repository: str) -> bool:  # noqa: ARG002 - none is
         """Contest nothing."""
@@ -817,7 +817,7 @@ class Clock(Protocol):
 
 
 class ReadContext(Protocol):
-    """What a function gets that reads facts; nothing in it writes on GitHub or in the ledger."""
+    """The dependencies of a read; nothing in them writes on GitHub or in the ledger."""
 
     @property
     def tracker(self) -> Tracker: ...
@@ -834,7 +834,7 @@ class ReadContext(Protocol):
 
 
 class BudgetContext(ReadContext, Protocol):
-    """What a function gets that reads what was spent."""
+    """The dependencies of a function that reads the spending."""
 
     @property
     def usage(self) -> UsageStore: ...
@@ -843,7 +843,7 @@ class BudgetContext(ReadContext, Protocol):
 
 
 class StartContext(BudgetContext, Protocol):
-    """What a function gets that reads what the start of an attempt depends on."""
+    """The dependencies of a function that reads the facts for the start of an attempt."""
 
     @property
     def artifacts(self) -> Artifacts: ...
@@ -856,7 +856,7 @@ class StartContext(BudgetContext, Protocol):
 
 
 class WriteContext(ReadContext, Protocol):
-    """What an effect on an issue gets."""
+    """The dependencies of an effect on an issue."""
 
     @property
     def ledger(self) -> Ledger: ...
@@ -867,7 +867,7 @@ class WriteContext(ReadContext, Protocol):
 
 
 class PublishContext(WriteContext, Protocol):
-    """What an effect gets that pushes commits."""
+    """The dependencies of an effect that pushes commits."""
 
     @property
     def git(self) -> GitWriter: ...
@@ -876,11 +876,11 @@ class PublishContext(WriteContext, Protocol):
 
 
 class ConcludeContext(PublishContext, BudgetContext, Protocol):
-    """What a function gets that decides on an ended attempt, and carries the decision out."""
+    """The dependencies of a function that concludes an attempt: the decision and its effects."""
 
 
 class AttemptTools(ConcludeContext, Protocol):
-    """What an attempt works with: everything but the leases, and what only its start needs."""
+    """The dependencies of an attempt: all but the leases and the ones for its start."""
 
     @property
     def verifier(self) -> Verifier: ...
@@ -893,7 +893,7 @@ class AttemptTools(ConcludeContext, Protocol):
 
 
 class RouteContext(AttemptTools, StartContext, Protocol):
-    """What the route of one issue needs in all."""
+    """All dependencies of the route of one issue."""
 
 
 def _no_shortage() -> None:

@@ -30,7 +30,7 @@ def attempt_record(
     worker: str,
     now: datetime,
 ) -> WorkerResultMeta:
-    """Write the record of an attempt that ended at `now`; `used` is what its runs reported."""
+    """Write the record of an attempt that ended at `now`; `used` is the usage of its runs."""
     outcome, status, started = classify(known), case.status, case.status.started_at or now
     change, run, first = known.change, known.run, known.rounds[0].run
     return WorkerResultMeta(
@@ -136,7 +136,7 @@ SHA_CHARS = 10
 
 
 def base_dropped(meta: WorkerResultMeta) -> str:
-    """Say that the base branch no longer contains the commit an attempt was based on."""
+    """Record that the base branch no longer contains the commit an attempt was based on."""
     return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
 
 

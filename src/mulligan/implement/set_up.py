@@ -63,7 +63,7 @@ def set_up_change(
 ) -> tuple[CheckResult, Worktree] | None:
     """Run the setup commands again on a change to their inputs; None if it has none (SETUP-3).
 
-    They run on a copy of what they left before the agent. What they leave now is for this change.
+    They run on a copy of their result before the agent. The new result is for this change only.
     """
     settings, head_sha = at.policy.setup, change.head_sha
     touched = touched_inputs(change, settings)
@@ -107,7 +107,7 @@ def _key(
     policy: Policy,
     context: AttemptTools,
 ) -> str:
-    """Name what the setup commands leave: by all that they depend on, and for a day at most."""
+    """Return the cache key of the setup commands: all their inputs, and the day."""
     commands = policy.setup.run
     hashed = hash_of(
         {

@@ -27,7 +27,7 @@ LOOK = """
 
 
 class _Chart(Protocol):
-    """The part of pygal's charts that is used here; pygal has no types of its own."""
+    """The part of pygal's charts that is used here; pygal has no types."""
 
     uuid: str
     x_labels: list[str]

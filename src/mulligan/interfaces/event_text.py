@@ -68,7 +68,7 @@ _End = LearningsAccepted | LearningsDropped | Resolved | Forgotten | Restored
 
 
 def sentence_of(event: Event) -> str:
-    """Return what an event means to a person, in one sentence or line."""
+    """Describe an event in one sentence or line."""
     return one_line(_sentence(event), 2 * WORDS)
 
 

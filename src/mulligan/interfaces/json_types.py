@@ -1,4 +1,4 @@
-"""The types of what commands print with `--json`, and of what the API answers."""
+"""The types of the JSON that commands print and the API returns."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -18,7 +18,7 @@ class Row(BaseModel):
 
 
 class PausedRow(Row):
-    """What pauses an issue; `since` is null for the pause of a single issue."""
+    """The pause of an issue; `since` is null for the pause of a single issue."""
 
     scope: Literal["everything", "repository", "issue"]
     by: str
@@ -115,7 +115,7 @@ class CutRow(Row):
 
 
 class PromptRow(Row):
-    """The next prompt; `hidden` counts what a person would not see, by kind."""
+    """The next prompt; `hidden` counts the text that a person does not see, by kind."""
 
     issue: str
     attempt: int

@@ -123,7 +123,7 @@ def arguments(
 
 
 def _places(confined: Confinement) -> Iterator[str]:
-    """Bind every path, those that hold others first; what is hidden stays empty."""
+    """Bind every path, parents first; hidden paths stay empty."""
     ways: dict[Path, BindOptions] = dict.fromkeys(map(Path, SYSTEM), READ)
     sources = {confined.inside(path): path for path in (*confined.read, *confined.write)}
     ways |= dict.fromkeys(map(confined.inside, confined.read), READ)

@@ -118,7 +118,7 @@ class ControlGroup:
 
     @property
     def controllers(self) -> frozenset[str]:
-        """Return what is limited: `pids`, `memory`, both or nothing."""
+        """Return the limited resources: `pids`, `memory`, both or none."""
         return frozenset(self._events)
 
     def exceeded(self) -> str:

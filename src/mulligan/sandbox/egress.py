@@ -577,7 +577,7 @@ class _Entrance:
         self._listener: socket.socket | None = None
 
     def open(self, listener: socket.socket) -> None:
-        """Accept at this listener, and no longer at the one before."""
+        """Accept connections at this listener instead of the previous one."""
         self.close()
         listener.settimeout(0)
         self._listener = listener

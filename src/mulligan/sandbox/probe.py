@@ -49,7 +49,7 @@ class ProbeResult:
 PROBE_TIMEOUT = timedelta(seconds=20)
 
 PROBE_OUTPUT = "it works"
-"""What the tried command has to print."""
+"""The expected output of the trial command."""
 
 
 def probe_sandbox(
@@ -165,7 +165,7 @@ FULL_DISK = SandboxProblem(
 )
 
 NETWORK = "loopback:"
-"""Where bubblewrap cannot make a network of its own, its last word names this."""
+"""The last word of bubblewrap's error if it cannot make a network namespace."""
 
 NO_SPACE = "No space left on device"
 
@@ -174,7 +174,7 @@ REFUSED = ("not permitted", "ermission denied")
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSupport:
-    """What the machine says about namespaces; each is off where it does not know of it."""
+    """The machine's settings about namespaces; each is off on a machine without it."""
 
     apparmor_restricts: bool = False
     users_may_not: bool = False
@@ -184,7 +184,7 @@ class NamespaceSupport:
 
 
 def explain_problem(output: str, around: NamespaceSupport) -> SandboxProblem:
-    """Find the reason for what bubblewrap said, in what is known of the machine."""
+    """Return the reason of bubblewrap's error, from the settings of the machine."""
     last = output.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
     if "Unknown option" in last:
         return TOO_OLD
@@ -210,7 +210,7 @@ def explain_problem(output: str, around: NamespaceSupport) -> SandboxProblem:
 
 
 def read_namespace_support() -> NamespaceSupport:
-    """Ask the machine what it lets programs do."""
+    """Read the machine's settings about namespaces."""
     return NamespaceSupport(
         apparmor_restricts=_says("kernel/apparmor_restrict_unprivileged_userns", "1"),
         users_may_not=_says("kernel/unprivileged_userns_clone", "0"),

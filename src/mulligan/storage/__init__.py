@@ -4,4 +4,4 @@ HEAD = "0015"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
-"""Where the revision of a database stands; a name that no other program uses."""
+"""The table with the revision of a database; no other program uses the name."""

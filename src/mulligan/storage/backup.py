@@ -34,7 +34,10 @@ MAX_FAULTS = 20
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """What a check found: counts, and a sentence for each fault. `unsummed` had no checksum."""
+    """The result of a check: counts, and a sentence for each fault.
+
+    `unsummed` events had no checksum.
+    """
 
     issues: int
     events: int
@@ -222,7 +225,7 @@ def _put_aside(ledger: Path, aside: Path) -> None:
 
 @contextmanager
 def _beside(target: Path) -> Generator[Path]:
-    """Yield a name beside a file, on the same disk; remove what is left there."""
+    """Yield a temporary name beside a file, on the same disk; remove it afterwards."""
     new = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
         yield new

@@ -1,7 +1,7 @@
-"""See where every issue stands without opening the ledger to work with it: at once, or not at all.
+"""Read the status of every issue without opening the ledger for work.
 
 An SQLite file that is up to date needs no SQLAlchemy and no migrations, which take longer than
-to read it.
+reading it.
 """
 
 import re
@@ -26,10 +26,9 @@ STATUSES = "SELECT status FROM issues ORDER BY repository, number"
 
 
 def read_fast_status(url: str) -> tuple[Sequence[IssueStatus], Sequence[Pause | StandBack]] | None:
-    """Read all statuses, by repository and number, what is paused, and what others own.
+    """Read all statuses by repository and number, the pauses, and the other owners.
 
-    None where opening the ledger takes more. Who opens it then brings it up to date, or says
-    what is wrong with it.
+    None if the ledger needs a migration, or has a fault; the caller then opens it for work.
     """
     named = SQLITE_URL.fullmatch(url)
     if not named:

@@ -252,7 +252,7 @@ class RefSession:
         self._saved()
 
     def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
-        """Claim an issue by what the ref holds now; None if it is taken, or `most` are held."""
+        """Claim an issue on the ref's current state; None if it is taken, or `most` are held."""
         with self.lock:
             self.refresh()
             now = self.clock.now()

@@ -47,13 +47,13 @@ STALLED_SECONDS = 30
 """The time without a heartbeat after which a worker of Procrastinate counts as dead."""
 
 FORGOTTEN_SECONDS = 24 * 60 * 60.0
-"""The time after which Procrastinate forgets a worker. One that was frozen for less goes on."""
+"""The time after which Procrastinate forgets a worker. A worker frozen for less continues."""
 
 FETCH_SECONDS = 1.0
 """How often a worker looks for jobs whose notification it missed, as while it reconnects."""
 
 URGENT = 1_000_000
-"""The priority of what was begun: it comes before all that is new."""
+"""The priority of issues with begun work, which come before new ones."""
 
 FETCH_JOB = sql.queries["fetch_job"]
 
@@ -105,10 +105,10 @@ class JobQueue:
             connection.execute(STEP_DOWN, {"account": lease.account, "fence": lease.fence})
 
     def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
-        """Let these issues be visited, as far as the limits allow; the others wait.
+        """Defer visits to these issues, as far as the limits allow; the others wait.
 
-        In each repository, the first ones here come first; among repositories, they take turns.
-        LeaseLostError if another worker polls now: the check is in the same transaction.
+        In each repository, the given order counts; repositories take turns. LeaseLostError if
+        another worker polls now: the check is in the same transaction.
         """
         with self._leading(lease) as (connection, now):
             self._wait(connection, due, now)
@@ -135,9 +135,9 @@ class JobQueue:
             self._fill(connection, now)
 
     def hint(self, repository: str) -> None:
-        """Tell the worker that polls that a repository may have changed.
+        """Notify the polling worker that a repository may have changed.
 
-        One that does not listen just now misses it, and finds the change at its next poll.
+        If it misses the notification, it finds the change at its next poll.
         """
         with self.database.write_rows() as connection:
             connection.execute(HINT, {"channel": HINTS, "repository": repository})
@@ -353,7 +353,7 @@ UNFINISHED = text(
 
 
 class _Connector(PsycopgConnector):
-    """A connector that waits while PostgreSQL is away, so that running visits go on."""
+    """A connector that waits while PostgreSQL is unavailable, so that running visits continue."""
 
     def __init__(self, url: str, hinted: Hinted, stopping: threading.Event) -> None:
         own = {"connect_timeout": CONNECT_SECONDS, "application_name": "mulligan", **KEEPALIVES}

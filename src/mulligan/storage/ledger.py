@@ -142,7 +142,7 @@ class SqlLedger:
         return self._events(and_(EVENT.repository == repository, LEARNINGS))
 
     def adopt(self, ref: IssueRef, events: Sequence[RecordedEvent]) -> None:
-        """Replace an issue's events by those of another ledger."""
+        """Replace an issue's events with those of another ledger."""
         status = folded(ref, events)
         with self.database.write() as connection:
             connection.execute(delete(EVENTS_TABLE).where(_events_of(ref)))

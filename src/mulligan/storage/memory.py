@@ -88,7 +88,7 @@ class MemoryLeases:
 
 @dataclass(slots=True)
 class _Contents:
-    """What a ledger in memory holds."""
+    """The content of a ledger in memory."""
 
     lock: Lock = field(default_factory=Lock)
     events: list[RecordedEvent] = field(default_factory=list[RecordedEvent])

@@ -105,7 +105,7 @@ class RecordedTimes:
 class Installation:
     """The id of this installation, its clock and its memory.
 
-    `may_release` tells whether no other worker or runtime of it goes on after this one.
+    `may_release` returns whether no other worker or runtime of it continues after this one.
     """
 
     id: str
@@ -117,9 +117,9 @@ class Installation:
 
 @dataclass(slots=True)
 class _Claim:
-    """What is known of one repository's ref; `label` is None while this one does not own it.
+    """The known state of one repository's ref; `label` is None while others own it.
 
-    `written` is when the record of `label` was surely last renewed.
+    `written` is the time of the last certain renewal of the record of `label`.
     """
 
     take_over: bool
@@ -136,7 +136,7 @@ class _Claim:
 
 
 def seconds_since_boot() -> float:
-    """Read a clock that nobody sets, and that goes on while the machine sleeps."""
+    """Read a clock that cannot be set, and that continues while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -204,7 +204,7 @@ class RefOwners:
                 list(pool.map(self._renew_one, due))
 
     def release(self) -> None:
-        """Remove this installation's records, if none of its workers goes on; log what failed."""
+        """Remove this installation's records, if none of its workers continues; log failures."""
         for name, claim in self._held():
             try:
                 if claim.is_refused or not self._me.may_release():
@@ -256,7 +256,7 @@ class RefOwners:
     def _read(self, claim: _Claim, ref: RemoteRef, label: str) -> None:
         """Read the ref, and when another worker of this installation renewed the label's record.
 
-        Workers share the clock of the ledger, and LAPSE is far longer than what it may be wrong.
+        Workers share the clock of the ledger, and LAPSE is far longer than its possible error.
         """
         now, sha = self._steady(), ref.tip()
         if sha == claim.sha:

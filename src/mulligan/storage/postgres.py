@@ -35,8 +35,9 @@ KEEPALIVES = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Detect a machine that is gone (libpq); in seconds, except for the count. The last one is in
-milliseconds, and for what was sent and not acknowledged: TCP alone repeats it for 15 minutes."""
+"""Detect an unreachable machine (libpq); in seconds, except for the count. The last one is in
+milliseconds, for data without acknowledgement: TCP alone repeats it for 15 minutes.
+"""
 
 UNREACHABLE_CODES = re.compile(r"08|57P0|53300|25P03")
 """Prefixes of SQLSTATE codes for errors that pass once the server is back."""

@@ -21,7 +21,7 @@ ALONE = "alone"
 """The one writer of the whole database; others wait for their turn."""
 
 ROWS = "rows"
-"""A writer that waits only for those of the same rows; on SQLite, the same as ALONE."""
+"""A writer that waits only for writers of the same rows; on SQLite, the same as ALONE."""
 
 METADATA = MetaData()
 
@@ -51,7 +51,7 @@ EVENTS_TABLE = Table(
     Index("learnings_of_repository", "repository", "seq", sqlite_where=LEARNINGS),
     sqlite_autoincrement=True,
 )
-"""What happened, append-only: a trigger refuses to change a row. Old rows have no checksum."""
+"""The events, append-only: a trigger refuses to change a row. Old rows have no checksum."""
 
 ISSUES_TABLE = Table(
     "issues",
@@ -68,7 +68,7 @@ ISSUES_TABLE = Table(
     Column("due", String(32)),
     Column("status", Text, nullable=False),
 )
-"""Where each issue stands: folded from the events, and written with them in one transaction."""
+"""The status of each issue: folded from the events, and written with them in one transaction."""
 
 LEASES_TABLE = Table(
     "leases",
@@ -98,7 +98,7 @@ RUNS_TABLE = Table(
     Index("runs_by_agent", "agent", "began", "denied"),
     Index("runs_by_day", "day", "repository", "microdollars", "tokens"),
 )
-"""What each run of an agent has used, as it reported last; `attempt` is over all epochs."""
+"""The usage of each agent run, as last reported; `attempt` is over all epochs."""
 
 FILES_TABLE = Table(
     "files",
@@ -111,7 +111,7 @@ FILES_TABLE = Table(
     Column("size", BigInteger, nullable=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""What one worker of a fleet leaves for all; `attempt` is over all epochs, `size` in bytes."""
+"""Files that the workers of a fleet share; `attempt` is over all epochs, `size` in bytes."""
 
 WORKERS_TABLE = Table(
     "workers",
@@ -135,10 +135,10 @@ PAUSES_TABLE = Table(
     Column("repository", String(140), primary_key=True),
     Column("since", String(32), nullable=False),
 )
-"""What an operator has paused: a repository, or everything under an empty name."""
+"""The pauses by an operator: of a repository, or of everything under an empty name."""
 
 INSTALLATION_TABLE = Table("installation", METADATA, Column("id", String(40), primary_key=True))
-"""The one row that tells this installation from others that work on the same repositories."""
+"""The one row that identifies this installation among others on the same repositories."""
 
 OWNERS_TABLE = Table(
     "owners",
@@ -150,7 +150,8 @@ OWNERS_TABLE = Table(
     Column("version", String(80), nullable=False),
     Column("seen", String(32), nullable=False),
 )
-"""The other installations that this one stands back for, and when each renewal was first seen."""
+"""The installations that this one stands back for, with the time when each renewal was first seen.
+"""
 
 POLLERS_TABLE = Table(
     "pollers",

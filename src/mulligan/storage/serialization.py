@@ -1,4 +1,4 @@
-"""Between the ledger's rows and what they mean: events and statuses as JSON, and back. Pure."""
+"""Convert events and statuses to JSON for the ledger's rows, and back. Pure."""
 
 import json
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
 from mulligan.text.redact import Redactor
 
 SubRecord = Request | SeenText | PullStatus
-"""The parts of a status whose own defaults are left out."""
+"""The parts of a status whose defaults are omitted."""
 
 
 class Row(NamedTuple):
@@ -184,9 +184,10 @@ Excluded = dict[str, "bool | Excluded"]
 
 
 def _unchanged(record: IssueStatus | SubRecord) -> Excluded:
-    """Find the fields that are as before any event, a third of what 10,000 statuses would be.
+    """Return the fields with their values before any event, which rows omit.
 
-    Who changes a default adds a migration, after which all statuses are folded anew.
+    That saves a third of the size. After a change of a default, add a migration that folds all
+    statuses again.
     """
     found: Excluded = {}
     for each in fields(record):

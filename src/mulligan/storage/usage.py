@@ -29,7 +29,7 @@ class SqlUsageStore:
     redactor: Redactor = field(default_factory=Redactor)
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Store what a run has used so far; durable when this returns."""
+        """Store the usage of a run so far; it is durable when this returns."""
         spent = spent_in(usage)
         known = and_(_of(run.issue, run.number), RUN.fix_round == run.fix_round)
         values = {
@@ -87,7 +87,7 @@ class MemoryUsageStore:
         self._noted: dict[tuple[IssueRef, int, int], tuple[Run, AgentFacts]] = {}
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Store what a run has used so far."""
+        """Store the usage of a run so far."""
         with self._lock:
             self._noted[run.issue, run.number, run.fix_round] = (run, usage)
 

@@ -19,7 +19,7 @@ from mulligan.text.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """The diff that an attempt goes on from: a discarded one, or one that `stands`."""
+    """The diff that an attempt continues from: a discarded one, or one that `stands`."""
 
     diff: bytes
     stands: bool = False
@@ -27,11 +27,11 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class ComposedPrompt:
-    """What an attempt is told, as delivered; `sections` are the parts that the prompt has.
+    """The prompt of an attempt as delivered, with its `sections`.
 
-    `position` is (this attempt, most attempts), `assembled` the retry context before anything was
-    redacted, and `hidden` counts what of the issue's text is not told, by kind. `previous` is what
-    it goes on from, None where nothing was tried.
+    `position` is (this attempt, most attempts). `assembled` is the retry context before redaction.
+    `hidden` counts the omitted parts of the issue's text, by kind. `previous` is the diff that the
+    attempt continues from; None on the first attempt.
     """
 
     position: tuple[int, int]
@@ -44,7 +44,7 @@ class ComposedPrompt:
 
     @property
     def cut(self) -> dict[str, int]:
-        """Count what was left out of the retry context, by section and unit."""
+        """Count the omissions from the retry context, by section and unit."""
         counts = dict[str, int]()
         for cut in self.assembled.cuts if self.assembled else ():
             name = f"{cut.section} ({cut.unit}s)"
@@ -60,7 +60,7 @@ def compose(
     redactor: Redactor,
     limits: RunLimits | None = None,
 ) -> ComposedPrompt:
-    """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
+    """Compose the prompt of the next or the running attempt; redact secrets."""
     assembled = _assembled(case, policy, previous) if previous else None
     context = redactor.text(assembled.text) if assembled else None
     seen, position = visible_issue(case.issue), (case.counted + 1, case.max_attempts)

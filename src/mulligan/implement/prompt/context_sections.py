@@ -374,7 +374,7 @@ UNITS = {
 def _over_limits(
     parts: ContextSections, whole: SectionSizes, limits: ContextLimits
 ) -> Iterator[Cut]:
-    """Yield what the limits of single parts omitted (CONTEXT-5)."""
+    """Yield the omissions by the limits of single parts (CONTEXT-5)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
     long_digest = f"max_unexplained_output_chars ({limits.max_unexplained_output_chars})"
@@ -400,7 +400,7 @@ def _over_limits(
 
 
 def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterator[Cut]:
-    """Yield what was omitted to keep to the budget (CONTEXT-6)."""
+    """Yield the omissions by the limit of the whole (CONTEXT-6)."""
     for part, amount in whole.items():
         if room[part] < amount:
             unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"

@@ -96,7 +96,7 @@ COLLAPSED_FILES = GitIgnoreSpec.from_lines(
 
 
 def _collapsed(patch: Patch) -> str | None:
-    """Return one line for a file that is not worth showing."""
+    """Return one line for a file whose diff is omitted."""
     name = _name(patch)
     if patch.is_binary:
         return f"{name}: binary file, not shown"

@@ -227,7 +227,7 @@ def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
 
 FINDING_CHARS = 200
 SAME_START = 20
-"""Characters of a message with which a shortened summary goes on."""
+"""The characters of a message that continue a shortened summary."""
 
 
 def first_finding(check: CheckResult) -> str:

@@ -122,7 +122,7 @@ def _unreached(known: AttemptState) -> str:
 
 
 def _instead_of_a_change(known: AttemptState) -> str:
-    """Return what else the agent left or said, if it changed nothing."""
+    """Return the agent's question or its ignored files, if it changed nothing."""
     kind, run, change = zero_kind(known), known.run, known.change
     if run and kind is ZeroKind.ASKED:
         return f" It asked: {one_line(run.question, ERROR_CHARS)}"
@@ -258,7 +258,7 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ),
     ZeroKind.NOTHING: "no commit, and every file as it was",
 }
-"""What an agent left instead of a change, for the next prompt."""
+"""The result of an agent that made no change, for the next prompt."""
 
 ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "Work with the tools that are allowed.",
@@ -280,7 +280,7 @@ ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
     ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
 }
-"""What the next agent must do differently."""
+"""The instruction to the next agent."""
 
 OTHERWISE = (
     "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
@@ -289,7 +289,7 @@ OTHERWISE = (
 
 
 def zero_advice(kind: ZeroKind) -> str:
-    """Return what is expected of an agent, what was found, and what to do instead (CONTEXT-9)."""
+    """Return the expectation, the finding, and the instruction for the next agent (CONTEXT-9)."""
     return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
 
 
@@ -310,6 +310,6 @@ def duration_text(milliseconds: int) -> str:
 
 
 def used(facts: AgentFacts) -> str:
-    """Return what a run has used: `$0.31 and 52131 tokens`."""
+    """Return the usage of a run: `$0.31 and 52131 tokens`."""
     tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
     return tokens if facts.cost_usd is None else f"{dollars(facts.cost_usd)} and {tokens}"

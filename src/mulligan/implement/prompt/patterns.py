@@ -1,4 +1,4 @@
-"""Find what the attempts at an issue have in common: failures, changes (CONTEXT-8). Pure."""
+"""Find the common failures and changes of the attempts at an issue (CONTEXT-8). Pure."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -17,13 +17,13 @@ SKETCH_LINES = 64
 MARK_DIGITS = 8
 
 SIMILARITY_THRESHOLD = 0.8
-"""The share of changed lines that two changes have in common, from which on they are alike."""
+"""The minimum share of common changed lines of two changes that are nearly the same."""
 
 
 def sketch_of(diff: bytes) -> tuple[str, ...]:
-    """Keep the lowest hashes of the lines that a diff adds or removes; spaces do not count.
+    """Keep the lowest hashes of the lines that a diff adds or removes, without spaces.
 
-    Of a change of up to 64 lines it is all of them, of a larger one a fair sample.
+    These are all lines of a change of up to 64 lines, and an even sample of a larger one.
     """
     marks = {_mark(f"{path}\n{' '.join(line.split())}") for path, line in changed_lines(diff)}
     return tuple(sorted(marks)[:SKETCH_LINES])
@@ -34,7 +34,7 @@ def _mark(text: str) -> str:
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Estimate the share of lines that two changes have in common; 0 where one has none."""
+    """Estimate the share of common lines of two changes; 0 if one has no lines."""
     lowest = sorted({*one, *other})[:SKETCH_LINES]
     common = {*one} & {*other}
     return sum(mark in common for mark in lowest) / len(lowest) if one and other else 0.0
@@ -46,7 +46,7 @@ SAME_FAILURE = Pattern(PatternKind.SAME_FAILURE, "The same failure occurred twic
 
 
 def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[Pattern, ...]:
-    """Name the outcomes, checks, tests and files that come back, most telling first."""
+    """Name the recurring outcomes, checks, tests and files, the most informative first."""
     names = (
         *_recurring(epoch, _refused_paths, "The change of {} was refused in {}."),
         *_recurring(epoch, _failed_checks, "Check {} failed in {}.", "Checks {} failed in {}."),
@@ -67,13 +67,13 @@ def _advice(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
 
 
 def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Return whether the last attempt failed as an earlier one did; one cut short says nothing."""
+    """Return whether the last attempt failed as an earlier one did; skip interrupted attempts."""
     ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
     return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
 
 
 def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
-    """Name the attempts whose change was nearly that of the last one that made any."""
+    """Name the attempts with nearly the same change as the last one that made a change."""
     changed = [meta for meta in epoch if meta.sketch and meta.outcome not in FREE]
     alike = [
         label(meta, epoch)
@@ -94,9 +94,9 @@ def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
 
 
 def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
-    """Name what the last attempt that ran the checks fixed, and what it added.
+    """Name the failures that the last attempt with checks fixed, and the new ones.
 
-    A failure is fixed, or new, only where the other attempt's check would have named it.
+    A failure is fixed, or new, only if the other attempt's check would have named it.
     """
     compared = _last_two(epoch)
     if compared is None:
@@ -132,7 +132,7 @@ def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
 
 
 def _failures_before_the_change(meta: WorkerResultMeta) -> set[tuple[str, str]]:
-    """Return the failures that were left, and that do not count."""
+    """Return the remaining failures that do not count."""
     return {(check.name, _identity(found)) for check in meta.checks for found in check.known}
 
 
@@ -142,7 +142,7 @@ def _naming_all(meta: WorkerResultMeta) -> set[str]:
 
 
 def _identity(found: Finding) -> str:
-    """Know a failure by its test, or else by file, code and message, never by its line."""
+    """Identify a failure by its test, or by file, code and message, never by its line."""
     if found.test_id:
         return found.name
     return "|".join((found.file or "", found.code or "", found.message))
@@ -169,7 +169,7 @@ def _recurring(
     one: str,
     several: str = "",
 ) -> list[str]:
-    """Name what comes back, in one line for each set of attempts."""
+    """Name the recurring items, in one line for each set of attempts."""
     seen: dict[str, list[int]] = {}
     for meta in epoch:
         for name in dict.fromkeys(names_of(meta)):
@@ -192,14 +192,14 @@ def _attempts(numbers: Iterable[int]) -> str:
 
 
 def label(meta: WorkerResultMeta, among: Sequence[WorkerResultMeta]) -> int:
-    """Number an attempt: within its epoch, or over all of them where `among` has several."""
+    """Return the number of an attempt: in its epoch, or over all epochs if `among` has several."""
     return meta.attempt if len({other.epoch for other in among}) == 1 else meta.number
 
 
 # What is compared of each attempt.
 
 NO_ENDING = frozenset({Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED})
-"""Outcomes that say nothing by coming back: of failing checks the names do, of others a person."""
+"""Outcomes that are not reported as recurring: the names of failing checks or a person are."""
 
 
 def _ending(meta: WorkerResultMeta) -> list[str]:

@@ -26,7 +26,7 @@ COMMENT_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SeenIssue:
-    """An issue whose texts are what is seen of them; `counts` says what was taken out."""
+    """An issue with the visible part of its texts; `counts` has the removed parts by kind."""
 
     issue: Issue
     counts: dict[str, int]
@@ -61,7 +61,7 @@ def _total(*sights: VisibleText) -> dict[str, int]:
 
 
 class WorktreeBase(StrEnum):
-    """What a worktree equals, in words; where `REBUILT`, a pull request is to be made again."""
+    """The commit that a worktree equals, for the prompt; `REBUILT`: the pull request is rebuilt."""
 
     BASE = "its base branch"
     REBUILT = "its base branch, without the pull request's change"
@@ -70,9 +70,9 @@ class WorktreeBase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """What a prompt is made from; `position` is (this attempt, most attempts).
+    """The input of a prompt; `position` is (this attempt, most attempts).
 
-    `guidance` has a section of its own only where no retry context can hold it (CONTEXT-12).
+    `guidance` gets its own section only if there is no retry context (CONTEXT-12).
     """
 
     issue: Issue
@@ -97,7 +97,7 @@ def render_prompt(request: PromptRequest) -> str:
 
 
 def render_template(request: PromptRequest, sections: Mapping[str, str]) -> str:
-    """Fill in the policy's template; MisconfiguredError where it leaves out what is needed."""
+    """Fill in the policy's template; MisconfiguredError if it omits a required section."""
     ref, (attempt, most) = request.issue.ref, request.position
     values: dict[str, Value] = {
         **sections,
@@ -191,7 +191,7 @@ def criteria_in(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _headings(body: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Go through the lines, with the match of those that are headings; code has none."""
+    """Yield the lines, with the match for a heading; code has no headings."""
     code = ""
     for line in body.splitlines():
         mark = CODE_FENCE.match(line)

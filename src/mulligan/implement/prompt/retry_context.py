@@ -15,7 +15,7 @@ from mulligan.text.escape import fence, omitted, one_line
 
 
 class Section(StrEnum):
-    """What can be cut, in the order of cutting (CONTEXT-6)."""
+    """The parts that can be cut, in the order of cutting (CONTEXT-6)."""
 
     DIFF = "previous_changes"
     EARLIER = "prior_attempts"
@@ -57,9 +57,9 @@ class AttemptSummary(Record):
 
 
 class RetryContext(Record):
-    """What an attempt is told of the earlier ones; `prior_attempts` ends with the full one.
+    """The facts about the earlier attempts; the last of `prior_attempts` is in full.
 
-    Texts stand as they were delivered. `omitted` counts what was cut, by section (CONTEXT-6).
+    Texts are as delivered. `omitted` counts the cuts by section (CONTEXT-6).
     """
 
     current_attempt: int
@@ -79,7 +79,7 @@ class RetryContext(Record):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """So many units of something were left out, since they were over a limit."""
+    """A number of units that a limit omitted."""
 
     section: str
     count: int
@@ -88,7 +88,7 @@ class Cut:
 
     @property
     def reason(self) -> str:
-        """Return how much was left out, and why."""
+        """Return the number of omitted units, and the reason."""
         return f"{pluralize(self.count, self.unit)} over {self.limit}"
 
 
@@ -195,7 +195,7 @@ def _fenced(opening: str, kind: str, text: str | None) -> str:
 
 
 def _marked(body: str, left_out: Mapping[str, int], part: Section) -> str:
-    """Put the marker of a cut behind what is left of a section."""
+    """Append the marker of a cut to the rest of a section."""
     marker = omitted(left_out[part]) if part in left_out else ""
     return "\n".join(text for text in (body, marker) if text)
 

@@ -12,7 +12,7 @@ from mulligan.storage.fast_status import read_fast_status
 def read_all_statuses(
     operator: Operator,
 ) -> tuple[Sequence[IssueStatus], Sequence[Pause | StandBack]]:
-    """Read all statuses, sorted by repository and number, what is paused, and what others own.
+    """Read all statuses, sorted by repository and number, the pauses, and the other owners.
 
     Create the ledger if it is missing.
     """

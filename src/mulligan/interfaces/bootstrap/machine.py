@@ -84,7 +84,7 @@ class MachineHolds:
         return bool(self._faults_of(agent))
 
     def pauses(self) -> Sequence[Pause]:
-        """List what an operator has paused."""
+        """List the pauses by an operator."""
         return self._paused()
 
     def _faults_of(self, agent: str) -> Sequence[Diagnosis]:

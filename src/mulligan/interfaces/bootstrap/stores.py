@@ -248,7 +248,7 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
 
 
 def read_pauses(operator: Operator) -> Sequence[Pause]:
-    """List what is paused."""
+    """List the pauses."""
     with open_database(operator.state.url) as database:
         return SqlPauses(database, SystemClock()).all()
 
@@ -260,7 +260,7 @@ def read_stand_backs(operator: Operator) -> Sequence[StandBack]:
 
 
 def set_pause(operator: Operator, repository: str, *, paused: bool) -> Sequence[Pause]:
-    """Pause or resume a repository, or EVERYTHING; list what is paused then."""
+    """Pause or resume a repository, or EVERYTHING; return the resulting pauses."""
     with open_database(operator.state.url) as database:
         pauses = SqlPauses(database, clock_of(database, SystemClock()))
         if paused:

@@ -89,7 +89,7 @@ class InitOptions:
 
 @dataclass(frozen=True, slots=True)
 class InitPlan:
-    """The files to write and the labels to create; `token` goes into a file of its own.
+    """The files to write and the labels to create; `token` goes into a separate file.
 
     With `proposes`, a pull request proposes the `policy`, instead of a file in the clone.
     """
@@ -317,7 +317,7 @@ def _shown(path: Path) -> str:
 
 
 class Answer(Enum):
-    """What a person answers to the proposal."""
+    """A person's answer to the proposal."""
 
     NO = auto()
     YES = auto()

@@ -127,7 +127,7 @@ def accept(config: Path | None, issue: str, keys: Sequence[str]) -> Exit:
 
 
 def drop(config: Path | None, keys: Sequence[str]) -> Exit:
-    """Drop facts: no agent is told them any more."""
+    """Drop facts, so that no agent gets them any more."""
     operator = read_configuration(config, needs_token=False)
     with open_ledger(operator, redactor_of(operator, environment())) as ledger:
         found = {each.key: each for each in _in_force(operator, ledger)}

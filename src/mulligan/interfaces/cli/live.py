@@ -77,7 +77,7 @@ ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resol
 
 
 def after(now: Activity | None, status: IssueStatus, event: Event, at: float) -> Activity | None:
-    """Return what an issue is doing after an event; None for nothing that takes time."""
+    """Return the step of an issue after an event; None for a step that takes no time."""
     if isinstance(event, ENDS):
         return None
     phase = PHASES.get(type(event))

@@ -71,7 +71,7 @@ QUIT_KEYS = frozenset({"q", "Q", "\x1b", END_OF_INPUT})
 
 
 def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
-    """Show the list on a screen of its own until a key ends it; return what was seen last."""
+    """Show the list on an alternate screen until a key ends it; return the last state."""
     # Imported here: only a terminal needs it.
     from rich.live import Live  # noqa: PLC0415
 

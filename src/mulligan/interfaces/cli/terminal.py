@@ -43,7 +43,7 @@ WIDTH = 100
 KEY_POLL_SECONDS = 0.2
 
 END_OF_INPUT = "\x04"
-"""What Ctrl-D sends."""
+"""The character that Ctrl-D sends."""
 
 TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
 

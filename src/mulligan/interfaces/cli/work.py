@@ -79,7 +79,7 @@ from mulligan.text.escape import one_line
 # The commands
 
 READING = "Reading GitHub"
-"""What the live line says while no issue is worked on."""
+"""The text of the live line while no issue is worked on."""
 
 
 def once(
@@ -148,7 +148,7 @@ def _container(
 
 
 def look_of(built: Container) -> Look:
-    """Return what the live lines look at: the files and the usage of running attempts."""
+    """Return the input of the live lines: the files and the usage of running attempts."""
     return looking(built.context.artifacts, built.context.usage)
 
 

@@ -210,7 +210,7 @@ def _lines(
 
 
 def readable(text: str, redactor: Redactor) -> str:
-    """Return lines of a log without secrets and invisible characters; JSON by what it says."""
+    """Return lines of a log without secrets and invisible characters; of JSON, its text."""
     shown = (_sentence(line) for line in visible(redactor.text(text)).split("\n"))
     return "\n".join(line for line in shown if line is not None)
 
@@ -227,7 +227,7 @@ MAX_SENTENCE = 600
 
 
 def _sentence(line: str) -> str | None:
-    """Return what a line of JSON says; None if it says nothing, and any other line as it is."""
+    """Return the text of a JSON line, None if it has no text; return any other line unchanged."""
     if not line.startswith("{"):
         return line
     try:

@@ -370,7 +370,7 @@ class Pages:
         ]
 
     def _progress(self, status: IssueStatus, doing: str, *, follows: bool) -> RunningAttempt:
-        """Read what an attempt has used and printed; with `follows`, all that a page shows."""
+        """Read the usage and output of an attempt; with `follows`, everything that a page shows."""
         stores, ref, number = self.state.stores, status.issue, status.number
         used = stores.accounts.usage_of_attempt(ref, number).values()
         most = FOLLOWED_BYTES if follows else GLIMPSE_BYTES

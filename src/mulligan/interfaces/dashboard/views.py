@@ -34,7 +34,7 @@ class WaitsFor(StrEnum):
 
 
 def waits_for(status: IssueStatus, now: datetime) -> WaitsFor | None:
-    """Return what an issue waits for; None if it is worked on, rests, or is resolved."""
+    """Return the reason why an issue waits; None if it is worked on, settled or resolved."""
     if status.stage is not Stage.READY or status.phase is not Phase.IDLE:
         return None
     if status.paused_by:
@@ -156,7 +156,7 @@ def overview(statuses: Iterable[IssueStatus]) -> Overview:
 
 
 def why_waiting(status: IssueStatus, now: datetime) -> str:
-    """Return what an issue waits for, as far as the ledger knows."""
+    """Return the reason why an issue waits, from the ledger only."""
     match waits_for(status, now):
         case WaitsFor.PAUSED:
             return f"{status.paused_by} paused it; /mulligan resume continues it."
