@@ -1,4 +1,4 @@
-"""What tests of every package may ask for."""
+"""Fixtures for all tests."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ MEMORY_BYTES = 4 * 1024**3
 
 
 def is_roomy(place: Path) -> bool:
-    """Tell whether a file system in memory may hold what the tests write, programs too."""
+    """Return whether the tests may write to a file system in memory, programs included."""
     if not os.access(place, os.W_OK):
         return False
     found = os.statvfs(place)
@@ -39,7 +39,7 @@ def is_roomy(place: Path) -> bool:
 
 
 def pytest_configure() -> None:
-    """Hear SIGINT: what a shell starts in the background ignores it, and so do its children."""
+    """Restore the default of SIGINT, which background jobs of a shell and their children ignore."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()

@@ -18,7 +18,7 @@ def _say(words: str) -> None:
 
 @dataclass(frozen=True)
 class AgentInput:
-    """What an agent is given, and its ways to act."""
+    """The input of an agent, and its possible actions."""
 
     prompt: str
     directory: Path
@@ -37,7 +37,7 @@ class AgentInput:
 
 
 Behaviour = Callable[[AgentInput], int | None]
-"""Works in the directory; the number is the exit code, None stands for 0."""
+"""Works in the directory; returns the exit code, None for 0."""
 
 
 def keep_what_was_given(given: AgentInput) -> None:

@@ -31,7 +31,7 @@ def chromium() -> Generator[Browser]:
 
 
 class Finding(BaseModel):
-    """What is wrong with a page, how bad it is, and where."""
+    """A fault of a page, its severity, and its place."""
 
     class Node(BaseModel):
         """An element."""
@@ -47,7 +47,7 @@ FINDINGS = TypeAdapter(list[Finding])
 
 
 def serious_findings(page: Page) -> list[str]:
-    """List what axe-core calls serious or critical, and whether the page is wider than the view."""
+    """List serious and critical findings of axe-core, and a page wider than the view."""
     page.evaluate(AXE_SCRIPT)
     found = FINDINGS.validate_python(page.evaluate("axe.run().then(done => done.violations)"))
     listed = [f"{each.id}: {each.nodes[0].target}" for each in found if each.impact in SERIOUS]

@@ -206,7 +206,7 @@ class BusyRepository:
         return self.here.desk.hub.world
 
     def later(self, time: timedelta = timedelta(seconds=1)) -> None:
-        """Let time pass: GitHub's times are whole seconds."""
+        """Advance the clock: GitHub's times are whole seconds."""
         self.here.desk.clock.time += time
 
     # What Mulligan does, and what is done to it.
@@ -232,7 +232,10 @@ class BusyRepository:
         self.daemon = Daemon(lambda: runtimes.pop() if runtimes else None)
 
     def make_pass(self, kill_after: int | None = None) -> bool:
-        """Poll, and visit what is due; tell whether Mulligan lives. A kill is before an effect."""
+        """Poll, and visit due issues; return whether Mulligan is alive.
+
+        A kill comes before an effect.
+        """
         if self.daemon is None:
             self.start()
         daemon, self.killer.left = self.daemon, kill_after
@@ -287,7 +290,7 @@ class BusyRepository:
         return broken_promises(self.people, bare, ledger, self.runs, self.cut_off, at_rest=at_rest)
 
     def settle(self) -> None:
-        """Let GitHub answer and the agent work, until nothing is left to do."""
+        """Make passes without faults, until nothing is left to do."""
         self.faulty.rate, self.mood = 0.0, "works"
         for _ in range(PASSES):
             self.later(timedelta(minutes=20))
@@ -364,11 +367,11 @@ ON_PULLS: tuple[Callable[[Maintainers, IssueRef], object], ...] = (
     lambda here, pull: here.say(pull, here.random.choice(COMMANDS)),
     *[_review] * 3,
 )
-"""What people do, those twice that happen more often."""
+"""The acts of people; frequent ones are listed twice."""
 
 
 def act(here: Maintainers) -> None:
-    """Have somebody do something on an issue or a pull request."""
+    """Do a random act of a random person on an issue or a pull request."""
     draw, pulls = here.random, here.pulls()
     if pulls and draw.random() < IN_REVIEW:
         draw.choice(ON_PULLS)(here, draw.choice(pulls))

@@ -80,14 +80,14 @@ class CrashPoint(NamedTuple):
 
 
 class CrashPoints(Protocol):
-    """Hears of every point, and may kill who comes to it."""
+    """Is notified of every point, and may kill the process that reaches it."""
 
     def reach(self, side: str, effect: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CrashPointPipe:
-    """The place where processes say which point they have come to."""
+    """The directory in which processes report the points that they reach."""
 
     directory: Path
 
@@ -142,7 +142,7 @@ class CrashPointWatcher:
         return DIE
 
     def different(self) -> list[int]:
-        """Number the points, but for those that find everything as the one before them did."""
+        """Number the points, except those with the same state as the point before."""
         before = [None, *self.states]
         return [number for number, state in enumerate(self.states) if state != before[number]]
 
@@ -181,7 +181,7 @@ class CrashPointWatcher:
 
     @contextmanager
     def over(self, world: World, desk: CrashPointPipe) -> Generator[None]:
-        """Hear of every point in this block; nobody may wait for an answer at its end."""
+        """Receive every point in this block; no process may wait for an answer at its end."""
         asking, answer = (
             os.open(desk.directory / pipe, os.O_RDWR | os.O_CLOEXEC)
             for pipe in ("asking", "answer")

@@ -177,7 +177,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def fill(dashboard: Dashboard, attempts: int = 500) -> None:
-    """Have a month of work behind a dashboard, with at least so many attempts."""
+    """Fill the ledger of a dashboard with a month of work, of at least so many attempts."""
     clock, chance, made, number = dashboard.stores.clock, random.Random(7), 0, 99  # noqa: S311 - the same each time
     assert isinstance(clock, TickingClock)
     end = datetime.now(UTC).replace(microsecond=0)

@@ -47,7 +47,7 @@ BUDGET = Budget(day=AllowanceSettings(usd=5))
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What came back; the names of headers are in lower case."""
+    """A response; the names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -94,20 +94,20 @@ class Dashboard:
         return self.ask(path, method, authorization="", **headers)
 
     def begin(self, ref: IssueRef, title: str, url: str = "") -> None:
-        """Have an issue asked for, and its first attempt begun."""
+        """Record a request for an issue, and the start of its first attempt."""
         ledger = self.stores.ledger
         ledger.append(ref, IssueSeen(title=title, url=url))
         ledger.append(ref, Authorised(act="labeled:7", actor="ada", act_at=START))
         self.start(ref, 1)
 
     def start(self, ref: IssueRef, number: int) -> None:
-        """Have an attempt begun, and its agent at work."""
+        """Record the start of an attempt and of its agent."""
         ledger = self.stores.ledger
         ledger.append(ref, AttemptStarted(attempt=number, number=number, worker="here"))
         ledger.append(ref, AgentStarted(agent="claude"))
 
     def end(self, ref: IssueRef, meta: WorkerResultMeta) -> None:
-        """Have an attempt ended, and what follows carried out."""
+        """Record the end of an attempt, and the decision after it."""
         ledger, meta = self.stores.ledger, meta.model_copy(update={"issue": str(ref)})
         ledger.append(ref, AttemptCompleted(meta=meta))
         for event in _following(meta):

@@ -1,4 +1,4 @@
-"""What `deploy/` holds, and the programs that judge it."""
+"""The files of `deploy/`, and the programs that check them."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ from world.place import BIN
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 MARGIN = timedelta(minutes=1)
-"""What Mulligan may need after the grace to end what runs, and to write it down and to GitHub."""
+"""The time that Mulligan may need after the grace period to stop, and to record that."""
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -32,7 +32,7 @@ def example(name: str) -> Operator:
 
 
 def judge(name: str, *arguments: str | Path) -> str:
-    """Let a program look at something; it exits with 0, and what it said is given."""
+    """Run a checking program, which must exit with 0; return its output."""
     done = subprocess.run(
         [_found(name), *arguments], capture_output=True, text=True, cwd=ROOT, check=False
     )

@@ -12,7 +12,7 @@ FILE = "100644"
 
 
 def change_of(before: Files, after: Files, moved: Mapping[str, str] | None = None) -> Change:
-    """Tell what differs; `moved` maps old names to new ones that git would find to be the same."""
+    """Return the differences; `moved` maps old names to new ones that git would detect."""
     names = {new: old for old, new in (moved or {}).items()}
     gone = before.keys() - after.keys() - set(names.values())
     pairs = [(names.get(path, path), path) for path in after]

@@ -27,7 +27,7 @@ Wanted = Sequence[Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class CorpusCase:
-    """What a tool said, twice, and what has to be named of it."""
+    """Two outputs of a tool, and the facts that a digest must name."""
 
     name: str
     tool: str
@@ -96,7 +96,7 @@ def _is_named(spellings: Sequence[str], plain: str) -> bool:
 
 
 def missing(case: CorpusCase, text: str) -> list[list[str]]:
-    """List what is not named, for somebody who looks into a case."""
+    """List the facts that are not named, for a closer look at a case."""
     plain = " ".join(text.split())
     return [
         [fact[0] for fact in facts if not _is_named(fact, plain)] for facts in case.wanted[:IN_FULL]

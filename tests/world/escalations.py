@@ -1,4 +1,4 @@
-"""Every way in which an issue comes to a person, decided and worded by the product itself."""
+"""Every kind of escalation, with the product's own decisions and texts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ TEST = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negati
 
 
 def escalated_case(*history: WorkerResultMeta) -> IssueContext:
-    """Let the policy decide about the last attempt, which has to go to a person."""
+    """Let the policy decide about the last attempt; the decision must be an escalation."""
     epoch, policy = [EndedAttempt.of(meta) for meta in history], RetryPolicy()
     decision = decide(epoch[-1], epoch[:-1], policy)
     assert isinstance(decision, Escalate), decision

@@ -23,7 +23,7 @@ FAULTS: Mapping[str, Fault] = {
     "slow": Fault(delay=20.0),
     "stale": Fault(is_stale=True),
 }
-"""Those with `apply` were carried out: who repeats such a write blindly has done it twice."""
+"""Requests with `apply` were carried out: a client that blindly repeats one does it twice."""
 
 
 @dataclass

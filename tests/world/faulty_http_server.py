@@ -1,4 +1,4 @@
-"""A server on loopback that answers as it is told: whole, broken, slow, or somewhere else."""
+"""A server on loopback with scripted answers: complete, broken, slow, or redirecting."""
 
 import contextlib
 import json

@@ -25,7 +25,7 @@ OWN_DESCRIPTORS = Path("/proc/self/fd")
 
 
 class Message(BaseModel):
-    """What is asked for."""
+    """A request."""
 
     program: str
     arguments: tuple[str, ...]

@@ -29,7 +29,7 @@ Files = Mapping[str, Entry]
 
 @dataclass(frozen=True)
 class CommitObject:
-    """What a commit says of itself."""
+    """The header of a commit."""
 
     tree: str
     parents: tuple[str, ...]
@@ -80,7 +80,7 @@ class ObjectStore:
     # Objects.
 
     def has(self, sha: str) -> bool:
-        """Tell whether an object is here."""
+        """Return whether an object exists here."""
         if self._place(sha).exists():
             return True
         return self._has_packs and self._packed(sha) is not None
@@ -131,7 +131,7 @@ class ObjectStore:
         return any((self.path / "objects" / "pack").glob("*.pack"))
 
     def _packed(self, sha: str) -> tuple[str, bytes] | None:
-        """Have git read an object that it has packed: only large repositories have such."""
+        """Read a packed object with git; only large repositories have them."""
         argv = ["git", "--git-dir", str(self.path), "cat-file", "--batch"]
         done = subprocess.run(argv, input=f"{sha}\n".encode(), capture_output=True, check=True)
         head, _, content = done.stdout.partition(b"\n")
@@ -154,7 +154,7 @@ class ObjectStore:
         return self.read(sha)[1]
 
     def ancestors(self, *commits: str) -> set[str]:
-        """List the commits and everything that they stand on."""
+        """List the commits and all their ancestors."""
         found, left = set[str](), [*commits]
         while left:
             sha = left.pop()
@@ -188,7 +188,7 @@ class ObjectStore:
     def write_commit(
         self, tree: str, parents: Iterable[str], message: str, who: str, when: int | None = None
     ) -> str:
-        """Store a commit; `who` is a name and an address, `when` is now where nothing is said."""
+        """Store a commit; `who` is a name and an address, `when` defaults to now."""
         signed = f"{who} {int(time.time()) if when is None else when} +0000"
         lines = [f"tree {tree}", *(f"parent {sha}" for sha in parents)]
         lines += [f"author {signed}", f"committer {signed}", "", message]

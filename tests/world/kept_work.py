@@ -19,7 +19,7 @@ KINDS: dict[str, Callable[[Path, Path], Clones]] = {
 
 
 def work(worktrees: Clones, text: str, settings: CommitSettings) -> str:
-    """Let an agent write a text into the file that says hello; give Mulligan's commit."""
+    """Let an agent write a text into the greeting's file; return Mulligan's commit."""
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, f"echo {text} > README.md")
         head = tree.capture(TEXT, settings).head_sha

@@ -1,4 +1,4 @@
-"""What tests of the ledger share: a clock that ticks, databases made fast, and any event at all."""
+"""Helpers for tests of the ledger: a ticking clock, fast databases, and arbitrary events."""
 
 import shutil
 from collections.abc import Generator, Iterator
@@ -152,11 +152,11 @@ PLAIN: dict[object, st.SearchStrategy[object]] = {
     bool: st.booleans(),
     type(None): st.none(),
 }
-"""What is stored exactly; NaN, for one, is nothing that JSON can say."""
+"""Numbers that are stored exactly; JSON has no NaN."""
 
 
 def events() -> st.SearchStrategy[Event]:
-    """Any event with any content, whether it makes sense after the ones before or not."""
+    """Any event with any content, even if it makes no sense after the earlier ones."""
     return st.one_of(*map(_record, EVENT_TYPES))
 
 

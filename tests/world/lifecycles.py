@@ -34,7 +34,7 @@ case $1 in
 esac
 reach after agent || sleep 60
 """
-"""What it does depends on its mood; one whose Mulligan is dead would be there for a minute."""
+"""A script that acts by its mood file; without its Mulligan it would run for a minute."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class IssueLifecycle:
 
     @property
     def said(self) -> str:
-        """Give what the passes said."""
+        """Return the output of the passes."""
         return (self.desk.directory / "said").read_text()
 
     def save(self, chapter: str) -> None:
@@ -74,7 +74,7 @@ class IssueLifecycle:
             (self.desk.directory / file).write_text("")
 
     def set_agent_behaviour(self, mood: str) -> None:
-        """Have the agent mend what its prompt names (`mends`), or know it anyway, or fail."""
+        """Make the agent fix what its prompt names (`mends`), know the fix anyway, or fail."""
         script = str(self.desk.directory / "agent")
         self.here.configure(agent={"kind": "command", "command": ["sh", script, mood]})
 

@@ -10,7 +10,7 @@ from mulligan.domain.events import EVENTS
 from mulligan.domain.outcome import Record
 
 LATE = ("alembic.command", "alembic.config", "git.cmd", "structlog", "typer._adapters")
-"""What Mulligan imports when it is first needed."""
+"""The modules that Mulligan imports on first use."""
 
 
 def load_everything() -> None:
@@ -29,7 +29,7 @@ def load_everything() -> None:
 
 
 def below(kind: type[Record]) -> Iterator[type[Record]]:
-    """Give the kinds of records, those with no kinds of their own last."""
+    """Return the kinds of records, the ones without subclasses last."""
     for each in kind.__subclasses__():
         yield each
         yield from below(each)

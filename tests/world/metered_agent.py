@@ -9,7 +9,7 @@ from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 
 STEP = 0.10
-"""What a step costs, in US dollars; it takes 100 tokens."""
+"""The cost of a step in US dollars; it takes 100 tokens."""
 
 PROGRAM = """
 import json, pathlib, sys, time

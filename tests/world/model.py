@@ -47,7 +47,7 @@ class BrokenOffError(Exception):
 
 @dataclass
 class ScriptedModel:
-    """What answers, and what it was asked: path and body of each request, and its headers."""
+    """A scripted model service, and its requests: path, body and headers of each."""
 
     model: Model
     address: str = ""

@@ -1,4 +1,4 @@
-"""What a scripted language model answers: turns and faults, in the order of a conversation."""
+"""The answers of a scripted language model: turns and faults, in order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ def github() -> Description:
 
 @dataclass(frozen=True)
 class Operation:
-    """What GitHub says of one verb at one path; `pointer` leads to it."""
+    """GitHub's description of one verb at one path; `pointer` is its place."""
 
     path: str
     verb: str
@@ -146,7 +146,7 @@ def _registry() -> Registry[JsonValue]:
 
 
 def _absolute(value: JsonValue) -> JsonValue:
-    """Let references lead from anywhere."""
+    """Make references resolvable from any place."""
     match value:
         case {"$ref": str(there)} if there.startswith("#"):
             return {"$ref": f"{ROOT}{there}"}

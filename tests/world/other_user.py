@@ -1,4 +1,4 @@
-"""Tests again, as a user who is not root."""
+"""Run tests again as a user who is not root."""
 
 import os
 import shutil

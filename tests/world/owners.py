@@ -32,7 +32,7 @@ class Steady:
 
 @dataclass
 class OwnedRemote:
-    """A remote whose ready labels installations own; `labels` are those that differ."""
+    """A remote with ready labels that installations own; `labels` are the different ones."""
 
     bare: Path
     clock: FrozenClock

@@ -1,4 +1,4 @@
-"""What people do on a GitHub, over its API: the simulated one, or one that nobody here wrote."""
+"""The acts of people over GitHub's API, on the simulated GitHub or on `emulate`."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -28,7 +28,7 @@ class Target(BaseModel):
 
 
 class Reference(BaseModel):
-    """What a branch points at."""
+    """The commit of a branch."""
 
     target: Target = Field(alias="object")
 
@@ -42,7 +42,7 @@ def token_of(login: str) -> str:
 
 @dataclass(frozen=True)
 class GitHubUsers:
-    """Those who have a token on the server at `url`: each is known by a login."""
+    """The users with a token on the server at `url`, by login."""
 
     url: str
 

@@ -68,7 +68,7 @@ class MulliganInstallation:
         return load_operator(self.config, self.environment)
 
     def agent_started(self) -> bool:
-        """Tell whether an agent has left the file `started` in its home, the one place it may."""
+        """Return whether an agent has written `started` into its home, where only it may write."""
         return any(self.worktree.parent.glob("*.run/agent-*/home/started"))
 
     def issue(self, title: str = "Mend it", body: str = "Please mend it.") -> IssueRef:

@@ -27,12 +27,12 @@ from world.git_diffs import diff_text, differences, file_change
 from world.git_objects import FILE, LINK, PROGRAM, Entry, Files, ObjectStore
 
 HOOKS = ("pre-receive", "update")
-"""A remote repository with one of these takes no push. None is started: some kill who does."""
+"""Hooks with which a remote repository accepts no push. They are not run: some kill the caller."""
 NO_PULL_REQUEST = PullRequestBase(frozenset())
 
 
 class Clones(Worktrees, GitWriter, Protocol):
-    """What reads git and writes it."""
+    """The git ports: reading and writing."""
 
 
 class Packed(BaseModel):
@@ -251,7 +251,7 @@ class PlainWorktrees:
         return False
 
     def discard(self, ref: IssueRef) -> None:
-        """Leave it at that: nothing is there to be removed."""
+        """Do nothing: there is nothing to remove."""
 
     @property
     def store(self) -> ObjectStore:
@@ -346,7 +346,7 @@ def _packed_up(store: ObjectStore, head: str, base: str) -> bytes:
 
 
 def _unpack(store: ObjectStore, bundle: Path) -> None:
-    """Take in what `_packed_up` wrote, if all that it stands on is here."""
+    """Import the output of `_packed_up`, if all ancestors are here."""
     try:
         found = Packed.model_validate_json(bundle.read_bytes())
     except (FileNotFoundError, ValidationError):

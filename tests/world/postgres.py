@@ -89,7 +89,7 @@ class Server:
                 return
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it, as an administrator who does not wait does; with SIGQUIT, as a crash does."""
+        """Stop the server at once, as an administrator would; with SIGQUIT, as after a crash."""
         if self.process:
             self.process.send_signal(how)
             self.process.wait(timeout=120)

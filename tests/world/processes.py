@@ -27,11 +27,11 @@ print(run(Command(["/bin/sh", "-c", sys.argv[1]], directory, environment, limit)
 
 HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)
-"""Below those that a system gives to outgoing connections, which could take a free one first."""
+"""Ports below the range of outgoing connections, which could take a free port first."""
 
 
 def free_port() -> int:
-    """Find a port of loopback for a server that has to be told one."""
+    """Return a free port of loopback for a server that needs its number."""
     while True:
         port = secrets.choice(PORTS)
         with socket.socket() as probe, suppress(OSError):

@@ -31,7 +31,7 @@ class PseudoTerminal:
 
     @property
     def text(self) -> str:
-        """What was written, without colours and movements of the cursor."""
+        """The output, without colours and movements of the cursor."""
         return CONTROL.sub("", self.seen).replace("\r\n", "\n")
 
     def press(self, keys: str) -> None:

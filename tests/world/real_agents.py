@@ -26,7 +26,7 @@ mended
 >>>>>>> REPLACE
 ```
 """
-"""Aider has no tools: what it is to change stands in the answer."""
+"""Aider has no tools: the answer contains the change."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ ALIKE = {
     r"127\.0\.0\.1:\d+": "127.0.0.1:80",
     r"\b20\d\d-\d\d-\d\dT[\d:.]+Z": "2026-01-01T00:00:00Z",
 }
-"""What differs from run to run and tells nothing."""
+"""The parts that differ in each run and have no meaning."""
 
 WITHOUT_PERMISSIONS = {"aider", "mini"}
 """They ask nobody, and nobody can refuse them a tool."""
@@ -56,7 +56,7 @@ WITHOUT_PERMISSIONS = {"aider", "mini"}
 
 @dataclass(frozen=True)
 class Situation:
-    """What the model does, and how the agent is set up for it."""
+    """The script of the model, and the settings of the agent."""
 
     steps: Callable[[str], tuple[Step, ...]]
     limit: int | None = None
@@ -103,7 +103,7 @@ def refusing(kind: str, given: AgentSettings) -> AgentSettings:
 
 
 def record(kind: str, name: str, path: str) -> dict[str, object]:
-    """Let an agent run in a situation; keep what it printed, and tell how it ended."""
+    """Run an agent in a situation; store its output, and return how it ended."""
     situation = SITUATIONS[name]
     own = Path(tempfile.mkdtemp(prefix="recording-"))
     worktree = own / "worktree"
@@ -179,7 +179,7 @@ def _alike(text: str, own: Path) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """Leave out of mini's trajectory what repeats its configuration and the prompt."""
+    """Remove the copies of configuration and prompt from mini's trajectory."""
     whole = json.loads(text)
     whole["info"]["config"] = {
         "model": {"model_name": whole["info"]["config"]["model"]["model_name"]}

@@ -74,7 +74,7 @@ def drawn(lines: Sequence[Text]) -> str:
 
 
 def _spans(line: Text, height: int) -> Iterator[str]:
-    """Draw the parts of a line, each where its first letter stands."""
+    """Draw the parts of a line, each at its first letter."""
     edges = {0, len(line), *(edge for span in line.spans for edge in (span.start, span.end))}
     places = sorted(edges)
     for begin, end in pairwise(places):

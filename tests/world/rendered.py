@@ -43,7 +43,7 @@ def to_html(text: str) -> str:
 
 
 def with_hostile_texts(found: IssueContext) -> IssueContext:
-    """Have everything that others write be an attack."""
+    """Replace all texts by other people with attacks."""
     history = tuple(
         meta.model_copy(
             update={

@@ -46,7 +46,7 @@ class Replay:
         return endings(self.kind)[self.situation]
 
     def line(self, *, waits: bool) -> str:
-        """Write the shell line that stands for the agent; one that hung `waits` to be stopped."""
+        """Return the shell line that replays the agent; with `waits`, it hangs until stopped."""
         place, code = STREAMS / self.kind, self.ending.exit_code
         parts = [f"cat {shlex.quote(str(place / f'{self.situation}.txt'))}"]
         record = place / f"{self.situation}.record.json"

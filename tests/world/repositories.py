@@ -1,4 +1,4 @@
-"""Bare repositories on this disk that stand for what GitHub serves."""
+"""Bare repositories on this disk, in place of GitHub's."""
 
 import atexit
 import os
@@ -92,7 +92,7 @@ def add_commit(
     who: str = "Ada <ada@example.org> 1700000000",
     start: str | None = None,
 ) -> str:
-    """Put a commit on a ref, on top of what that holds or of `start`; `who` ends with the time."""
+    """Add a commit to a ref, on its current commit or on `start`; `who` ends with the time."""
     store = ObjectStore(remote)
     held = start or store.ref(ref)
     after = {**store.files(held)} if held else {}

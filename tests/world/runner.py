@@ -30,7 +30,7 @@ STEPS: TypeAdapter[list[dict[str, JsonValue]]] = TypeAdapter(list[dict[str, Json
 EXPRESSION = re.compile(r"\$\{\{ *([a-z.-]+) *\}\}")
 CONDITION = re.compile(r"([a-z.-]+) *!= *'([^']*)'")
 SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
-"""What GitHub runs a step with that names bash."""
+"""The command with which GitHub runs a step that names bash."""
 PYTHON = """\
 #!/bin/sh
 echo "python3 $*" >> '{calls}'
@@ -66,7 +66,7 @@ class Job:
 
     @property
     def calls(self) -> list[str]:
-        """Give how the stand-ins were called."""
+        """Return the calls of the stand-ins."""
         return (self.directory / "calls").read_text().splitlines()
 
     @property
@@ -159,7 +159,7 @@ class Job:
         self.code = done.returncode
 
     def _taken_down(self, what: str) -> list[str]:
-        """Read what the stand-in for Python left, once."""
+        """Read the output of the stand-in for Python, once."""
         place = self.directory / f"asked.{what}"
         said = place.read_text() if place.exists() else ""
         place.unlink(missing_ok=True)

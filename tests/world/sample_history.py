@@ -40,7 +40,7 @@ OUTCOMES_BY_ISSUE = (
     [Outcome.BLOCKED],
     [Outcome.AGENT_TIMED_OUT, Outcome.SUCCEEDED],
 )
-"""What the attempts at each issue came to."""
+"""The outcomes of the attempts at each issue."""
 
 
 def sample_month() -> LedgerHistory:

@@ -10,7 +10,7 @@ VARIES = re.compile(r"…|[\w-]+/[\w-]+(?:#\d+)?(?![\w/])|\d[\d,.]*")
 
 
 def is_as_documented(command: str, said: str) -> bool:
-    """Tell whether an output has the lines of the sample, in their order."""
+    """Return whether an output has the lines of the sample, in their order."""
     shown = next(out for line, out in SAMPLE.findall(PAGE.read_text()) if command in line)
     lines = [_pattern(line) for line in shown.splitlines() if line != "…"]
     return bool(lines) and re.search(r"(?:.*\n)*?".join(lines), said) is not None

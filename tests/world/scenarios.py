@@ -1,4 +1,4 @@
-"""Stories as tables: what people do, step by step, and where the issue stands after each."""
+"""Stories as tables: the acts of people, and the stage of the issue after each."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ STRANGER = "zoe"
 
 
 class ActionKind(StrEnum):
-    """What people do."""
+    """The acts of people."""
 
     SAYS = "says"
     PUTS_ON = "puts on"
@@ -41,14 +41,14 @@ class Action:
 
     @property
     def verb(self) -> Verb | None:
-        """Tell which command it is, if it is one that counts."""
+        """Return the command, if it counts."""
         command = (
             parse(self.what) if self.move is ActionKind.SAYS and self.who != STRANGER else None
         )
         return command.verb if command else None
 
     def perform(self, here: ScenarioEnvironment, ref: IssueRef) -> int:
-        """Do it; gives the id of what was said."""
+        """Do it; return the id of the comment."""
         people, place = here.people, here.pull(ref) if self.on_pull else ref
         where = f"/repos/{here.repository}"
         match self.move:

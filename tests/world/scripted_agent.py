@@ -18,7 +18,7 @@ class TimeIsUpError(Exception):
 
 @dataclass
 class Transcript:
-    """What a behaviour printed, and the time it would have taken."""
+    """The output of a behaviour, and its duration."""
 
     timeout: timedelta
     stall: timedelta
@@ -44,7 +44,7 @@ class Transcript:
 
 
 class ScriptedAgent:
-    """Plays one behaviour each run, the last again and again; `tasks` are those it was given."""
+    """Plays one behaviour per run, the last one repeatedly; `tasks` lists its tasks."""
 
     name = "scripted"
     limits = None

@@ -20,7 +20,7 @@ Verdict = Callable[[Path], str | None]
 
 @dataclass(frozen=True)
 class ScriptedVerifier:
-    """The port Verifier on functions, by the shell lines that they stand for."""
+    """The port Verifier with a function for each shell line."""
 
     lines: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
     programs: str = ""

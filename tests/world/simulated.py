@@ -46,7 +46,7 @@ class SimulatedGitHub:
     session: requests.Session = field(default_factory=requests.Session)
 
     def advance_one_second(self) -> None:
-        """Have what people do next be later than all before: GitHub's times are whole seconds."""
+        """Advance the clock, so that the next acts are later: GitHub's times are whole seconds."""
         clock = self.world.stamps.clock
         later = replace(self.world.stamps, clock=lambda: clock() + timedelta(seconds=1))
         self.world.stamps = later

@@ -75,7 +75,7 @@ def attempt(
 def case(
     *history: WorkerResultMeta, stage: Stage = Stage.RUNNING, reason: str = ""
 ) -> IssueContext:
-    """Put an issue together that stands in `stage` after these attempts of its first epoch."""
+    """Build an issue in `stage`, after these attempts of its first epoch."""
     status = IssueStatus(
         issue=REF,
         text=SeenText(ISSUE.title),

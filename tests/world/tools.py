@@ -16,7 +16,7 @@ PASSING = "".join(
 
 @dataclass(frozen=True)
 class ToolRun:
-    """What a tool printed, and its exit code."""
+    """The output of a tool, and its exit code."""
 
     output: bytes
     exit_code: int

@@ -24,7 +24,7 @@ TOKEN = "token-mulligan-bot"
 
 @dataclass
 class FrozenClock:
-    """A clock that stands until it is moved."""
+    """A clock that moves only when told."""
 
     time: datetime = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 
@@ -47,7 +47,7 @@ class TrackerEnvironment:
     said: list[str] = field(default_factory=list[str])
 
     def dry_run(self) -> DryRunWriter:
-        """Give the writer that writes nothing; what it says is in `said`."""
+        """Return the writer of a dry run; its reports are in `said`."""
         return DryRunWriter(self.tracker, self.said.append)
 
     def ready(self, title: str = "It is broken", by: str = "wes") -> IssueRef:
@@ -88,12 +88,12 @@ def tracker_environment(
 
 
 def case_for(case: IssueContext, ref: IssueRef) -> IssueContext:
-    """Let a story be about an issue that exists."""
+    """Create the issue of a story."""
     issue, status = replace(case.issue, ref=ref), replace(case.status, issue=ref)
     return replace(case, issue=issue, status=status)
 
 
 def pushed(case: IssueContext) -> IssueContext:
-    """Let the ledger know of a push of the issue's branch."""
+    """Record a push of the issue's branch in the ledger."""
     effects = case.status.effects.plus(Pushed(case.issue.ref.branch, "5ca1ab1e" * 5))
     return replace(case, status=replace(case.status, effects=effects))

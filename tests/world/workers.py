@@ -90,12 +90,12 @@ class WorkerEnvironment:
         )
 
     def check(self, verdict: Verdict) -> None:
-        """Have the repository checked by a function."""
+        """Use a function as the repository's check."""
         self.lines["check"] = verdict
         self.policy["checks"] = [{"name": "check", "run": "check"}]
 
     def github_answers(self, fault: Fault | None) -> None:
-        """Have every request answered so, until it is told otherwise; None for the truth."""
+        """Answer every request like this from now on; None for the real answer."""
 
         def answer(_method: str, _path: str) -> Fault | None:
             return fault
@@ -103,7 +103,7 @@ class WorkerEnvironment:
         self.desk.hub.world.faults = answer
 
     def let_leases_run_out(self) -> None:
-        """Let so much time pass that nobody is believed alive any more."""
+        """Advance the clock until every lease has expired."""
         self.desk.clock.time += LEASE_TIME
 
     def events(self, ref: IssueRef) -> list[Event]:
@@ -128,7 +128,7 @@ class WorkerEnvironment:
 
 
 def is_write(request: Request) -> bool:
-    """Tell whether a request changes anything; GraphQL is only asked."""
+    """Return whether a request may change something; GraphQL requests only read."""
     return request.method != "GET" and request.path != "/graphql"
 
 
