@@ -201,7 +201,7 @@ def test_graphql_reports_errors_with_status_200(
 
 def test_a_graphql_answer_without_errors_is_read() -> None:
     shape = TypeAdapter(dict[str, object])
-    found = {"data": {"viewer": None}, "errors": []}
+    found: dict[str, object] = {"data": {"viewer": None}, "errors": []}
     assert answered(shape, answer(200, found)) == found
     with pytest.raises(TransientError, match="not JSON"):
         answered(shape, Answer(200, {}, "<html>"))
