@@ -19,6 +19,7 @@ CHANGES: dict[str, dict[str, JsonValue]] = {
     "limits.lease": {"limits": {"lease": "7m"}},
     "limits.shutdown_grace": {"limits": {"shutdown_grace": "7m"}},
     "state.url": {"state": {"url": "postgresql://two/mulligan"}},
+    "state.mirror": {"state": {"url": "postgresql://one/mulligan", "mirror": True}},
     "engine": {"engine": "polling"},
     "dashboard.listen": {"dashboard": "off"},
     "dashboard.hosts": {"dashboard": {"hosts": ["mulligan.example.org"]}},

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mulligan.domain.command import PendingCommand, Verb
-from mulligan.domain.events import Event
+from mulligan.domain.events import AttemptCompleted, Event
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import (
@@ -21,15 +21,17 @@ from mulligan.domain.issue import (
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, Pushed
 from mulligan.domain.restoration import (
+    MIRROR_REF,
     AttemptNote,
     FoundEscalation,
     FoundPull,
     FoundWork,
     StatusRecord,
+    checksum,
     rebuild,
     record_of,
 )
-from mulligan.domain.result import latest_records
+from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import (
     Handled,
     HandledIds,
@@ -242,6 +244,60 @@ def test_reviews_from_before_the_loss_are_not_answered_by_guess() -> None:
     status = status_of(FoundWork(pull=PULL))
     assert ReviewAct(70) in status.handled
     assert (status.pull.number, status.labelled) == (13, True)
+
+
+# The copies of attempts on the state ref.
+
+ATTEMPTS = (attempt(3), attempt(4))
+NOTES = record_of(case(*ATTEMPTS)).attempts
+CHANGED = ATTEMPTS[1].model_copy(update={"error": "Run this instead."})
+OLD_NOTES = tuple(note.model_copy(update={"checksum": ""}) for note in NOTES)
+
+
+@pytest.mark.parametrize(
+    ("notes", "mirrored", "are_whole"),
+    [
+        (NOTES, ATTEMPTS, (True, True)),
+        (NOTES, (*ATTEMPTS, attempt(5)), (True, True)),
+        (NOTES, ATTEMPTS[:1], (True, False)),
+        (NOTES, (), (False, False)),
+        (NOTES, (attempt(1), attempt(2)), (False, False)),
+        # A record of a version that wrote no checksums.
+        (OLD_NOTES, ATTEMPTS, (False, False)),
+    ],
+)
+def test_attempts_on_the_state_ref_count_only_by_their_checksums(
+    notes: tuple[AttemptNote, ...],
+    mirrored: tuple[WorkerResultMeta, ...],
+    are_whole: tuple[bool, bool],
+) -> None:
+    found = replace(recorded(attempts=notes), mirrored=mirrored)
+    events = rebuild(REF, found, NOW, is_asked=False)
+    metas = [event.meta for event in events if isinstance(event, AttemptCompleted)]
+    assert tuple(not meta.restored for meta in metas) == are_whole
+    assert tuple(bool(meta.checks) for meta in metas) == are_whole
+    assert [(meta.epoch, meta.attempt, meta.number) for meta in metas] == [(1, 1, 3), (1, 2, 4)]
+    assert (MIRROR_REF in told(events).restored) is any(are_whole)
+    assert told(events).number == 4
+
+
+@pytest.mark.parametrize("mirrored", [None, (ATTEMPTS[0], CHANGED), (CHANGED,)])
+def test_what_contradicts_the_checksums_goes_to_a_person(
+    mirrored: tuple[WorkerResultMeta, ...] | None,
+) -> None:
+    found = replace(recorded(attempts=NOTES), mirrored=mirrored)
+    status = status_of(found, is_asked=True)
+    assert isinstance(status.decision, Escalate)
+    assert MIRROR_REF in status.decision.reason
+
+
+def test_the_checksum_is_of_everything_but_the_place_in_the_ledger() -> None:
+    meta = attempt(1)
+    moved = meta.model_copy(update={"epoch": 3, "attempt": 2, "worker": "elsewhere:1"})
+    read = WorkerResultMeta.model_validate_json(moved.model_dump_json())
+    assert checksum(read) == checksum(meta)
+    for change in ({"number": 2}, {"checks": ()}, {"error": "no"}, {"issue": "octo/calc#1"}):
+        assert checksum(meta.model_copy(update=change)) != checksum(meta)
 
 
 # The record.

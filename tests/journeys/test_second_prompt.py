@@ -1,5 +1,7 @@
 """The prompt of the second attempt: complete where it matters, and within its budget."""
 
+import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -7,7 +9,9 @@ import pytest
 
 from mulligan.sandbox.bubblewrap import WORKTREE
 from world.confined import usable_mode
-from world.place import mulligan_installation
+from world.ledgers import url_of
+from world.place import NAME, mulligan_installation
+from world.repositories import git
 
 TEST = """
 import pytest
@@ -25,6 +29,30 @@ def test_after(number):
     print("line of noise", number)
 """
 BUDGET_BYTES = 4000 * 4
+
+
+def test_with_a_mirror_the_prompt_after_a_lost_disk_names_what_failed_before(
+    tmp_path: Path,
+) -> None:
+    failure = "FAILED test_tax.py::test_total - assert 34 == 36, net 30 and tax"
+    check = f"grep one notes.txt || {{ echo '{failure}'; exit 1; }}"
+    with mulligan_installation(
+        tmp_path, {"notes.txt": "one\n"}, [{"name": "tests", "run": check, "kind": "test"}]
+    ) as here:
+        # GraphQL names a bot without the suffix that its login has; a machine user has none.
+        here.world.users["mulligan-bot"].type = "User"
+        here.configure(state={"url": url_of(tmp_path / "mulligan.db"), "mirror": "public"})
+        here.agent("pathlib.Path('notes.txt').write_text('two')")
+        ref = here.issue()
+        assert here.run("once", "--attempts", "1").returncode == 0
+        for disk in ("mulligan.db", "mulligan.db-wal", "mulligan.db-shm"):
+            (tmp_path / disk).unlink(missing_ok=True)
+        shutil.rmtree(tmp_path / "work")
+        assert here.run("once", "--attempts", "1").returncode == 0
+        assert "assert 34 == 36, net 30 and tax" in here.prompt(ref, 2)
+        assert "refs/mulligan/state" in here.run("explain", str(ref)).stdout
+        stored = git(here.bare, "cat-file", "blob", f"refs/mulligan/state:{NAME}/1.jsonl")
+        assert not any(name in stored for name in (socket.gethostname(), str(tmp_path)))
 
 
 @pytest.mark.deep

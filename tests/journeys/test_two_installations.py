@@ -1,6 +1,7 @@
 """Two Mulligans with a state of their own share one login: one works, the other stands back."""
 
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -94,6 +95,10 @@ def here(tmp_path: Path) -> Generator[Two]:
         yield Two(one, other)
 
 
+def until_stated(here: MulliganInstallation, sentence: str) -> None:
+    until(lambda: sentence in (here.directory / "said").read_text())
+
+
 @contextmanager
 def running(*places: MulliganInstallation) -> Generator[list[ForkedProcess]]:
     with ExitStack() as stack:
@@ -143,6 +148,32 @@ def test_the_second_stands_back_and_every_command_says_so_until_it_takes_over(he
     assert here.labels(ref) == ["mulligan:review"]
     assert here.owner() == ""
     assert sentence not in here.other.run("status").stdout
+
+
+def test_a_copied_disk_stands_back_for_its_original(here: Two) -> None:
+    """A virtual machine was cloned while it ran, so that both have one id and one history."""
+    here.one.agent("import time; time.sleep(600)")
+    here.other.agent("pathlib.Path('notes.txt').write_text('two')")
+    ref = here.one.issue("Mend it")
+    with running(here.one) as (first,):
+        until(lambda: "mulligan:running" in here.labels(ref))
+        owner = here.owner()
+        copied = subprocess.run(
+            ["sh", "-c", 'cp -a "$0"/mulligan.db* "$1"/', here.one.directory, here.other.directory],
+            check=False,
+        )
+        assert copied.returncode == 0
+        git(here.one.bare, "update-ref", "-d", OWNER_REF)  # the next renewal is not copied
+        until(lambda: here.owner() == owner)
+        with running(here.other) as (second,):
+            until_stated(here.other, f"another installation of Mulligan ({owner}) works on")
+            assert (first.poll(), second.poll()) == (None, None)
+        assert status_of(here.other, ref).number == 1
+        first.kill()
+        first.wait(120)
+        done = here.other.run("once", "--take-over")
+        assert (done.returncode, done.stderr.count("ownership taken")) == (0, 1)
+    assert here.labels(ref) == ["mulligan:review"]
 
 
 @pytest.mark.deep

@@ -1,5 +1,6 @@
 """One installation owns a ready label at a time, whatever others or strangers write on the ref."""
 
+import shutil
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from mulligan.storage.owner_ref import (
     RecordedTimes,
     RefOwners,
 )
-from mulligan.storage.sightings import SqlSightings, installation_id
+from mulligan.storage.sightings import KEPT_RENEWALS, SqlSightings, installation_id
 from world.ledgers import migrated, url_for
 from world.owners import OwnedRemote, Steady
 from world.repositories import git, make_remote
@@ -49,6 +50,11 @@ class Here:
 
     def start(self, name: str) -> RefOwners:
         return self.remote.owners(self.installation(name))
+
+    def copy_disk(self, name: str) -> RefOwners:
+        """Start a copy of an installation, with the same id and all that it knew."""
+        shutil.copytree(self.directory / name, self.directory / "copy", dirs_exist_ok=True)
+        return self.remote.owners(replace(self.installation("copy"), id=name))
 
 
 @pytest.fixture
@@ -136,6 +142,57 @@ def test_a_clock_that_is_set_back_starts_the_wait_again(here: Here) -> None:
     assert stands_back(two)
     here.clock.time += LAPSE
     two.require(REPO)
+
+
+def test_a_copied_disk_stands_back_while_its_original_renews(here: Here) -> None:
+    original = here.start("one")
+    original.require(REPO)
+    copy = here.copy_disk("one")
+    for _ in range(10):
+        here.clock.time += RENEWAL
+        original.renew()
+        assert stands_back(copy)
+    copy.release()
+    assert here.remote.stored() == {"mulligan": "one"}
+    here.clock.time += LAPSE
+    copy.require(REPO)
+    # The original is the one that stands back now, and also after it starts again.
+    assert stands_back(original)
+    original.release()
+    assert stands_back(here.start("one"))
+    assert not stands_back(copy)
+
+
+def test_of_two_copies_that_never_owned_anything_one_owns(here: Here) -> None:
+    here.installation("one")
+    copy = here.copy_disk("one")
+    here.start("one").require(REPO)
+    assert stands_back(copy)
+
+
+@pytest.mark.parametrize("is_pushed", [True, False])
+def test_who_is_killed_at_a_renewal_owns_at_once_when_it_starts_again(
+    here: Here, *, is_pushed: bool
+) -> None:
+    one, hook = here.start("one"), here.remote.bare / "hooks" / "pre-receive"
+    one.require(REPO)
+    here.clock.time += RENEWAL
+    if not is_pushed:
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+    one.renew()
+    hook.unlink(missing_ok=True)
+    here.start("one").require(REPO)
+    assert here.remote.renewals() == 2
+
+
+def test_of_old_renewals_only_some_are_kept(here: Here) -> None:
+    sightings = here.installation("one").sightings
+    for number in range(KEPT_RENEWALS + 5):
+        sightings.note_renewal(REPO, str(number))
+    assert [sightings.is_own(REPO, str(number)) for number in (0, 4, 5)] == [False, False, True]
+    assert not sightings.is_own("octo/two", "5")
 
 
 def test_take_over_is_for_the_first_claim_only(here: Here) -> None:

@@ -429,6 +429,14 @@ class StateSettings(Settings):
 
     Example: "sqlite:////var/lib/mulligan/mulligan.db"
     """
+    mirror: bool | Literal["public"] = False
+    """Copy the records of issues, without prompts, logs and host names, to refs/mulligan/state.
+
+    After a lost ledger, the next prompt then has the failures of earlier attempts. Anybody who can
+    read the repository can read the ref, so a public repository needs the value `public`.
+
+    Example: true
+    """
 
 
 class Engine(StrEnum):

@@ -11,6 +11,7 @@ RESTART_KEYS = (
     "limits.lease",
     "limits.shutdown_grace",
     "state.url",
+    "state.mirror",
     "engine",
     "dashboard.listen",
     "dashboard.hosts",

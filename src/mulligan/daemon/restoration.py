@@ -1,6 +1,7 @@
 """Restore the state of issues from GitHub after the loss of a ledger (RESTORE-1)."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 import structlog
 
@@ -49,6 +50,8 @@ def restore_issue(ref: IssueRef, context: WriteContext, *, is_asked: bool = Fals
         found = context.tracker.find_work(ref, labels)
     except GoneError:
         return False
+    if found.record:
+        found = replace(found, mirrored=context.mirror.attempts(ref))
     events = rebuild(ref, found, context.clock.now(), is_asked=is_asked)
     done = bool(events) and context.ledger.restore(ref, events)
     if done:

@@ -297,6 +297,7 @@ class RepositoryFacts:
     archived: bool = False
     has_issues: bool = True
     may_push: bool | None = None
+    is_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

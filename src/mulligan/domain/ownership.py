@@ -51,13 +51,12 @@ class StandBack:
         )
 
 
-def may_own(
-    record: OwnerRecord | None, installation: str, unchanged: timedelta, *, take_over: bool
-) -> bool:
-    """Decide whether an installation may own a label; `unchanged`: how long it saw this record."""
-    if record is None or record.installation == installation:
-        return True
-    return take_over or unchanged >= LAPSE
+def may_own(unchanged: timedelta | None, *, take_over: bool) -> bool:
+    """Decide whether an installation may own a label.
+
+    `unchanged`: how long it has seen the same record of another owner; None if there is none.
+    """
+    return unchanged is None or take_over or unchanged >= LAPSE
 
 
 def renewed(record: OwnerRecord | None, installation: str, now: datetime) -> OwnerRecord:

@@ -4,7 +4,9 @@ The status comment holds a record of what decides. It counts only if nobody else
 the rest of GitHub agrees with it. Otherwise the issue needs human review (RESTORE-1).
 """
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -52,12 +54,16 @@ ERROR_CHARS = 200
 
 
 class AttemptNote(Record):
-    """The result of an attempt, as far as the next decision and the next prompt need it."""
+    """The result of an attempt, as far as the next decision and the next prompt need it.
+
+    `checksum` is that of its whole record, which the state ref may hold (RESTORE-3).
+    """
 
     outcome: Outcome
     error: str = ""
     reason: str = ""
     eats_budget: bool = False
+    checksum: str = ""
 
 
 class StatusRecord(Record):
@@ -135,7 +141,18 @@ def _note(meta: WorkerResultMeta) -> AttemptNote:
         error=error,
         reason="" if reason == error else reason,
         eats_budget=meta.eats_budget,
+        checksum=checksum(meta),
     )
+
+
+PLACE = {"epoch", "attempt", "worker"}
+"""Fields of an attempt's record that a restoration or a mirror changes."""
+
+
+def checksum(meta: WorkerResultMeta) -> str:
+    """Return the checksum of an attempt's record; fields that a later version adds keep it."""
+    values = meta.model_dump(mode="json", exclude_defaults=True, exclude=PLACE)
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _highest_comment(status: IssueStatus) -> int:
@@ -192,6 +209,8 @@ class FoundWork:
     - `is_labelled`: Mulligan's login put one of its labels on, at any time.
     - `shown` is the stage whose label is on the issue now; `is_requested`: the ready label is on.
     - `answered` is the last comment with an answer, `last_comment` the last of all.
+    - `mirrored` are the records of attempts on the state ref, which anybody with push access can
+      write; None if they cannot be read.
     """
 
     comment: str = ""
@@ -205,6 +224,7 @@ class FoundWork:
     is_requested: bool = False
     answered: int = 0
     last_comment: int = 0
+    mirrored: tuple[WorkerResultMeta, ...] | None = ()
 
     @property
     def own_pull(self) -> FoundPull | None:
@@ -222,6 +242,8 @@ class FoundWork:
 RESTORED = "Mulligan's ledger was lost. This status was restored from GitHub."
 
 ANSWERS, NOTHING = "Mulligan's answers to commands", "GitHub, where no record counts"
+
+MIRROR_REF = "refs/mulligan/state"
 
 NO_RECORD = "there is no status comment of Mulligan with a record of it"
 
@@ -246,6 +268,10 @@ def rebuild(ref: IssueRef, found: FoundWork, now: datetime, *, is_asked: bool) -
 def contradiction(found: FoundWork, record: StatusRecord) -> str:
     """Return what on GitHub contradicts the record; empty if nothing does."""
     pull, escalated = found.pull, found.escalation
+    if found.mirrored is None:
+        return f"its attempts on {MIRROR_REF} cannot be read"
+    if wrong := _forged(found.mirrored, record):
+        return f"attempt {wrong} on {MIRROR_REF} is not the one that the status comment records"
     if escalated and escalated.epoch > record.epoch:
         return f"the record is older than the request for human review at {escalated.url}"
     if record.pull and (pull is None or pull.number != record.pull or not pull.is_own):
@@ -261,6 +287,17 @@ def contradiction(found: FoundWork, record: StatusRecord) -> str:
     return "the work was requested on the command line, which GitHub does not know"
 
 
+def _forged(mirrored: Iterable[WorkerResultMeta], record: StatusRecord) -> int | None:
+    """Return the number of an attempt that the record contradicts; None if there is none."""
+    first = record.number - len(record.attempts) + 1
+    for meta in mirrored:
+        index = meta.number - first
+        note = record.attempts[index] if 0 <= index < len(record.attempts) else None
+        if note and note.checksum and note.checksum != checksum(meta):
+            return meta.number
+    return None
+
+
 def _with_record(
     ref: IssueRef, found: FoundWork, record: StatusRecord, now: datetime
 ) -> tuple[Event, ...]:
@@ -270,18 +307,22 @@ def _with_record(
         attempts.append(AttemptNote(outcome=Outcome.INTERRUPTED, error=RESTORED))
     number = max(record.number + record.running, len(attempts))
     first = number - len(attempts) + 1
-    made = (
+    whole = {checksum(meta): meta for meta in found.mirrored or ()}
+    made = [
         event
         for index, note in enumerate(attempts)
-        for event in _attempt(ref, record, note, (index + 1, first + index), now)
-    )
+        for meta in [whole.get(note.checksum) or _meta(ref, record, note, now)]
+        for event in _attempt(meta, index + 1, first + index)
+    ]
+    is_whole = any(note.checksum in whole for note in attempts)
     return (
         _request(found, record, now),
         *made,
         *_proposed(found, record),
         *_stage(found, record, now),
         Restored(
-            source=f"the record in status comment {found.comment}",
+            source=f"the record in status comment {found.comment}"
+            + (f" and {MIRROR_REF}" if is_whole else ""),
             number=number,
             epochs=max(0, record.epoch - 1),
             rounds=record.rounds,
@@ -301,30 +342,33 @@ def _request(found: FoundWork, record: StatusRecord, now: datetime) -> Authorise
     return Authorised(act=act, actor=record.actor, actor_id=record.actor_id, act_at=at)
 
 
-def _attempt(
-    ref: IssueRef, record: StatusRecord, note: AttemptNote, position: tuple[int, int], now: datetime
-) -> Iterator[Event]:
-    attempt, number = position
-    is_good = note.outcome is Outcome.SUCCEEDED
+def _attempt(meta: WorkerResultMeta, attempt: int, number: int) -> Iterator[Event]:
+    place = {"epoch": 1, "attempt": attempt, "number": number}
     yield AttemptStarted(attempt=attempt, number=number, worker="")
-    yield AttemptCompleted(
-        meta=WorkerResultMeta(
-            issue=str(ref),
-            epoch=1,
-            attempt=attempt,
-            number=number,
-            outcome=note.outcome,
-            error=note.error,
-            failure_reason=note.reason or note.error,
-            eats_budget=note.eats_budget,
-            base_sha=record.base,
-            start_sha=record.start,
-            head_sha=(record.head or None) if is_good else None,
-            branch=ref.branch,
-            restored=True,
-            started_at=now,
-            finished_at=now,
-        )
+    yield AttemptCompleted(meta=meta.model_copy(update=place))
+
+
+def _meta(
+    ref: IssueRef, record: StatusRecord, note: AttemptNote, now: datetime
+) -> WorkerResultMeta:
+    """Return the record of an attempt as far as its note has it."""
+    is_good = note.outcome is Outcome.SUCCEEDED
+    return WorkerResultMeta(
+        issue=str(ref),
+        epoch=1,
+        attempt=0,
+        number=0,
+        outcome=note.outcome,
+        error=note.error,
+        failure_reason=note.reason or note.error,
+        eats_budget=note.eats_budget,
+        base_sha=record.base,
+        start_sha=record.start,
+        head_sha=(record.head or None) if is_good else None,
+        branch=ref.branch,
+        restored=True,
+        started_at=now,
+        finished_at=now,
     )
 
 

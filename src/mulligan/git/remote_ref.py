@@ -46,6 +46,12 @@ class RemoteRef:
             self.remote().fetch(self.git, [f"+{self.name}:{self.name}"])
             return self.git.line("rev-parse", "--verify", self.name)
 
+    def size(self, sha: str) -> int:
+        """Return the bytes of all files of a fetched commit."""
+        entries = self.git.read("ls-tree", "-r", "-l", "-z", sha).split(b"\0")
+        sizes = [each.split()[3] for each in entries if each]
+        return sum(int(each) for each in sizes if each.isdigit())
+
     def write(self, files: Mapping[str, bytes], before: str | None) -> str:
         """Make the ref hold the files; RefMovedError if it no longer names `before`.
 

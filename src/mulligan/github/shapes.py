@@ -195,6 +195,7 @@ class RepositoryShape(Shape):
     clone_url: str
     archived: bool = False
     has_issues: bool = True
+    private: bool = False
     permissions: Rights | None = None
 
 

@@ -100,6 +100,7 @@ class GitHubTracker:
             archived=found.archived,
             has_issues=found.has_issues,
             may_push=found.permissions.push if found.permissions else None,
+            is_private=found.private,
         )
         self._facts[name.casefold()] = (now, facts)
         return facts

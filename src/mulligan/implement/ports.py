@@ -774,6 +774,25 @@ class NoOwners:
         return self.others
 
 
+class Mirror(Protocol):
+    """Reads a copy of the ledger that outlives its disk. See storage/state_mirror.py."""
+
+    def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
+        """Return the records of an issue's attempts; None if they cannot be read.
+
+        Anybody with push access can write them.
+        """
+        ...
+
+
+class NoMirror:
+    """A mirror that is off."""
+
+    def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:  # noqa: ARG002 - none is kept
+        """Return no attempt."""
+        return ()
+
+
 # Policy, credentials and time.
 
 
@@ -864,6 +883,8 @@ class WriteContext(ReadContext, Protocol):
     def writer(self) -> TrackerWriter: ...
     @property
     def owners(self) -> Owners: ...
+    @property
+    def mirror(self) -> Mirror: ...
 
 
 class PublishContext(WriteContext, Protocol):
@@ -924,6 +945,7 @@ class BotContext:
     """Says which disk is short of space for an attempt; None if there is enough."""
     holds: Holds = field(default_factory=NoHolds)
     owners: Owners = field(default_factory=NoOwners)
+    mirror: Mirror = field(default_factory=NoMirror)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lease_lost
 from mulligan.domain.recorded_effects import CommentsRead, StageShown, comments_read_to
+from mulligan.domain.restoration import MIRROR_REF
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.retention import needs_commit
 from mulligan.domain.status import IssueStatus
@@ -100,7 +101,10 @@ def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
 
 # The ref on a remote.
 
-STATE_REF = "refs/mulligan/state"
+STATE_REF = MIRROR_REF
+
+MAX_READ_BYTES = 256 * 1024 * 1024
+"""More than Mulligan writes: anybody with push access can write the ref."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,9 @@ class StateRef:
             if self.tip() is None:
                 return Snapshot()
             sha = self.ref.fetch()
+            if self.ref.size(sha) > MAX_READ_BYTES:
+                message = f"{STATE_REF} holds more than Mulligan writes. Delete it."
+                raise ConfigError(message)
             return snapshot_of(sha, _unpacked(self.ref.git.read("archive", "--format=tar", sha)))
 
     def write(self, new: Snapshot, before: Snapshot) -> Snapshot:
@@ -519,7 +526,7 @@ def read_lines(ref: IssueRef, text: bytes) -> tuple[RecordedEvent, ...]:
     lines = [line for line in text.split(b"\n") if line]
     try:
         return tuple(recorded_of(_row(ref, seq, line)) for seq, line in enumerate(lines, start=1))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         message = f"The state of {ref} cannot be read; use the version that wrote it."
         raise ConfigError(message) from error
 
@@ -552,15 +559,25 @@ LAST_VALUE_EFFECTS = frozenset({StageShown.kind, CommentsRead.kind})
 """Effects of which only the last matters; every few comments in a repository record one."""
 
 
-def shortened(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MAX_ISSUE_BYTES) -> bytes:
-    """Shorten an issue's file above `most` bytes: drop progress events, then old findings."""
+def shortened(
+    ref: IssueRef,
+    text: bytes,
+    redactor: Redactor,
+    most: int = MAX_ISSUE_BYTES,
+    *,
+    keep_round: bool = False,
+) -> bytes:
+    """Shorten an issue's file above `most` bytes: drop progress events, then old findings.
+
+    `keep_round` keeps the records of the last round, of which the status comment has checksums.
+    """
     if len(text) <= most:
         return text
     events = _without_progress(read_lines(ref, text))
     shorter = write_lines(events, redactor)
     if len(shorter) <= most:
         return shorter
-    return write_lines(_without_findings(events), redactor)
+    return write_lines(_without_findings(events, keep_round=keep_round), redactor)
 
 
 def _without_progress(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
@@ -579,11 +596,16 @@ def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
     return recorded.seq < last[event.effect]
 
 
-def _without_findings(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    """Drop the findings of all attempts but the one that the next prompt shows in full."""
+def _without_findings(events: Sequence[RecordedEvent], *, keep_round: bool) -> list[RecordedEvent]:
+    """Drop the findings of all attempts but those to keep.
+
+    The next prompt shows one attempt in full.
+    """
     metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
-    kept = detailed_attempt(metas).number if metas else None
-    return [_without_old_findings(each) if _number(each) != kept else each for each in events]
+    kept = {detailed_attempt(metas).number} if metas else set[int]()
+    if keep_round:
+        kept |= {meta.number for meta in metas if meta.epoch == metas[-1].epoch}
+    return [_without_old_findings(each) if _number(each) not in kept else each for each in events]
 
 
 def _number(recorded: RecordedEvent) -> int | None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -63,7 +64,15 @@ def read_records(ref: RemoteRef, sha: str) -> dict[str, OwnerRecord]:
 
 
 class Sightings(Protocol):
-    """Remembers other owners. See storage/sightings.py."""
+    """Remembers this installation's renewals, and other owners. See storage/sightings.py."""
+
+    def note_renewal(self, repository: str, version: str) -> None:
+        """Note a renewal that this installation is about to write."""
+        ...
+
+    def is_own(self, repository: str, version: str) -> bool:
+        """Return whether this installation wrote a renewal; if not, a copy of its disk did."""
+        ...
 
     def see(
         self, repository: str, ready_label: str, record: OwnerRecord
@@ -85,6 +94,13 @@ class RecordedTimes:
     """Sightings of a run that forgets them: it compares the record's time with its own clock."""
 
     clock: Clock
+
+    def note_renewal(self, repository: str, version: str) -> None:
+        """Remember nothing."""
+
+    def is_own(self, repository: str, version: str) -> bool:  # noqa: ARG002 - any of its id
+        """Trust the id in the record."""
+        return True
 
     def see(
         self, repository: str, ready_label: str, record: OwnerRecord
@@ -210,7 +226,7 @@ class RefOwners:
                 if claim.is_refused or not self._me.may_release():
                     continue
                 with claim.lock, self._refs(name) as ref:
-                    _while_it_moves(lambda claim=claim, ref=ref: self._release(claim, ref))
+                    _while_it_moves(partial(self._release, name, claim, ref))
             except MulliganError as error:
                 log.warning("ownership_not_released", repository=name, reason=str(error))
 
@@ -224,13 +240,13 @@ class RefOwners:
 
     def _own(self, repository: str, claim: _Claim, ref: RemoteRef) -> None:
         label, now = self._ready_label(repository), self._steady()
-        self._read(claim, ref, label)
-        record, unchanged = claim.records.get(label.casefold()), timedelta()
-        if record and record.installation != self._me.id:
+        self._read(repository, claim, ref, label)
+        record, unchanged = claim.records.get(label.casefold()), None
+        if record and not self._is_own(repository, record):
             claim.give_up()
             back, unchanged = self._me.sightings.see(repository, label, record)
             self._standing[repository] = back
-        if not may_own(record, self._me.id, unchanged, take_over=claim.take_over):
+        if not may_own(unchanged, take_over=claim.take_over):
             raise StandsBackError(self._standing[repository].sentence)
         if claim.label not in {None, label} or now - claim.written >= DUE:
             self._record(repository, claim, ref, label)
@@ -240,11 +256,18 @@ class RefOwners:
             self._me.sightings.forget(repository)
             log.warning("ownership_taken", repository=repository, ready_label=label)
 
+    def _is_own(self, repository: str, record: OwnerRecord) -> bool:
+        """Return whether this installation wrote the record; a copy of its disk has the same id."""
+        return record.installation == self._me.id and self._me.sightings.is_own(
+            repository, record.version
+        )
+
     def _record(self, repository: str, claim: _Claim, ref: RemoteRef, label: str) -> None:
         """Write the record of `label` instead of the one of the claim."""
         before = claim.records.get(label.casefold())
         new = renewed(before, self._me.id, self._me.clock.now())
         kept = _without(claim.records, claim.label)
+        self._me.sightings.note_renewal(repository, new.version)
         try:
             self._write(claim, ref, {**kept, label.casefold(): new})
         except DeniedError as error:
@@ -253,7 +276,7 @@ class RefOwners:
                 log.warning("ownership_not_recorded", repository=repository, reason=str(error))
             claim.is_refused = True
 
-    def _read(self, claim: _Claim, ref: RemoteRef, label: str) -> None:
+    def _read(self, repository: str, claim: _Claim, ref: RemoteRef, label: str) -> None:
         """Read the ref, and when another worker of this installation renewed the label's record.
 
         Workers share the clock of the ledger, and LAPSE is far longer than its possible error.
@@ -264,7 +287,7 @@ class RefOwners:
         claim.records = read_records(ref, ref.fetch()) if sha else {}
         claim.sha = sha
         record = claim.records.get(label.casefold())
-        if record and record.installation == self._me.id:
+        if record and self._is_own(repository, record):
             age = (self._me.clock.now() - record.renewed).total_seconds()
             if abs(age) < DUE:
                 claim.written = max(claim.written, now - max(age, 0.0))
@@ -274,11 +297,11 @@ class RefOwners:
         claim.sha = ref.write({OWNER_FILE: text}, claim.sha)
         claim.records = records
 
-    def _release(self, claim: _Claim, ref: RemoteRef) -> None:
+    def _release(self, repository: str, claim: _Claim, ref: RemoteRef) -> None:
         label = claim.label or ""
-        self._read(claim, ref, label)
+        self._read(repository, claim, ref, label)
         record = claim.records.get(label.casefold())
-        if claim.sha and record and record.installation == self._me.id:
+        if claim.sha and record and self._is_own(repository, record):
             if left := _without(claim.records, label):
                 self._write(claim, ref, left)
             else:

@@ -140,6 +140,15 @@ PAUSES_TABLE = Table(
 INSTALLATION_TABLE = Table("installation", METADATA, Column("id", String(40), primary_key=True))
 """The one row that identifies this installation among others on the same repositories."""
 
+RENEWALS_TABLE = Table(
+    "renewals",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("repository", String(140), nullable=False, index=True),
+    Column("version", String(80), nullable=False),
+)
+"""The last records that this installation wrote as an owner; a copy of its disk knows no later."""
+
 OWNERS_TABLE = Table(
     "owners",
     METADATA,

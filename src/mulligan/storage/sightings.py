@@ -1,4 +1,4 @@
-"""Store this installation's id, and the other installations that it stands back for (OWNER-2)."""
+"""Store this installation's id and renewals, and whom it stands back for (OWNER-2)."""
 
 import secrets
 from collections.abc import Sequence
@@ -10,10 +10,15 @@ from sqlalchemy import delete, insert, select
 from mulligan.domain.ownership import OwnerRecord, StandBack
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
-from mulligan.storage.schema import INSTALLATION_TABLE, OWNERS_TABLE
+from mulligan.storage.schema import INSTALLATION_TABLE, OWNERS_TABLE, RENEWALS_TABLE
 from mulligan.storage.serialization import stand_back_of, write_time
 
 OWNER = OWNERS_TABLE.c
+
+RENEWAL = RENEWALS_TABLE.c
+
+KEPT_RENEWALS = 50
+"""More than the workers of a fleet that may try to renew a record at once."""
 
 
 def installation_id(database: Database) -> str:
@@ -32,13 +37,31 @@ def installation_id(database: Database) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlSightings:
-    """Remembers other owners in the ledger, for all its workers and for the next start.
+    """Remembers renewals and other owners in the ledger, for its workers and for the next start.
 
     All times are of the ledger's own clock, so that it does not matter if another one is wrong.
     """
 
     database: Database
     clock: Clock
+
+    def note_renewal(self, repository: str, version: str) -> None:
+        """Note a renewal that this installation is about to write; forget old ones."""
+        of_repository = RENEWAL.repository == repository
+        newest = select(RENEWAL.id).where(of_repository).order_by(RENEWAL.id.desc())
+        with self.database.write() as connection:
+            row = {"repository": repository, "version": version}
+            connection.execute(insert(RENEWALS_TABLE).values(row))
+            old = connection.execute(newest.offset(KEPT_RENEWALS).limit(1)).scalar()
+            if old is not None:
+                connection.execute(delete(RENEWALS_TABLE).where(of_repository, RENEWAL.id <= old))
+
+    def is_own(self, repository: str, version: str) -> bool:
+        """Return whether this installation wrote a renewal, or was about to."""
+        of_repository = RENEWAL.repository == repository
+        wanted = select(RENEWAL.id).where(of_repository, RENEWAL.version == version)
+        with self.database.read() as connection:
+            return connection.execute(wanted.limit(1)).first() is not None
 
     def see(
         self, repository: str, ready_label: str, record: OwnerRecord

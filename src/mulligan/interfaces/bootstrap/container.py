@@ -54,16 +54,18 @@ from mulligan.interfaces.bootstrap.stores import (
     open_stores,
     publishing_redactor_of,
 )
-from mulligan.interfaces.notify import WebhookNotifier, open_notifier
+from mulligan.interfaces.notify import open_notifier
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
+from mulligan.storage.git_ref import StateRef, open_state_ref
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.owner_ref import OWNER_REF, OWNER_TITLE, Installation, RefOwners
 from mulligan.storage.serialization import redacted
 from mulligan.storage.sightings import SqlSightings, installation_id
 from mulligan.storage.state_directory import make_private
+from mulligan.storage.state_mirror import StateMirror
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 
@@ -149,14 +151,44 @@ def build(
     options: OwnerOptions | None = None,
 ) -> Generator[Container]:
     """Build for real work on GitHub; `listener` receives every event."""
-    with (
-        open_github(operator, publishing_redactor_of(operator, environment)) as github,
-        _built_on(github, operator, environment, listener) as (container, database),
-    ):
-        installation = _installation(database, container.context.worker, options or OwnerOptions())
-        queue = partial(open_queue, operator, database, github.tracker.own_login)
-        with open_owners(operator, environment, github, container, installation) as owned:
-            yield replace(owned, open_queue=queue)
+    redactor = publishing_redactor_of(operator, environment)
+    with open_github(operator, redactor) as github:
+        mirror = _mirror(operator, environment, github, redactor)
+        on_event = _both(listener, mirror.on_event if mirror else None)
+        with _built_on(github, operator, environment, on_event) as (container, database):
+            worker = container.context.worker
+            installation = _installation(database, worker, options or OwnerOptions())
+            queue = partial(open_queue, operator, database, github.tracker.own_login)
+            with (
+                open_owners(operator, environment, github, container, installation) as owned,
+                _mirrored(replace(owned, open_queue=queue), mirror) as built,
+            ):
+                yield built
+
+
+def _mirror(
+    operator: Operator, environment: Environment, github: "GitHub", redactor: Redactor
+) -> StateMirror | None:
+    """Build the mirror of the ledger on the state ref, if it is on (RESTORE-3)."""
+
+    def open_ref(name: str) -> AbstractContextManager[StateRef]:
+        return open_state_ref(for_git(operator, environment), remote_of(operator, github, name))
+
+    if not operator.state.mirror:
+        return None
+    may_be_public = operator.state.mirror == "public"
+    facts = github.tracker.recent_repository
+    return StateMirror(open_ref, facts, redactor, may_be_public=may_be_public)
+
+
+@contextmanager
+def _mirrored(container: Container, mirror: StateMirror | None) -> Generator[Container]:
+    context = container.context
+    if mirror is None:
+        yield container
+        return
+    with mirror.running(context.ledger, context.owners, context.clock):
+        yield replace(container, context=replace(context, mirror=mirror))
 
 
 def _installation(database: Database, worker: str, options: OwnerOptions) -> Installation:
@@ -259,16 +291,16 @@ def with_listeners(
 ) -> Generator[Listener]:
     """Combine a listener with the configured notifier; both receive redacted events."""
     with open_notifier(operator.notify) as notifier:
-        yield redacting(_both(listener, notifier), redactor)
+        yield redacting(_both(listener, notifier.on_event if notifier else None), redactor)
 
 
-def _both(listener: Listener, notifier: WebhookNotifier | None) -> Listener:
-    """Call the notifier, if one is configured, before the listener."""
-    if notifier is None:
+def _both(listener: Listener, first: Listener | None) -> Listener:
+    """Call `first`, if there is one, before the listener."""
+    if first is None:
         return listener
 
     def on_event(status: IssueStatus, event: Event) -> None:
-        notifier.on_event(status, event)
+        first(status, event)
         listener(status, event)
 
     return on_event
