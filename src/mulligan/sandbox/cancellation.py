@@ -2,11 +2,15 @@
 
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
 from mulligan.domain.errors import MulliganError, ShutdownError
+
+T = TypeVar("T")
 
 CLOSING = threading.Event()
 """Set when Mulligan is asked to stop: running work may finish, and no work starts."""
@@ -63,6 +67,16 @@ def defer_shutdown() -> Generator[None]:
         yield
     finally:
         _RECORDING.reset(token)
+
+
+@contextmanager
+def meanwhile(call: Callable[[], T]) -> Generator[Callable[[], T]]:
+    """Make a call in a thread while the block runs; yield a function that waits for its result.
+
+    What cancels the work of this thread cancels the call too. The block ends after the call.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="meanwhile") as pool:
+        yield pool.submit(copy_context().run, call).result
 
 
 def stopping() -> bool:

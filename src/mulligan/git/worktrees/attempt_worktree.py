@@ -33,6 +33,7 @@ from mulligan.git.worktrees.reset import (
     drop_bad_index,
     reset_worktree,
 )
+from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
 from mulligan.sandbox.set_up_cache import SetUpCache
 
@@ -149,6 +150,7 @@ class Checkout:
         commit laid over it. Else an agent finds its ignored files again, with `keeps_ignored`.
         """
         site, is_same = self.worktree, not self.set_up_files and not self.keeps_ignored
+        site.cleaner.set_aside(site.paths.agent_git_dir, site.paths.name)
         is_searched = self.searched.is_set() and is_same
         self.searched.clear()
         if self.set_up_files:
@@ -160,7 +162,8 @@ class Checkout:
             site.cleaner.move(self.path, self._agents_tree)
             self.uses.callback(self._return_agents_tree)
         keep_ignored = self.set_up_files is not None or (self.keeps_ignored and for_agent)
-        reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
+        with site.cleaner.emptying(site.paths.name):
+            reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
@@ -239,8 +242,16 @@ def capture(
     site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
 ) -> Change:
     """Commit the agent's tree, with Mulligan's own index and identity."""
-    left = _read_agent_commits(site, start_sha)
-    start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
+    place = site.paths
+    if place.tree.is_symlink() or not place.tree.is_dir():
+        site.cleaner.set_aside(place.tree, place.name)
+        place.tree.mkdir()
+    site.cleaner.open(place.tree)
+    with meanwhile(lambda: site.cleaner.clean(place.tree)) as searched:
+        left = _read_agent_commits(site, start_sha)
+        start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
+        drop_bad_index(site)
+        searched()
     tree = _write_tree(site, start_sha, left)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
@@ -248,16 +259,13 @@ def capture(
     if tree == start_tree:
         return Change(start_sha, None, commits, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
-    files = _changed_files(site, start_sha, head_sha)
-    return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
+    with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
+        files = _changed_files(site, start_sha, head_sha)
+        return Change(start_sha, head_sha, commits, files, diff())
 
 
 def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     place = site.paths
-    if place.tree.is_symlink() or not place.tree.is_dir():
-        site.cleaner.set_aside(place.tree, place.name)
-        place.tree.mkdir()
-    site.cleaner.clean(place.tree)
     if place.agent_git_dir.is_symlink() or not place.agent_git_dir.is_dir():
         return AgentCommits()
     site.cleaner.only_files(place.agent_git_dir)
@@ -265,7 +273,6 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 
 def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
-    drop_bad_index(site)
     if not (site.paths.git_dir / "index").exists():
         site.git.read("read-tree", start_sha)
     added = site.git.attempt("add", "-A", "--ignore-errors", timeout=RESET_TIMEOUT)
@@ -362,7 +369,7 @@ def _commit(
     }
     git = replace(site.git, extra=identity)
     head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
-    git.read("update-ref", f"refs/heads/{site.branch}", head_sha)
+    site.mirror.set_ref(f"refs/heads/{site.branch}", head_sha)
     return head_sha
 
 

@@ -14,7 +14,7 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_d
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.git.repository import PATH
-from mulligan.sandbox.cancellation import reason_to_stop
+from mulligan.sandbox.cancellation import meanwhile, reason_to_stop
 from mulligan.sandbox.process import Command, Finished, run
 
 
@@ -108,7 +108,7 @@ class TreeCleaner:
         These are `.git` entries, special files such as FIFOs, and overlong paths. Return the path
         of one that could not be removed; empty if all were.
         """
-        self._open(tree)
+        self.open(tree)
         if not stat.S_ISDIR(_mode(tree / ".git")):
             (tree / ".git").unlink(missing_ok=True)
         # Most agents leave no such file; then one search is enough.
@@ -136,7 +136,7 @@ class TreeCleaner:
 
     def only_files(self, directory: Path) -> None:
         """Make everything accessible, and remove special files such as FIFOs."""
-        self._open(directory)
+        self.open(directory)
         self._find(
             directory,
             *NEVER_TRUE,
@@ -159,7 +159,7 @@ class TreeCleaner:
         try:
             self.trash.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
-                self._open(path)
+                self.open(path)
                 path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
         except OSError as error:
             message = f"{path} could not be moved ({error.strerror}); remove it by hand."
@@ -168,18 +168,31 @@ class TreeCleaner:
     def move(self, path: Path, to: Path) -> None:
         """Move a directory, whatever its permissions, to a free path; ignore a missing one."""
         with suppress(FileNotFoundError):
-            self._open(path)
+            self.open(path)
             path.rename(to)
 
     def empty(self, owner: str) -> None:
         """Delete an owner's trash; anything that cannot be deleted stays for the next call."""
+        with self.emptying(owner):
+            pass
+
+    @contextmanager
+    def emptying(self, owner: str) -> Generator[None]:
+        """Delete, while the block runs, what is in an owner's trash before it, as `empty` does."""
         left = [str(path) for path in self.trash.glob(f"{owner}-*")]
-        if left and self._run("rm", "-rf", "--", *left).exit_code:
+        if not left:
+            yield
+            return
+        with meanwhile(lambda: self._delete(left)):
+            yield
+
+    def _delete(self, left: Sequence[str]) -> None:
+        if self._run("rm", "-rf", "--", *left).exit_code:
             for path in left:
                 self._find(Path(path), *CLOSED_DIRECTORIES)
             self._run("rm", "-rf", "--", *left)
 
-    def _open(self, path: Path) -> None:
+    def open(self, path: Path) -> None:
         """Grant the owner access to a directory itself; skip a link."""
         mode = _mode(path)
         if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:

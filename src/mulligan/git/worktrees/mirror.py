@@ -1,5 +1,6 @@
 """Bare mirror of a repository: fetched by literal URL, without remotes, hooks or drivers."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,6 +17,8 @@ WORK_REFS = "refs/heads/mulligan/*"
 """The refs that keep Mulligan's commits, pushed or not."""
 FETCH_TIMEOUT = timedelta(hours=2)
 MAX_PACKS = 50
+MAX_COMMIT = 1024 * 1024
+"""Limit of a commit in bytes to read without git."""
 TRASH_OWNER = "mirror"
 
 
@@ -91,7 +94,37 @@ class Mirror:
 
     def has(self, sha: str) -> bool:
         """Return whether the mirror has a commit."""
-        return not self.git.query("cat-file", "-e", f"{sha}^{{commit}}").exit_code
+        return bool(self._loose_commit(sha)) or not (
+            self.git.query("cat-file", "-e", f"{sha}^{{commit}}").exit_code
+        )
+
+    def parents(self, sha: str) -> Sequence[str]:
+        """Return the parents of a commit; none if the mirror does not have it."""
+        text = self._loose_commit(sha)
+        if not text:
+            text = self.git.query("cat-file", "commit", sha).output
+        header = text.partition(b"\n\n")[0].decode(errors="replace")
+        return [line.partition(" ")[2] for line in header.split("\n") if line.startswith("parent ")]
+
+    def _loose_commit(self, sha: str) -> bytes:
+        """Read a commit that Mulligan has just made, without a process; empty if git packed it.
+
+        The format is that of gitformat-loose(5): a file of zlib, which begins with type and size.
+        """
+        unpacked = zlib.decompressobj()
+        try:
+            packed = (self.paths.mirror / "objects" / sha[:2] / sha[2:]).read_bytes()
+            kind, _, text = unpacked.decompress(packed, MAX_COMMIT).partition(b"\0")
+        except (OSError, zlib.error):
+            return b""
+        is_whole = kind == b"commit %d" % len(text) and unpacked.eof
+        return text if is_whole else b""
+
+    def set_ref(self, name: str, sha: str) -> None:
+        """Set a ref of Mulligan's own, which only the holder of the issue's lock writes."""
+        ref = self.paths.mirror / name
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(ref, f"{sha}\n".encode())
 
     def disable_conversion(self, paths: Sequence[bytes]) -> None:
         """Disable line-ending conversion for files that the repository holds unconverted."""

@@ -22,25 +22,24 @@ def publish(
 ) -> None:
     """Set the remote branch to `head_sha`; `expected` is the commit that Mulligan last pushed.
 
-    A failed push may have succeeded on the server: read the remote branch to decide.
+    The push names `expected` as its lease. A push that failed may have succeeded on the server, and
+    somebody may have deleted the branch: read it to decide.
     """
     branch = f"refs/heads/{ref.branch}"
-    current = remote.head_of(mirror.git, branch)
-    if current == head_sha:
-        return
-    if current not in {None, expected}:
-        raise _foreign_branch(ref)
-    if not mirror.has(head_sha):
-        raise commit_missing(head_sha)
+    is_here = mirror.has(head_sha)
     try:
-        remote.push(mirror.git, head_sha, branch, current)
+        if not is_here:
+            raise commit_missing(head_sha)
+        remote.push(mirror.git, head_sha, branch, expected)
     except WorldError:
-        now = remote.head_of(mirror.git, branch)
-        if now == head_sha:
+        current = remote.head_of(mirror.git, branch)
+        if current == head_sha:
             return
-        if now != current:
+        if current not in {None, expected}:
             raise _foreign_branch(ref) from None
-        raise
+        if current == expected or not is_here:
+            raise
+        remote.push(mirror.git, head_sha, branch, None)
 
 
 def publish_attempt(
@@ -90,7 +89,7 @@ def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> N
     # From a git that was killed: no other process works on the issue now.
     for lock in (mirror.paths.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
         lock.unlink(missing_ok=True)
-    mirror.git.read("update-ref", name, head_sha)
+    mirror.set_ref(name, head_sha)
     without = _below(mirror, head_sha)
     mirror.git.run("bundle", "create", "-q", str(new), name, f"^{without}", timeout=PUBLISH_TIMEOUT)
     with new.open("rb") as written:
@@ -101,6 +100,8 @@ def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> N
 def _below(mirror: Mirror, head_sha: str) -> str:
     """Return the newest commit below this one that the base branch has, or else its parent."""
     base = mirror.base_sha()
+    if base and base in mirror.parents(head_sha):
+        return base
     shared = mirror.git.query("merge-base", base, head_sha) if base else None
     return shared.text if shared and not shared.exit_code else f"{head_sha}^"
 

@@ -8,12 +8,14 @@ import os
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
-from mulligan.domain.errors import UnavailableError
+from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees.files import TreeCleaner
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.git.worktrees.naming import WorktreePaths
+from mulligan.sandbox.cancellation import meanwhile
 
 RESET_TIMEOUT = timedelta(minutes=10)
 """Time limit of a reset or clean; 91,000 files take one second."""
@@ -51,16 +53,16 @@ def reset_worktree(
 ) -> bool:
     """Make the worktree equal a commit; return whether it had to be recreated.
 
-    With `is_searched`, `TreeCleaner.clean` has searched it since the last process of others ran
-    there. UnavailableError if even a new one does not equal the commit.
+    With `is_searched`, `search` has found it clean since the last process of others ran there.
+    UnavailableError if even a new one does not equal the commit.
     """
     known = site.paths.git_dir.exists() or site.paths.tree.is_symlink() or site.paths.tree.exists()
     if known and not _fault_after_reset(
         site, sha, keep_ignored=keep_ignored, is_searched=is_searched
     ):
         return False
-    _recreate(site, sha)
-    wrong = _in_place(site, sha, keep_ignored=keep_ignored)
+    _recreate(site)
+    wrong = _in_place(site, sha, keep_ignored=keep_ignored, is_searched=True)
     if wrong:
         message = (
             f"The worktree at {site.paths.tree} could not be reset ({wrong}); "
@@ -74,8 +76,7 @@ def _fault_after_reset(
     site: IssueWorktree, sha: str, *, keep_ignored: bool, is_searched: bool
 ) -> str:
     """Reset in place; return the difference or error that remains, or an empty string."""
-    tree = site.paths.tree
-    if tree.is_symlink() or not tree.is_dir() or not site.paths.git_dir.is_dir():
+    if not _exists(site):
         return "it is not a worktree"
     try:
         return _in_place(site, sha, keep_ignored=keep_ignored, is_searched=is_searched)
@@ -83,15 +84,29 @@ def _fault_after_reset(
         return str(error)
 
 
-def _recreate(site: IssueWorktree, sha: str) -> None:
-    # If its old entry existed, git would name the worktree `issue-121` instead of `issue-12`.
-    for old in (site.paths.tree, site.paths.git_dir):
-        site.cleaner.set_aside(old, site.paths.name)
-    site.mirror.git.run(
-        *("worktree", "add", "-q", "-f", "--detach", "--no-checkout"),
-        *("--", str(site.paths.tree), sha),
-        timeout=RESET_TIMEOUT,
-    )
+def _recreate(site: IssueWorktree) -> None:
+    """Make an empty worktree as `git worktree add --no-checkout` does, without a process."""
+    paths = site.paths
+    for old in (paths.tree, paths.git_dir):
+        site.cleaner.set_aside(old, paths.name)
+    paths.tree.mkdir()
+    paths.git_dir.mkdir(parents=True)
+    (paths.git_dir / "commondir").write_text("../..\n")
+    (paths.git_dir / "gitdir").write_text(f"{paths.tree}/.git\n")
+    (paths.git_dir / "HEAD").write_text(f"ref: refs/heads/{site.branch}\n")
+
+
+def search(site: IssueWorktree) -> bool:
+    """Remove what git does not see or would trust; return whether the worktree is free of it."""
+    try:
+        return _exists(site) and not site.cleaner.clean(site.paths.tree)
+    except (UnavailableError, OSError):
+        return False
+
+
+def _exists(site: IssueWorktree) -> bool:
+    tree = site.paths.tree
+    return not tree.is_symlink() and tree.is_dir() and site.paths.git_dir.is_dir()
 
 
 def _in_place(
@@ -106,21 +121,21 @@ def _in_place(
     if not keep_ignored and _is_at(site, sha):
         return ""
     _reset(site, sha)
-    index = _read_index(site)
+    index, state = _clean_and_read(site, keep_ignored=keep_ignored)
     if _hides_changes(index):
         _index_file(site).unlink(missing_ok=True)
         _reset(site, sha)
-        index = _read_index(site)
-    untracked = _clean(site, keep_ignored=keep_ignored)
+        index, state = _clean_and_read(site, keep_ignored=keep_ignored)
     _empty_submodules(site, index)
-    head, changes = _status(site, untracked)
-    if unconverted := _modified_only(changes):
+    if unconverted := _modified_only(state.changes):
         site.mirror.disable_conversion(unconverted)
         _reset(site, sha)
-        head, changes = _status(site, untracked)
-    if head != sha:
-        return f"HEAD is {head}"
-    return f"git status shows {changes[0].decode(errors='replace')!r}" if changes else ""
+        state = _status(site, *TRACKED_ONLY)
+    if state.head != sha:
+        return f"HEAD is {state.head}"
+    return (
+        f"git status shows {state.changes[0].decode(errors='replace')!r}" if state.changes else ""
+    )
 
 
 def _is_at(site: IssueWorktree, sha: str) -> bool:
@@ -131,14 +146,13 @@ def _is_at(site: IssueWorktree, sha: str) -> bool:
     branch = site.mirror.paths.mirror / f"refs/heads/{site.branch}"
     if not branch.is_file() or branch.read_text().strip() != sha:
         return False
-    # Git reports no empty directories.
-    untracked = _clean(site, keep_ignored=False)
-    listed = site.git.query("ls-files", "-v", "-s", "-z")
-    index = listed.output.split(b"\0")
-    has_submodules = any(entry.startswith(GITLINK) for entry in index)
-    if listed.exit_code or has_submodules or _hides_changes(index):
+    try:
+        # Git reports no empty directories.
+        index, state = _clean_and_read(site, keep_ignored=False)
+    except WorldError:
         return False
-    return _status(site, untracked) == (sha, [])
+    has_submodules = any(entry.startswith(GITLINK) for entry in index)
+    return not has_submodules and not _hides_changes(index) and state == TreeState(sha, [])
 
 
 def _repair_git_directory(site: IssueWorktree) -> None:
@@ -184,16 +198,27 @@ def _hides_changes(index: list[bytes]) -> bool:
     return not {entry[:1] for entry in index if entry} <= {b"H", b"M"}
 
 
-def _clean(site: IssueWorktree, *, keep_ignored: bool) -> tuple[str, str]:
-    """Remove untracked files; return the options with which `git status` looks for some left.
+def _clean_and_read(site: IssueWorktree, *, keep_ignored: bool) -> tuple[list[bytes], "TreeState"]:
+    """Remove untracked files; return the index, and what differs from the commit.
 
-    None are left if git removed all that it found. So `git status` need not search the tree again.
+    Git reads the index three times at once: no two of these depend on each other. It looks for
+    untracked files again only if it did not remove all that it found.
     """
+    with (
+        meanwhile(lambda: _clean(site, keep_ignored=keep_ignored)) as all_removed,
+        meanwhile(lambda: _status(site, *TRACKED_ONLY)) as state,
+    ):
+        index = _read_index(site)
+        if all_removed():
+            return index, state()
+    ignored = "no" if keep_ignored else "traditional"
+    return index, _status(site, "--untracked-files=normal", f"--ignored={ignored}")
+
+
+def _clean(site: IssueWorktree, *, keep_ignored: bool) -> bool:
+    """Remove untracked files; return whether git removed all that it found."""
     also = () if keep_ignored else ("-x",)
-    cleaned = site.git.attempt("clean", "-q", "-ff", "-d", *also, timeout=RESET_TIMEOUT)
-    if not cleaned.exit_code:
-        return "--untracked-files=no", "--ignored=no"
-    return "--untracked-files=normal", f"--ignored={'no' if keep_ignored else 'traditional'}"
+    return not site.git.attempt("clean", "-q", "-ff", "-d", *also, timeout=RESET_TIMEOUT).exit_code
 
 
 def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
@@ -208,15 +233,24 @@ def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
             place.mkdir()
 
 
-def _status(site: IssueWorktree, untracked: tuple[str, str]) -> tuple[str, list[bytes]]:
-    """Read the commit of HEAD, and what differs between HEAD, index and files."""
+TRACKED_ONLY = ("--untracked-files=no", "--ignored=no")
+
+
+class TreeState(NamedTuple):
+    """The commit of HEAD, and what differs between HEAD, index and files."""
+
+    head: str
+    changes: list[bytes]
+
+
+def _status(site: IssueWorktree, *which: str) -> TreeState:
     status = site.git.read(
-        *("status", "--porcelain=v2", "--branch", "-z", *untracked),
+        *("status", "--porcelain=v2", "--branch", "-z", *which),
         *("--no-renames", "--ignore-submodules=all"),
     )
     lines = [line for line in status.split(b"\0") if line]
     heads = [line.removeprefix(HEAD_LINE) for line in lines if line.startswith(HEAD_LINE)]
-    return heads[0].decode(), [line for line in lines if not line.startswith(b"# ")]
+    return TreeState(heads[0].decode(), [line for line in lines if not line.startswith(b"# ")])
 
 
 def _modified_only(status: list[bytes]) -> list[bytes]:

@@ -37,8 +37,9 @@ from mulligan.git.worktrees.pull_request_branch import (
     lacks_commit,
     merge,
 )
-from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree
+from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree, search
 from mulligan.implement.ports import Credentials, PullRequestBase
+from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.set_up_cache import SetUpCache
 
 LOCK_TIMEOUT = timedelta(seconds=2)
@@ -228,22 +229,33 @@ class GitWorktrees:
         mirror = self._mirror(ref.repository)
         site = IssueWorktree(worktree_paths(self.root.absolute(), ref), mirror, ref.branch)
 
-        def start(sha: str) -> tuple[PullRequestHead | None, str]:
+        def start(
+            sha: str, *, is_searched: bool
+        ) -> tuple[PullRequestHead | None, str, bool, Mapping[str, str]]:
             found = fetch_pull_request(remote, mirror, ref, sha, standing) if standing else None
-            return found, found.head_sha if found and found.others else sha
+            begin = found.head_sha if found and found.others else sha
+            with meanwhile(lambda: refs_for_agent(site, base, sha)) as refs:
+                recreated = reset_worktree(
+                    site, begin, keep_ignored=self.keep_ignored, is_searched=is_searched
+                )
+                return found, begin, recreated, refs()
 
-        sha = mirror.fetch(remote, base)
+        for old in (site.paths.private, site.paths.agent_git_dir):
+            site.cleaner.set_aside(old, site.paths.name)
+        # The search needs no network, and the fetch no worktree.
+        with (
+            site.cleaner.emptying(site.paths.name),
+            meanwhile(lambda: mirror.fetch(remote, base)) as fetched,
+        ):
+            is_searched = search(site)
+            sha = fetched()
         try:
-            proposal, begin = start(sha)
-            recreated = reset_worktree(site, begin, keep_ignored=self.keep_ignored)
+            proposal, begin, recreated, refs = start(sha, is_searched=is_searched)
         except DamagedError:
             sha = mirror.recreate(remote, base)
-            proposal, begin = start(sha)
-            reset_worktree(site, begin, keep_ignored=self.keep_ignored)
+            proposal, begin, _, refs = start(sha, is_searched=False)
             recreated = True
-        site.cleaner.set_aside(site.paths.private, site.paths.name)
         site.paths.private.mkdir(mode=0o700)
-        refs = refs_for_agent(site, base, sha)
         check_out_commit(site, refs, begin)
         site.cleaner.empty(site.paths.name)
         outer = self.environment
