@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.operator import RepositorySettings
+from mulligan.config.policy import Labels
 from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.worker import Worker
 from mulligan.domain.events import Decided, RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.github.labels import label_styles
 from mulligan.github.tracker import FACTS_TTL
 from mulligan.storage.owner_ref import Installation, RecordedTimes
 from world.behaviours import AgentInput
@@ -115,9 +117,9 @@ def test_a_thousand_idle_polls_cost_nothing(tmp_path: Path) -> None:
         assert cpu / POLLS < 0.01
 
 
-MAX_GIT = 34
+MAX_GIT = 25
 """Git processes from the poll that finds an issue to its pull request."""
-MAX_REQUESTS, MAX_CHARGED = 30, 18
+MAX_REQUESTS, MAX_CHARGED = 28, 15
 """Requests in the same time, and those of them that count towards the rate limit."""
 
 
@@ -140,6 +142,8 @@ def test_an_issue_costs_few_requests_and_few_processes(
     log = count_git(tmp_path, monkeypatch)
     with worker_environment(tmp_path) as here:
         world, clock = here.desk.hub.world, here.desk.clock
+        for look in label_styles(Labels())[1:]:
+            here.desk.writer.create_label(NAME, look)
         settings = {NAME: RepositorySettings(name=NAME, clone_url=str(here.desk.hub.bare))}
         mirrored = GitWorktrees(
             *(here.directory / "work", settings, NoToken(), here.desk.tracker.recent_repository),

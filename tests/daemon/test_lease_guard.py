@@ -333,6 +333,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: WorkerEnvironment) 
                 ref, Stage.RUNNING, settings.labels
             ),
             "update_status": lambda: writer.update_status(case),
+            "show_stage": lambda: writer.show_stage(case, Stage.RUNNING, settings.labels),
             "post_escalation": lambda: writer.post_escalation(case, settings.escalation),
             "open_pull_request": lambda: writer.open_pull_request(
                 case, "main", settings.pull_request

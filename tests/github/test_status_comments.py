@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.world import Fault
+from mulligan.config.policy import Labels
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
+from mulligan.github.labels import label_styles
 from mulligan.github.status_record import record_in
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
 
+LABELS = Labels()
 EARLY = datetime(2025, 1, 1, 9, 0, tzinfo=UTC)
 
 
@@ -72,6 +76,60 @@ def test_other_comments_are_not_read_again_until_one_comes_or_goes(
     again = known(case(attempt(1), stage=Stage.HITL), ref, comment=mine)
     assert office.writer.update_status(with_count(again, 2)) == mine
     assert "Another installation of Mulligan" in bodies(office, ref)[0]
+
+
+def shown(office: TrackerEnvironment, ref: IssueRef) -> IssueContext:
+    """Show that an attempt runs, and return the issue as it is once that is published."""
+    for look in label_styles(LABELS)[1:]:
+        office.writer.create_label(NAME, look)
+    office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
+    mine = office.writer.update_status(with_count(known(case(), ref), 0)) or ""
+    office.requests()
+    return with_count(known(published(attempt(1)), ref, comment=mine), 1)
+
+
+def test_labels_and_status_change_with_one_request(office: TrackerEnvironment) -> None:
+    ref = office.ready()
+    office.hub.world.label(ref, "bug", "wes")
+    done = shown(office, ref)
+    mine = done.status.effects.status_comment
+    assert office.writer.show_stage(done, Stage.REVIEW, LABELS) == mine
+    writes = [line for line in office.requests() if not line.startswith("GET ")]
+    assert writes == ["POST /graphql"]
+    assert office.hub.world.labels_of(ref) == ["bug", "mulligan:review"]
+    assert "asks for a review" in bodies(office, ref)[0]
+    events = office.hub.world.issue(ref).events[-3:]
+    assert [each.kind for each in events] == ["labeled", "unlabeled", "unlabeled"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Fault(404),
+        Fault(403),
+        Fault(502),
+        Fault(502, apply=True),
+        Fault(200, body="<html>", content_type="text/html"),
+        Fault(200, body='{"data": null, "errors": [{"type": "FORBIDDEN", "message": "No."}]}'),
+    ],
+    ids=["none", "forbidden", "away", "answer lost", "no JSON", "refused"],
+)
+def test_rest_does_what_graphql_leaves_undone(office: TrackerEnvironment, answer: Fault) -> None:
+    ref = office.ready()
+    done = shown(office, ref)
+    office.hub.world.faults = lambda _, path: answer if path == "/graphql" else None
+    mine = done.status.effects.status_comment
+    assert office.writer.show_stage(done, Stage.REVIEW, LABELS) == mine
+    assert office.hub.world.labels_of(ref) == ["mulligan:review"]
+    (body,) = bodies(office, ref)
+    assert "asks for a review" in body
+
+
+def test_rest_creates_a_label_that_the_repository_lacks(office: TrackerEnvironment) -> None:
+    ref, lacking = office.ready(), Labels(review="in review")
+    done = shown(office, ref)
+    office.writer.show_stage(done, Stage.REVIEW, lacking)
+    assert office.hub.world.labels_of(ref) == ["in review"]
 
 
 def test_a_known_comment_that_was_deleted_is_written_anew(office: TrackerEnvironment) -> None:

@@ -1,10 +1,11 @@
-"""The GraphQL queries that Mulligan uses: edits of texts, the viewer, the end of a draft."""
+"""The GraphQL that Mulligan uses: edits of texts, the viewer, the end of a draft, labels."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import JsonValue
 
+from github_simulator.issues import add_labels, edit_comment, remove_label
 from github_simulator.json_shapes import timestamp
 from github_simulator.pulls import mark_ready
 from github_simulator.records import Actor, Comment, Issue, Permission, Pull, Repository, User
@@ -53,6 +54,24 @@ mutation($pull: ID!) {
   }
 }
 """
+SHOW_STAGE = """
+mutation(
+  $issue: ID!, $comment: ID!, $body: String!
+  $add: [ID!]!, $adds: Boolean!, $remove: [ID!]!, $removes: Boolean!
+) {
+  added: addLabelsToLabelable(input: {labelableId: $issue, labelIds: $add}) @include(if: $adds) {
+    labelable { labels(first: 100) { nodes { name } } }
+  }
+  removed: removeLabelsFromLabelable(
+    input: {labelableId: $issue, labelIds: $remove}
+  ) @include(if: $removes) {
+    labelable { labels(first: 100) { nodes { name } } }
+  }
+  edited: updateIssueComment(input: {id: $comment, body: $body}) {
+    issueComment { databaseId body }
+  }
+}
+"""
 VIEWER = "query { viewer { __typename login } }"
 PAGE = 100
 
@@ -72,6 +91,8 @@ def ask(call: ApiCall) -> Reply:
         return _comment_edits(call)
     if query == " ".join(READY.split()):
         return _ready(call)
+    if query == " ".join(SHOW_STAGE.split()):
+        return _show_stage(call)
     return _problem("The simulator does not know this query.")
 
 
@@ -95,12 +116,55 @@ def _ready(call: ApiCall) -> Reply:
     return Reply(200, {"data": {"markPullRequestReadyForReview": shown}})
 
 
-def _pulls(call: ApiCall) -> Iterator[tuple[Repository, Issue, Pull]]:
+def _show_stage(call: ApiCall) -> Reply:
+    """Change the labels of an issue and a comment, one after another."""
+    given = _given(call)
+    found = next((one for one in _issues(call) if given.get("issue") == f"I_{one[1].id}"), None)
+    comment = next((one for one in _comments(call) if given.get("comment") == f"IC_{one.id}"), None)
+    if found is None or comment is None:
+        return _problem("Could not resolve to a node with the global id.", "NOT_FOUND")
+    repository, issue = found
+    by = Actor(call.signed_in_user(), repository, call.world.stamps)
+    if not by.may(Permission.WRITE):
+        return _problem("Resource not accessible by personal access token", "FORBIDDEN")
+    names = {f"LA_{label.id}": label.name for label in repository.labels}
+    shown: Shape = {}
+    for given_ids, change, change_label in (
+        ("add", "added", _add_label),
+        ("remove", "removed", _remove_label),
+    ):
+        wanted = given.get(given_ids)
+        if not given.get(f"{given_ids}s") or not isinstance(wanted, list):
+            continue
+        for node in wanted:
+            change_label(by, issue, names[str(node)])
+        nodes: list[Json] = [{"name": name} for name in issue.label_names]
+        shown[change] = {"labelable": {"labels": {"nodes": nodes}}}
+    edit_comment(by, comment, str(given.get("body")))
+    shown["edited"] = {"issueComment": {"databaseId": comment.id, "body": comment.body}}
+    return Reply(200, {"data": shown})
+
+
+def _add_label(by: Actor, issue: Issue, name: str) -> None:
+    add_labels(by, issue, [name])
+
+
+def _remove_label(by: Actor, issue: Issue, name: str) -> None:
+    if name in issue.label_names:
+        remove_label(by, issue, name)
+
+
+def _issues(call: ApiCall) -> Iterator[tuple[Repository, Issue]]:
     for repository in call.world.repositories.values():
         if repository.is_visible_to(call.user):
             for issue in repository.visible():
-                if issue.pull:
-                    yield repository, issue, issue.pull
+                yield repository, issue
+
+
+def _pulls(call: ApiCall) -> Iterator[tuple[Repository, Issue, Pull]]:
+    for repository, issue in _issues(call):
+        if issue.pull:
+            yield repository, issue, issue.pull
 
 
 def _edits(call: ApiCall) -> Reply:
@@ -129,10 +193,8 @@ def _comment_edits(call: ApiCall) -> Reply:
 
 
 def _comments(call: ApiCall) -> Iterator[Comment]:
-    for repository in call.world.repositories.values():
-        if repository.is_visible_to(call.user):
-            for issue in repository.visible():
-                yield from issue.comments
+    for _, issue in _issues(call):
+        yield from issue.comments
 
 
 def _issue(repository: Repository, number: JsonValue) -> Issue | None:

@@ -290,15 +290,21 @@ class Client:
         return self._with_retries(lambda: answered(shape, self._ask(ask)))
 
     def mutate(
-        self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object], repository: str
+        self,
+        shape: TypeAdapter[T],
+        text: str,
+        variables: Mapping[str, object],
+        repository: str,
+        right: str = "the permission to write pull requests",
     ) -> T:
         """Send a GraphQL mutation, once; NotFoundError if the server has no GraphQL.
 
-        After an UnavailableError the change may have happened.
+        `right` is what the token needs for it. After an UnavailableError the change may have
+        happened.
         """
         body = {"query": text, "variables": dict(variables)}
         ask = ApiRequest("POST", self._graphql, body=body, repository=repository, is_write=True)
-        return answered(shape, self._ask(ask), "the permission to write pull requests")
+        return answered(shape, self._ask(ask), right)
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Send a write, once; after an UnavailableError the change may have happened.

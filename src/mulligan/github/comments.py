@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
@@ -18,7 +19,7 @@ from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
 from mulligan.github.markdown_parts import MARKER
 from mulligan.github.messages import status_comment, status_marker
-from mulligan.github.shapes import COMMENT, COMMENTS, Account, CommentShape, leads_to
+from mulligan.github.shapes import COMMENT, COMMENTS, Account, CommentShape, leads_to, same_text
 from mulligan.implement.ports import Clock
 from mulligan.text.commands import parse
 
@@ -134,9 +135,12 @@ def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
     return comment
 
 
-def same_text(body: str | None, text: str) -> bool:
-    """Return whether a text on GitHub equals another, ignoring line endings and outer blanks."""
-    return (body or "").replace("\r\n", "\n").strip() == text.strip()
+@dataclass(frozen=True, slots=True)
+class OwnComment:
+    """A comment of Mulligan: its id in REST, and in GraphQL, where it is the `node`."""
+
+    id: str
+    node: str
 
 
 class StatusComments:
@@ -147,7 +151,7 @@ class StatusComments:
         self._dashboard = dashboard
         self._edited: dict[IssueRef, tuple[datetime, str]] = {}
         self._recorded: dict[IssueRef, StatusRecord] = {}
-        self._alone: dict[IssueRef, tuple[str, int]] = {}
+        self._alone: dict[IssueRef, tuple[OwnComment, int]] = {}
         self._lock = Lock()
 
     def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
@@ -171,16 +175,39 @@ class StatusComments:
         self._recorded[ref] = record_of(case).settled
         return written
 
+    def edit_at_once(
+        self, case: IssueContext, known: str | None, edit: Callable[[OwnComment, str], bool]
+    ) -> bool:
+        """Edit the known comment with `edit`, if `update` would edit it without reading others.
+
+        `edit` returns whether it did. If not, call `update`.
+        """
+        ref = case.issue.ref
+        said, comment = self._edited.get(ref, (None, ""))[1], self._alone_on(case, known)
+        if not comment or said == status_comment(case) or not self._may_edit(case):
+            return False
+        if not edit(comment, self._text(case)):
+            self._edited.pop(ref, None)
+            return False
+        self._recorded[ref] = record_of(case).settled
+        return True
+
+    def _alone_on(self, case: IssueContext, known: str | None) -> OwnComment | None:
+        """Return the known comment, if no other came since this wrote it."""
+        comment, count = self._alone.get(case.issue.ref, (None, -1))
+        is_known = comment is not None and comment.id == known
+        return comment if is_known and count == case.issue.comment_count else None
+
     def _edit_alone(self, case: IssueContext, known: str | None, comments: Comments) -> str:
         """Edit the known comment without reading the others, if none came since this wrote it.
 
         Return its id, or "" if the comments must be read.
         """
-        ref, count = case.issue.ref, case.issue.comment_count
-        if known is None or self._alone.get(ref) != (known, count):
+        comment = self._alone_on(case, known)
+        if comment is None:
             return ""
         try:
-            return str(comments.edit(ref, int(known), self._text(case)).id)
+            return str(comments.edit(case.issue.ref, int(comment.id), self._text(case)).id)
         except NotFoundError:
             return ""
 
@@ -191,11 +218,12 @@ class StatusComments:
         other = _of_another(case, known, found)
         unnamed = next((str(comment.id) for comment, by in found if not by), None)
         text = self._text(case, other)
-        written = str(comments.upsert(ref, marker, text, known or unnamed, listed).id)
+        written = comments.upsert(ref, marker, text, known or unnamed, listed)
         self._alone.pop(ref, None)
         if not other:
-            self._alone[ref] = (written, len({written, *(str(each.id) for each in listed)}))
-        return written
+            count = len({written.id, *(each.id for each in listed)})
+            self._alone[ref] = (OwnComment(str(written.id), written.node_id), count)
+        return str(written.id)
 
     def _text(self, case: IssueContext, other: str = "") -> str:
         return status_comment(case, other, self._dashboard)

@@ -1,5 +1,6 @@
-"""GraphQL queries for facts that REST lacks: edits of texts, the token's account. Pure."""
+"""GraphQL for what REST lacks: edits of texts, the token's account, joined writes. Pure."""
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from pydantic import AwareDatetime, Field, OnErrorOmit, TypeAdapter, ValidationError
@@ -13,7 +14,7 @@ from mulligan.github.answers import (
     parsed,
     retry_after,
 )
-from mulligan.github.shapes import Account, Shape, Words
+from mulligan.github.shapes import Account, Label, Shape, Words, same_text
 from mulligan.text.escape import one_line
 
 T = TypeVar("T")
@@ -66,6 +67,26 @@ mutation($pull: ID!) {
   }
 }"""
 """Marks a draft as ready for review; REST ignores `draft: false` in an update."""
+
+
+SHOW_STAGE_MUTATION = """\
+mutation(
+  $issue: ID!, $comment: ID!, $body: String!
+  $add: [ID!]!, $adds: Boolean!, $remove: [ID!]!, $removes: Boolean!
+) {
+  added: addLabelsToLabelable(input: {labelableId: $issue, labelIds: $add}) @include(if: $adds) {
+    labelable { labels(first: 100) { nodes { name } } }
+  }
+  removed: removeLabelsFromLabelable(
+    input: {labelableId: $issue, labelIds: $remove}
+  ) @include(if: $removes) {
+    labelable { labels(first: 100) { nodes { name } } }
+  }
+  edited: updateIssueComment(input: {id: $comment, body: $body}) {
+    issueComment { databaseId body }
+  }
+}"""
+"""Changes the labels of an issue and a comment. GraphQL carries out mutations one after another."""
 
 
 class Actor(Shape):
@@ -179,6 +200,46 @@ class ReadyAnswer(Shape):
     data: _Marking
 
 
+class _Written(Shape):
+    number: int = Field(alias="databaseId")
+    body: str
+
+
+class _Edited(Shape):
+    comment: _Written = Field(alias="issueComment")
+
+
+class _Labels(Shape):
+    nodes: tuple[Label, ...]
+
+
+class _Labelable(Shape):
+    labels: _Labels
+
+
+class _Labelled(Shape):
+    labelable: _Labelable
+
+
+class _Stage(Shape):
+    edited: _Edited
+    added: _Labelled | None = None
+
+
+class StageAnswer(Shape):
+    """The answer to SHOW_STAGE_MUTATION."""
+
+    data: _Stage
+
+    def shows(self, comment: str, text: str, labels: Collection[str]) -> bool:
+        """Return whether the comment has the text, and the issue the labels that were added."""
+        added = self.data.added
+        carried = {label.name.casefold() for label in added.labelable.labels.nodes} if added else ()
+        written = self.data.edited.comment
+        is_added = {name.casefold() for name in labels} <= set(carried)
+        return is_added and str(written.number) == comment and same_text(written.body, text)
+
+
 class _Problem(Shape):
     type: Words = ""
     message: Words = ""
@@ -192,6 +253,7 @@ EDITS = TypeAdapter(EditsAnswer)
 COMMENT_EDITS = TypeAdapter(CommentEditsAnswer)
 VIEWER = TypeAdapter(ViewerAnswer)
 READY = TypeAdapter(ReadyAnswer)
+STAGE = TypeAdapter(StageAnswer)
 
 
 def answered(shape: TypeAdapter[T], answer: Answer, right: str = "to read issues") -> T:

@@ -48,6 +48,7 @@ class Account(Shape):
 
 class Label(Shape):
     name: str
+    node_id: str = ""
 
 
 def _named(value: object) -> object:
@@ -72,6 +73,7 @@ class IssueShape(Shape):
     pull_request: dict[str, object] | None = None
     html_url: str
     url: str
+    node_id: str = ""
 
 
 class CommentShape(Shape):
@@ -323,3 +325,8 @@ STATUSES = TypeAdapter[tuple[StatusShape, ...]](
 )
 
 ANNOTATIONS = TypeAdapter(tuple[AnnotationShape, ...])
+
+
+def same_text(body: str | None, text: str) -> bool:
+    """Return whether a text on GitHub equals another, ignoring line endings and outer blanks."""
+    return (body or "").replace("\r\n", "\n").strip() == text.strip()

@@ -13,15 +13,15 @@ from github.GithubObject import NotSet
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.command import PendingCommand
-from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
 from mulligan.github.check_run import CHECK_RUN_NAME, check_run_text
 from mulligan.github.client import Client
-from mulligan.github.comments import Comments, StatusComments, same_text
+from mulligan.github.comments import Comments, OwnComment, StatusComments
 from mulligan.github.escalation import escalation_comment, escalation_marker
-from mulligan.github.graphql import READY, READY_MUTATION
+from mulligan.github.graphql import READY, READY_MUTATION, SHOW_STAGE_MUTATION, STAGE
 from mulligan.github.labels import LabelChange, LabelStyle, label_change
 from mulligan.github.markdown_parts import MARKER, marker
 from mulligan.github.messages import (
@@ -44,9 +44,11 @@ from mulligan.github.shapes import (
     NOTE,
     NOTES,
     PULL,
+    IssueShape,
     Label,
     NoteShape,
     PullShape,
+    same_text,
 )
 from mulligan.github.tracker import read_issue
 from mulligan.implement.ports import Guard, Tracker
@@ -84,6 +86,24 @@ class GitHubWriter:
         """Create or update the status comment (STATUS-1); return None if the update is delayed."""
         known = case.status.effects.status_comment or None
         return self.status_comments.update(case, known, self._comments)
+
+    def show_stage(self, case: IssueContext, stage: Stage, labels: Labels) -> str | None:
+        """Set the labels of a stage, and update the status comment; return what that returns.
+
+        REST has a request for each label to remove. GraphQL changes all at once, where the server
+        has it; whatever it leaves undone, REST does.
+        """
+        ref, known = case.issue.ref, case.status.effects.status_comment or None
+        issue = read_issue(self.client, ref)
+        change = label_change([label.name for label in issue.labels], stage, labels)
+
+        def edit(comment: OwnComment, text: str) -> bool:
+            return self._show_at_once(ref, issue, change, comment, text)
+
+        if change != LabelChange() and self.status_comments.edit_at_once(case, known, edit):
+            return known
+        self.set_stage_labels(ref, stage, labels)
+        return self.update_status(case)
 
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Create or update the comment that asks for the label again (TRUST-2); return its id."""
@@ -223,6 +243,45 @@ class GitHubWriter:
                 self.client.remove(LABELS, f"{path}/{quote(name, safe='')}")
             except NotFoundError:
                 continue
+
+    def _show_at_once(
+        self,
+        ref: IssueRef,
+        issue: IssueShape,
+        change: LabelChange,
+        comment: OwnComment,
+        text: str,
+    ) -> bool:
+        """Change labels and comment by GraphQL; return whether all of it was done."""
+        text = self.client.as_sent(text)
+        nodes = {label.name: label.node_id for label in issue.labels}
+        try:
+            if change.add:
+                there = self.client.read_all(LABELS, f"/repos/{ref.repository}/labels")
+                nodes |= {label.name: label.node_id for label in there}
+            names = {name.casefold(): node for name, node in nodes.items()}
+            add, remove = (
+                [names.get(name.casefold(), "") for name in some]
+                for some in (change.add, change.remove)
+            )
+            if not all((issue.node_id, comment.node, *add, *remove)):
+                return False
+            variables = {
+                "issue": issue.node_id,
+                "comment": comment.node,
+                "body": text,
+                "add": add,
+                "adds": bool(add),
+                "remove": remove,
+                "removes": bool(remove),
+            }
+            done = self.client.mutate(
+                STAGE, SHOW_STAGE_MUTATION, variables, ref.repository, "the permission Issues"
+            )
+        except (UnavailableError, DeniedError, NotFoundError) as error:
+            log.info("labels_changed_one_by_one", issue=str(ref), reason=str(error))
+            return False
+        return done.shows(comment.id, text, change.add)
 
     def _add_labels(
         self, repository: str, number: int, names: Collection[str]
@@ -430,6 +489,11 @@ class DryRunWriter:
         ref = case.issue.ref
         self._show("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effects.status_comment or "dry-run"
+
+    def show_stage(self, case: IssueContext, stage: Stage, labels: Labels) -> str:
+        """Report the labels, and the text of the status comment."""
+        self.set_stage_labels(case.issue.ref, stage, labels)
+        return self.update_status(case)
 
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Report the text of the comment that asks for the label again."""

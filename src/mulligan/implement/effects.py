@@ -153,14 +153,17 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     with suppress(GoneError), context.tracker.cached_reads():
         case = load_context(context.tracker.read(ref), context)
         if not context.tracker.recent_repository(ref.repository).archived:
-            is_theirs, is_shown = _is_left_to_others(case, labels, context), False
-            if not is_theirs:
-                # A label without a record means that somebody deleted the record (RESTORE-1).
-                is_shown = not case.status.effects.status_comment and write_record(ref, context)
-                context.writer.set_stage_labels(ref, stage, labels)
-            if not is_shown and (not is_theirs or case.status.effects.status_comment):
-                update_status_comment(case, context)
+            comment = case.status.effects.status_comment
+            if _is_left_to_others(case, labels, context):
+                if comment:
+                    update_status_comment(case, context)
+                    return
+            # A label without a record means that somebody deleted the record (RESTORE-1).
+            elif comment or not write_record(ref, context):
+                _record_status(case, context.writer.show_stage(case, stage, labels), context)
                 return
+            else:
+                context.writer.set_stage_labels(ref, stage, labels)
     record_effect(ref, StageShown(stage), context.ledger)
 
 
@@ -195,7 +198,11 @@ def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext
 
 def update_status_comment(case: IssueContext, context: WriteContext) -> None:
     """Write the status comment; if it was edited a moment ago, defer that to the next pass."""
-    ref, written = case.issue.ref, context.writer.update_status(case)
+    _record_status(case, context.writer.update_status(case), context)
+
+
+def _record_status(case: IssueContext, written: str | None, context: WriteContext) -> None:
+    ref = case.issue.ref
     if written:
         record_effect(ref, StatusWritten(written), context.ledger)
     record_effect(ref, StageShown(case.status.stage if written else None), context.ledger)

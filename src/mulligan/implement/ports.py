@@ -171,6 +171,13 @@ class TrackerWriter(Protocol):
         """Write the issue's status comment (STATUS-1), give its id; None if that is delayed."""
         ...
 
+    def show_stage(self, case: IssueContext, stage: Stage, labels: Labels) -> str | None:
+        """Set the labels and write the status comment, with fewer requests than by the two above.
+
+        Return what `update_status` returns.
+        """
+        ...
+
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
         """Ask for the label again, in one comment for each act (TRUST-2); give its id."""
         ...
