@@ -174,6 +174,16 @@ class Database:
 
 
 def _begin(engine: Engine) -> RootTransaction:
+    """Begin a transaction; on a new connection if the pool's one was lost since its last use."""
+    try:
+        return _begin_once(engine)
+    except DatabaseError as error:
+        if not error.connection_invalidated:
+            raise
+    return _begin_once(engine)
+
+
+def _begin_once(engine: Engine) -> RootTransaction:
     connection = engine.connect()
     try:
         return connection.begin()

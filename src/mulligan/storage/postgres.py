@@ -58,7 +58,7 @@ def name_of(url: URL) -> str:
 
 
 def set_up(url: URL, connections: int) -> Engine:
-    """Return an engine with at most this many connections, each tested before its use.
+    """Return an engine with at most this many connections; `_begin` begins its transactions.
 
     ConfigError if Mulligan cannot use the server.
     """
@@ -67,7 +67,7 @@ def set_up(url: URL, connections: int) -> Engine:
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         connect_args=arguments,
-        pool_pre_ping=True,
+        isolation_level="AUTOCOMMIT",
         pool_size=connections,
         max_overflow=0,
     )
@@ -126,14 +126,15 @@ def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES)
-    if writes:
-        # Each statement sees the data at its start, so it must start after the lock is taken.
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        if writes == ALONE:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
-    else:
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    """Begin in one round trip to the server; the driver alone needs three."""
+    match connection.get_execution_options().get(WRITES):
+        case None:
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        case how:
+            # Each statement sees the data at its start, so it must start after the lock is taken.
+            begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+            begin += f"; SELECT pg_advisory_xact_lock({WRITER_LOCK})" if how == ALONE else ""
+    connection.exec_driver_sql(begin)
 
 
 def _code(error: DatabaseError) -> str | None:
