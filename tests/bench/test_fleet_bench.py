@@ -490,7 +490,7 @@ def test_nothing_is_lost_or_doubled_when_hosts_fail(tmp_path: Path, postgres: Se
         hosts, refs = [at.start() for _ in range(3)], list[IssueRef]()
         for failure in FAILURES:
             refs += at.issues(ISSUES // len(FAILURES))
-            at.until(lambda: min(len(begun_by(at.events(), host)) for host in hosts) > 0)
+            at.until(lambda: sum(len(begun_by(at.events(), host)) for host in hosts) >= len(hosts))
             victim = max(hosts, key=lambda host: len(begun_by(at.events(), host)))
             fail(at, victim, failure)
             if victim.process.poll() is not None:
