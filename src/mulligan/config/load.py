@@ -216,7 +216,9 @@ def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Confi
     for place, value in _texts(document.content):
         name = _variable(value)
         if name and name not in environment:
-            message = f"needs the environment variable {name}, which is not set; set it"
+            message = (
+                f"needs the environment variable {name}, which is not set; run `export {name}=…`"
+            )
             yield ConfigMistake(document.line(place), dotted(place), message)
 
 

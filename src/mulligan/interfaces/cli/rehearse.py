@@ -86,8 +86,9 @@ def rehearse(options: RehearseOptions) -> Exit:
     for comment in comments:
         console.print("\nThe comment on the issue would be:")
         show_comment(console, comment)
-    changed = [meta.number for meta in history if meta.head_sha]
-    _say_where(console, operator, setup, config, changed)
+    if history:
+        changed = [meta.number for meta in history if meta.head_sha]
+        _say_where(console, operator, setup, config, changed)
     return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
