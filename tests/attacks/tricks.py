@@ -12,6 +12,7 @@ import mmap
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from pathlib import Path
 SECRET = b"ghs_only_for_mulligan"
 """Never written out in a command line of the tests, only in that of Mulligan's stand-in."""
 MEMORY, PROCESSES, FILE = 400 * 1024**2, 80, 16 * 1024**2
-PTRACE_ATTACH, NEW_USER, TIOCSTI = 16, 0x10000000, 0x5412
+PTRACE_ATTACH, NEW_USER, TIOCSTI, NOBODY = 16, 0x10000000, 0x5412, 0xFFFFFFFF
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -292,6 +293,18 @@ def write_a_huge_file(_: Target) -> bool:
     return True
 
 
+def leave_an_attribute_behind(_: Target) -> bool:
+    """Git does not see it: not on a directory, and not on a file whose content is the same."""
+    everybody = struct.pack("<IHHIHHIHHI", 2, 1, 7, NOBODY, 4, 5, NOBODY, 32, 5, NOBODY)
+    for name, value in (("user.left", b"x"), ("system.posix_acl_default", everybody)):
+        try:
+            os.setxattr(".", name, value)
+        except OSError:
+            continue
+        return True
+    return False
+
+
 def leave_a_process_behind(target: Target) -> bool:
     line = f"sleep 0.5; touch survived; exec sleep 3.{target.pid}"
     subprocess.Popen(
@@ -340,6 +353,7 @@ TRICKS: dict[str, Callable[[Target], bool]] = {
         start_many_threads,
         start_many_processes,
         write_a_huge_file,
+        leave_an_attribute_behind,
     )
 }
 

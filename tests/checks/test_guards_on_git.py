@@ -142,5 +142,25 @@ def test_binary_files_and_modes_are_fine(repository: Path) -> None:
     assert told(left_by_nothing()) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.test.js", b'/*\0*/\nit("stays", () => {});\n'),
+        ("pytest.ini", b"# \0\n[pytest]\naddopts = --deselect tests/test_a.py\n"),
+    ],
+)
+def test_a_zero_byte_hides_no_lost_test(repository: Path, name: str, content: bytes) -> None:
+    before = "".join(
+        f'it("{test}", () => {{ expect(1).toBe(1); }});\n' for test in ("stays", "goes")
+    )
+    (repository / "a.test.js").write_text(before)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "tests")
+    (repository / name).write_bytes(content)
+    assert f"{name} has a zero byte, so git shows no lines of it; remove the byte." in told(
+        left_by(repository), Scope(allow_deleted_tests=True)
+    )
+
+
 def left_by_nothing() -> Change:
     return Change("a" * 40, "b" * 40, 1, diff=b"diff --git a/odd")

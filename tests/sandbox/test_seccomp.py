@@ -10,8 +10,8 @@ from mulligan.sandbox.seccomp import ALLOW, MACHINES, REFUSE, filter_for
 
 pytestmark = pytest.mark.pure
 X86, ARM = "x86_64", "aarch64"
-EPERM, ENOSYS, NO_FAMILY = (
-    REFUSE | number for number in (errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT)
+EPERM, ENOSYS, NO_FAMILY, NOT_SUPPORTED = (
+    REFUSE | number for number in (errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT, errno.EOPNOTSUPP)
 )
 THREAD, SIGCHLD, NEW_USER = 0x3D0F00, 17, 0x10000000
 
@@ -71,6 +71,12 @@ def verdict(machine: str, number: int, first: int = 0, second: int = 0, audit: i
         (ARM, (198, 40), NO_FAMILY),
         (ARM, (198, 2), ALLOW),
         (ARM, (29, 0, 0x5412), EPERM),
+        (X86, (188,), NOT_SUPPORTED),  # setxattr
+        (X86, (463,), NOT_SUPPORTED),  # setxattrat
+        (X86, (191,), ALLOW),  # getxattr
+        (ARM, (5,), NOT_SUPPORTED),
+        (X86, (16, 0, 0x40086602), EPERM),  # FS_IOC_SETFLAGS
+        (X86, (16, 0, 0x80086601), ALLOW),  # FS_IOC_GETFLAGS
     ],
 )
 def test_what_is_let_through(machine: str, call: tuple[int, ...], found: int) -> None:

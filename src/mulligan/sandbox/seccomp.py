@@ -17,30 +17,37 @@ X32 = 0x40000000
 
 NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
-TYPES_FOR_A_TERMINAL = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX."""
+REQUESTS = (0x5412, 0x541C, 0x40086602, 0x401C5820)
+"""TIOCSTI and TIOCLINUX for a terminal; FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR for a file."""
 FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK; others, like AF_VSOCK, know no namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A processor architecture as in the kernel's audit, with its system call numbers."""
+    """A processor architecture as in the kernel's audit, with its system call numbers.
+
+    `attributes` set attributes of a file, such as access control lists. Git does not see them, so a
+    reset would leave them in the worktree for later commands.
+    """
 
     audit: int
     clone: int
     ioctl: int
     socket: int
     refused: tuple[int, ...]
+    attributes: tuple[int, ...]
     x32: bool = False
 
 
 BY_NEWER_NUMBERS = (
     *(425, 426, 427),  # io_uring
-    *(428, 429, 430, 431, 432, 433, 442),  # the newer ways to mount
+    *(428, 429, 430, 431, 432, 433, 442, 467),  # the newer ways to mount
     443,  # quotactl_fd
 )
 """System calls since 5.1 have the same number everywhere."""
+SET_ATTRIBUTES = (463, 469)
+"""setxattrat and file_setattr."""
 CLONE3 = 435
 """Its flags are in memory that no filter can read; programs fall back to clone."""
 
@@ -60,6 +67,7 @@ MACHINES: Final = {
             *(164, 227, 159, 305),  # settimeofday, clock_settime, adjtimex, clock_adjtime
             *BY_NEWER_NUMBERS,
         ),
+        attributes=(188, 189, 190, *SET_ATTRIBUTES),
         x32=True,
     ),
     "aarch64": Machine(
@@ -77,6 +85,7 @@ MACHINES: Final = {
             *(170, 112, 171, 266),
             *BY_NEWER_NUMBERS,
         ),
+        attributes=(5, 6, 7, *SET_ATTRIBUTES),
     ),
 }
 
@@ -100,8 +109,11 @@ def _assemble(machine: Machine) -> bytes:
     program += [_step(JUMP_EQUAL, CLONE3, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
     for number in machine.refused:
         program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EPERM)]
+    for number in machine.attributes:
+        # Programs that copy attributes expect this error of many file systems.
+        program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EOPNOTSUPP)]
     program += _with_argument(machine.clone, FIRST_ARGUMENT, JUMP_ANY, (NAMESPACES,))
-    program += _with_argument(machine.ioctl, SECOND_ARGUMENT, JUMP_EQUAL, TYPES_FOR_A_TERMINAL)
+    program += _with_argument(machine.ioctl, SECOND_ARGUMENT, JUMP_EQUAL, REQUESTS)
     program += _only(machine.socket, FAMILIES)
     return b"".join([*program, _return(ALLOW)])
 

@@ -453,6 +453,7 @@ def lost_test_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
     """Yield removed and skipped tests, by name, over the whole change."""
+    yield from _hidden(change, patches)
     shown = list[Patch]()
     for patch in filter(lambda patch: patch.content, patches):
         lines = patch.content.count(b"\n")
@@ -474,6 +475,20 @@ def lost_test_violations(
             for line in deselecting_lines(patch):
                 message = f"{patch.path} excludes tests ({_short(line)}); run all of them."
                 yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)
+
+
+def _hidden(change: Change, patches: Sequence[Patch]) -> Iterator[GuardViolation]:
+    """Yield files that had tests, or that may exclude some, if git treats them as binary.
+
+    JavaScript, Ruby and PHP, for example, run a file with a zero byte in a comment.
+    """
+    deleted = {file.path for file in change.files if file.status == "D"}
+    for patch in patches:
+        had_tests = not patch.is_new and language_of(patch.old_path or patch.path) is not None
+        is_binary = patch.is_binary and patch.path not in deleted
+        if is_binary and (had_tests or SETTINGS_FILES.search(patch.path)):
+            message = f"{patch.path} has a zero byte, so git shows no lines of it; remove the byte."
+            yield _violation(GuardKind.SIZE, patch.path, message)
 
 
 def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
