@@ -1,6 +1,8 @@
 """Objects that an agent made may be far larger than their files: git reads them within limits."""
 
 import hashlib
+import os
+import shutil
 import zlib
 from datetime import timedelta
 from pathlib import Path
@@ -73,6 +75,26 @@ def test_a_tree_of_millions_of_paths_is_not_listed(
         sha, mode = write_object(git_dir, "tree", entries), b"40000"
     commit_of(tree, sha, b"bomb\n")
     assert [file.path for file in capture(tree).files] == ["new.txt"]
+
+
+def test_many_branches_of_large_commits_are_not_read_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may take as long as git may take for all of them: a thousand took hours."""
+    program, calls = tmp_path / "bin" / "git", tmp_path / "calls"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with worktrees_of(tmp_path / "work", calc_remote(tmp_path / "remote.git")).open(REF) as tree:
+        start = tree.worktree.git.line("rev-parse", f"{tree.start_sha}^{{tree}}")
+        git_dir = tree.worktree.paths.agent_git_dir
+        for number in range(40):
+            commit_of(tree, start, b"%d\n" % number)
+            (git_dir / f"refs/heads/b{number}").write_bytes((git_dir / "HEAD").read_bytes())
+        (git_dir / "refs/heads/missing").write_text("1" * 40)
+        assert capture(tree).commits == 2
+    assert calls.read_text().count(" rev-list --count ") == 2
 
 
 @pytest.mark.deep

@@ -9,9 +9,11 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import COMMIT_SHA
 from mulligan.git.repository import Repository
 
@@ -34,6 +36,8 @@ MAX_HEADS = 1000
 REF_BYTES = 1000
 PACKED_BYTES = 10_000_000
 SYMBOLIC_DEPTH = 5
+COUNT_TIMEOUT = timedelta(seconds=20)
+"""Time limit of counting commits, of which each may be as large as the memory of git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ def write(
 def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
     """Count the agent's commits; `repository` borrows the decoy's objects.
 
-    By now `decoy` holds only files and directories. Unreadable objects are not counted.
+    By now `decoy` holds only files and directories. If one of its branches cannot be read, only
+    the commits of HEAD count.
     """
     if decoy.is_symlink() or not decoy.is_dir():
         return AgentCommits()
@@ -84,18 +89,21 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
     claimed = {*heads.values(), *([head] if head else ())}
     if claimed <= {start_sha}:
         return AgentCommits(0, head)
-    readable = claimed
     count = _count(repository, claimed, start_sha)
-    if count is None:
-        readable = {sha for sha in claimed if _count(repository, {sha}, start_sha) is not None}
-        count = _count(repository, readable, start_sha)
-    return AgentCommits(count or 0, head if head in readable else None)
+    # One by one, thousands of branches would take hours.
+    if count is None and head and (count := _count(repository, {head}, start_sha)) is None:
+        head = None
+    return AgentCommits(count or 0, head)
 
 
 def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None:
-    """Count the commits that Mulligan did not have; None if they cannot be read."""
-    answer = repository.query("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
-    return None if answer.exit_code else int(answer.text)
+    """Count the commits that Mulligan did not have; None if they cannot be read in time."""
+    counted = ("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
+    try:
+        answer = repository.attempt(*counted, timeout=COUNT_TIMEOUT)
+    except UnavailableError:
+        return None
+    return None if answer.exit_code else int(answer.text.rstrip().rpartition("\n")[2])
 
 
 def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
