@@ -116,6 +116,12 @@ def test_how_a_host_is_written(text: str, address: tuple[str, int] | None) -> No
         ("fd00:ec2::254", False),
         ("::ffff:10.0.0.1", False),
         ("::ffff:93.184.216.34", True),
+        ("64:ff9b::169.254.169.254", False),
+        ("64:ff9b::93.184.216.34", True),
+        ("64:ff9b:1::93.184.216.34", False),
+        ("::127.0.0.1", False),
+        ("2002:7f00:1::", False),
+        ("fec0::1", False),
     ],
 )
 def test_which_addresses_are_of_the_internet(address: str, public: bool) -> None:  # noqa: FBT001

@@ -435,7 +435,7 @@ class Answer(BaseModel):
 def read_answer(output: bytes) -> ReviewerResult:
     """Return the last JSON object that is a verdict; without one, the result counts as PASS."""
     text = output.decode(errors="replace")
-    answers = [found for found in map(_answer, _candidates(text)) if found]
+    answers = [found for found in map(_answer, _objects(text)) if found]
     if not answers:
         reason = "printed nothing" if not text.strip() else "printed no verdict as JSON"
         return unreadable(f"The reviewer {reason}; this counts as PASS.")
@@ -448,16 +448,23 @@ def unreadable(why: str) -> ReviewerResult:
     return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
 
 
-def _candidates(text: str) -> Iterator[str]:
-    """Yield possible answers: the text from the first to the last brace, and each line."""
-    start, end = text.find("{"), text.rfind("}")
-    if start >= 0:
-        yield text[start : end + 1]
-    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
+def _objects(text: str) -> Iterator[object]:
+    """Yield the JSON objects in a text, but none that is inside another one.
+
+    The output may quote the change, which may have a verdict on a line of its own.
+    """
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+            yield found
+        except (ValueError, RecursionError):
+            end = start + 1
+        start = text.find("{", end)
 
 
-def _answer(text: str) -> Answer | None:
+def _answer(found: object) -> Answer | None:
     try:
-        return Answer.model_validate(json.loads(text))
-    except (ValueError, ValidationError, RecursionError):
+        return Answer.model_validate(found)
+    except ValidationError:
         return None

@@ -147,9 +147,20 @@ def addresses_of(hosts: Iterable[str]) -> tuple[Address, ...]:
 def is_public(address: str) -> bool:
     """Return whether an address is on the internet: not of this machine, its network or cloud."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
-        found = found.ipv4_mapped
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.is_site_local or found in LOCAL_TRANSLATION:
+            return False
+        # A gateway of the network may lead these to the IPv4 address in them.
+        within = found.ipv4_mapped or found.sixtofour
+        translated = any(found in network for network in TRANSLATED)
+        found = ipaddress.IPv4Address(int(found) % 2**32) if translated else within or found
     return found.is_global and not found.is_multicast
+
+
+TRANSLATED = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+"""Addresses that end in an IPv4 address (RFC 6052, RFC 4291)."""
+LOCAL_TRANSLATION = ipaddress.IPv6Network("64:ff9b:1::/48")
+"""For gateways of one network (RFC 8215)."""
 
 
 def is_literal(host: str) -> bool:
