@@ -107,16 +107,17 @@ BUSY = IssueStatus(
     restored="status comment 3",
 )
 FRESH = replace(BUSY, is_kept=False, outcome=Outcome.CHECKS_FAILED, labelled=False)
-RESTING = {"phase": Phase.IDLE, "due": None}
-READY = {**RESTING, "stage": Stage.READY, "effects": UNSHOWN}
-RETURNED = {
+Changes = dict[str, object]
+RESTING: Changes = {"phase": Phase.IDLE, "due": None}
+READY: Changes = {**RESTING, "stage": Stage.READY, "effects": UNSHOWN}
+RETURNED: Changes = {
     **READY,
     "outcome": None,
     "reason": "",
     "is_kept": False,
     "pull": replace(BUSY.pull, passed=0),
 }
-EPOCH = {
+EPOCH: Changes = {
     **READY,
     "epoch": 3,
     "attempt": 0,
@@ -126,7 +127,7 @@ EPOCH = {
     "ci_attempts": 0,
     "elsewhere": False,
 }
-ENDED = {
+ENDED: Changes = {
     **RESTING,
     "stage": Stage.RESOLVED,
     "effects": UNSHOWN,
@@ -150,7 +151,7 @@ def ordered(verb: Verb, actor: str = "mia") -> CommandReceived:
     )
 
 
-def taken(verb: Verb, paused_by: str, who: str = "mia") -> dict[str, object]:
+def taken(verb: Verb, paused_by: str, who: str = "mia") -> Changes:
     new = PendingCommand(CommentAct(20), verb, "Do it.", who, LATER, Stage.REVIEW, actor_id=8)
     return {
         "pending": (*PENDING, new),
@@ -161,17 +162,21 @@ def taken(verb: Verb, paused_by: str, who: str = "mia") -> dict[str, object]:
 
 ASKED = Authorised(act="comment:9", actor="wes", act_at=LATER, actor_id=8)
 REVIEWED = ReviewReceived(reviews=(9, 8), author="wes", author_id=8, at=LATER, remarks=(TWO,))
-REVIEWS = {
+REVIEWS: Changes = {
     "handled": handled(ReviewAct(9), ReviewAct(8)),
     "feedback": feedback(remarks=(ONE, TWO), received=(5, 9, 8)),
 }
 RED = (FailedCheck(name="tests"),)
-CI = {"handled": handled(FailedHead("h")), "feedback": feedback(checks=RED)}
+CI: Changes = {"handled": handled(FailedHead("h")), "feedback": feedback(checks=RED)}
 GOOD, BAD = completed(REF, 3, Outcome.SUCCEEDED), completed(REF, 3)
 WITH_FIX = replace(BUSY, pending=(order(Verb.FIX, 13),))
-REFUSED = {"phase": Phase.DECIDED, "decision": Escalate(reason="Enough."), "reason": "Enough."}
+REFUSED: Changes = {
+    "phase": Phase.DECIDED,
+    "decision": Escalate(reason="Enough."),
+    "reason": "Enough.",
+}
 
-ROWS: dict[str, tuple[IssueStatus, Event, dict[str, object]]] = {
+ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     "a log line": (BUSY, AgentStarted(agent="x"), {}),
     "text": (
         BUSY,

@@ -226,10 +226,8 @@ def test_an_account_of_graphql_has_the_name_that_rest_gives_it(
 
 
 def test_a_label_is_read_as_an_object_or_as_a_name() -> None:
-    found = {"labels": [{"name": "bug", "color": "red"}, "mulligan"]}
-    assert [each.name for each in TypeAdapter(Labels).validate_python(found["labels"])] == [
-        *("bug", "mulligan")
-    ]
+    found = TypeAdapter(Labels).validate_json('[{"name": "bug", "color": "red"}, "mulligan"]')
+    assert [each.name for each in found] == ["bug", "mulligan"]
 
 
 def test_check_runs_and_statuses_are_taken_out_of_the_object_that_counts_them() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pydantic import TypeAdapter
 
 from mulligan.domain.stats import Cost, FeedbackStats, FrequentFailure, LedgerHistory, summarise
 from mulligan.interfaces.cli.stats import write_page
@@ -111,10 +112,7 @@ def test_programs_get_the_same_figures() -> None:
         "succeeded": overall.succeeded,
     }
     assert (found["since"], found["until"]) == (MONTH.since and MONTH.since.isoformat(), END_TEXT)
-    weeks, groups = found["weeks"], found["agents"]
-    assert isinstance(weeks, list)
-    assert isinstance(groups, dict)
-    assert len(weeks) == len(MONTH.weeks)
+    groups = TypeAdapter(dict[str, object]).validate_python(found["agents"])
     assert [*groups] == [each.name for each in MONTH.agents]
     assert found["by_attempt"] == [
         {"attempt": each.place, "made": each.made, "succeeded": each.succeeded}

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from pydantic import TypeAdapter
 
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import (
@@ -181,7 +182,7 @@ def test_a_tenure_is_good_until_it_expires() -> None:
 
 def row_of(event: Event) -> Row:
     (known,) = recorded(event)
-    return Row.__new__(Row, seq=1, **values_of(known))
+    return TypeAdapter(Row).validate_python({"seq": 1, **values_of(known)})
 
 
 SEEN = IssueSeen(title="Mend it")
