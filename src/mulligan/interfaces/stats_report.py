@@ -199,7 +199,7 @@ def _costs(weeks: Sequence[WeekStats]) -> StatsTable:
             )
             for label, each in zip(labels, weeks, strict=True)
         ),
-        note="What all attempts of a week cost, divided by the pull requests merged in it.",
+        note="The cost of all attempts of a week, divided by the pull requests merged in it.",
         plot=Plot(
             PlotKind.BARS,
             labels,
