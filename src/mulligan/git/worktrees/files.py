@@ -31,11 +31,11 @@ def disk_faults() -> Generator[None]:
         raise UnavailableError(message) from error
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, unfinished_suffix: str = ".new") -> None:
     """Write a file atomically, if its content differs; readers see the old or the new content."""
     if path.is_file() and path.read_bytes() == content:
         return
-    unfinished = path.with_name(f"{path.name}.new")
+    unfinished = path.with_name(f"{path.name}{unfinished_suffix}")
     unfinished.write_bytes(content)
     unfinished.replace(path)
 

@@ -124,7 +124,8 @@ class Mirror:
         """Set a ref of Mulligan's own, which only the holder of the issue's lock writes."""
         ref = self.paths.mirror / name
         ref.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(ref, f"{sha}\n".encode())
+        # If Mulligan is killed meanwhile, git does not take a `.lock` for another ref.
+        write_whole(ref, f"{sha}\n".encode(), ".lock")
 
     def disable_conversion(self, paths: Sequence[bytes]) -> None:
         """Disable line-ending conversion for files that the repository holds unconverted."""
