@@ -5,6 +5,7 @@ never falls. The corpus is described in corpus/README.md.
 """
 
 import gc
+import re
 import resource
 import statistics
 import time
@@ -21,6 +22,7 @@ from world.digest_corpus import (
     FRESH,
     FRESH_LATE,
     FRESH_LONG,
+    FRESH_MANY,
     CorpusCase,
     cases,
     recall,
@@ -145,7 +147,14 @@ def test_digests_of_fresh_outputs_are_measured() -> None:
     late = cases(FRESH_LATE)
     row("made late", late)
     row("made late, > 2,000", [case for case in late if case.is_long])
-    tools = [{case.tool for case in corpus} for corpus in (cases(), fresh, long, late)]
+    many = cases(FRESH_MANY)
+    row("many failures, several tools", many)
+    row("many failures, several tools, > 2,000", [case for case in many if case.is_long])
+    counted = [(case.total, case.digest()) for case in many if case.total]
+    stated = sum(bool(re.search(rf"(?<!\d){total}(?!\d)", told.text)) for total, told in counted)
+    exact = sum(total == told.count for total, told in counted)
+    report(f"totals of {len(counted)} cases", f"stated {stated}", f"count is right {exact}")
+    tools = [{case.tool for case in corpus} for corpus in (cases(), fresh, long, late, many)]
     assert len(set[str]().union(*tools)) == sum(map(len, tools))
 
 

@@ -5,6 +5,7 @@ The two tests have one name and fail with one message.
 """
 
 import json
+import re
 
 import pytest
 
@@ -440,7 +441,8 @@ def test_two_tests_of_one_name_are_told_apart(tool: str) -> None:
     output, name = NAMED[tool]
     a, b = output.format("a", "1"), output.format("b", "2")
     both = checked(a, b)
-    assert ids(both.findings) == [name.format("a"), name.format("b")]
+    names = [re.sub(r"^\[run \d\] ", "", test_id or "") for test_id in ids(both.findings)]
+    assert names == [name.format("a"), name.format("b")]
     assert both.count == 2
     # One in a package that is no longer red excuses none in another.
     before = checked(a)
@@ -566,3 +568,117 @@ def test_a_report_lends_its_package_to_the_output_that_names_none() -> None:
     output = WITHOUT_PACKAGES.replace("store_test.go:7: got 3", "store_test.go:5: got 1")
     told = digest(output, exit_code=1, report=report.encode())
     assert ids(told.findings)[:2] == [f"example.com/m/{name}::{name} TestOpen" for name in "ab"]
+
+
+def pytest_run(test_id: str, message: str = "no") -> str:
+    file, _, name = test_id.partition("::")
+    return (
+        f"F\n=== FAILURES ===\n____ {name} ____\n\n>   assert ok\nE   AssertionError: {message}\n\n"
+        f"{file}:9: AssertionError\n=== short test summary info ===\n"
+        f"FAILED {test_id} - AssertionError: {message}\n1 failed, 3 passed in 0.12s\n"
+    )
+
+
+UNITTEST_RUN = (
+    "F\n======\nFAIL: test_adds (test_cart.CartTest)\n------\nTraceback (most recent call last):\n"
+    '  File "test_cart.py", line 5, in test_adds\n    self.fail()\nAssertionError: None\n\n------\n'
+    "Ran 1 test in 0.001s\n\nFAILED (failures=1)\n"
+)
+GREEN_UNITTEST = ".\n------\nRan 1 test in 0.001s\n\nOK\n"
+GREEN_PYTEST = "....\n4 passed in 0.10s\n"
+RED_GTEST = (
+    "[ RUN      ] Cart.Adds\ncart_test.cc:5: Failure\nExpected 1\n[  FAILED  ] Cart.Adds (0 ms)\n"
+    "[==========] 4 tests from 1 test suite ran. (3 ms total)\n"
+)
+GREEN_GTEST = "[==========] 4 tests from 1 test suite ran. (3 ms total)\n"
+
+
+def npm_lint(red: str) -> str:
+    problem = "src/index.js:3:5: error 'x' is not defined [no-undef]\n"
+    return "".join(
+        f"> @shop/{name}@1.0.0 lint\n> eslint .\n\n{problem if name == red else ''}\n"
+        for name in ("a", "b")
+    )
+
+
+def make_in(red: str) -> str:
+    problem = "src/main.c:3:5: error: 'x' undeclared\n"
+    return "".join(
+        f"make[1]: Entering directory '/repo/{name}'\ncc -c src/main.c\n"
+        f"{problem if name == red else ''}make[1]: Leaving directory '/repo/{name}'\n"
+        for name in ("a", "b")
+    )
+
+
+def prefixed(red: str, prefix: str) -> str:
+    lines = ["3 passed in 0.1s", "all is well"]
+    failed = ["FAILED test_cart.py::test_adds - assert 5 == 6", "1 failed, 2 passed in 0.1s"]
+    return "".join(
+        f"{prefix.format(name)}{line}\n"
+        for name in ("a", "b")
+        for line in (failed if name == red else lines)
+    )
+
+
+def tap_at(directory: str) -> str:
+    return f"not ok 1 - adds\n  ---\n  at: /repo/{directory}/cart.test.js:5:3\n  error: no\n  ...\n"
+
+
+OTHER_FAILURES = {
+    **{
+        f"parameter {first}": (
+            pytest_run(f"test_a.py::test_a[{first}]"),
+            pytest_run(f"test_a.py::test_a[{other}]"),
+        )
+        for first, other in (
+            *(("row 3", "row 4"), ("port 8080", "port 9090"), ("2024-01-01", "2025-06-07")),
+            *(("5s", "10s"), ("1000000", "2000000"), ("0x10", "0x11"), ("deadbee1", "deadbee2")),
+            ("/etc/a/x.conf", "/etc/b/x.conf"),
+        )
+    },
+    "two quiet runs of pytest": (
+        pytest_run("test_cart.py::test_adds") + GREEN_PYTEST,
+        GREEN_PYTEST + pytest_run("test_cart.py::test_adds"),
+    ),
+    "two runs of unittest": (UNITTEST_RUN + GREEN_UNITTEST, GREEN_UNITTEST + UNITTEST_RUN),
+    "two programs of GoogleTest": (RED_GTEST + GREEN_GTEST, GREEN_GTEST + RED_GTEST),
+    "environments of tox": tuple(
+        "".join(
+            f"{name}: commands[0]> pytest -q\n"
+            + (pytest_run("test_c.py::test_a") if name == red else GREEN_PYTEST)
+            for name in ("py310", "py311")
+        )
+        for red in ("py310", "py311")
+    ),
+    "linters of two packages": (npm_lint("a"), npm_lint("b")),
+    "compilers in two directories": (make_in("a"), make_in("b")),
+    "files of one name": (tap_at("packages/a"), tap_at("packages/b")),
+    **{
+        f"prefix {prefix!r}": (prefixed("a", prefix), prefixed("b", prefix))
+        for prefix in ("{}-1  | ", "@shop/{}:test: ", "packages/{} test: ", "@shop/{}: ", "{}\t")
+    },
+    "a crash after a known failure": (
+        pytest_run("test_a.py::test_x"),
+        pytest_run("test_a.py::test_x") + "Segmentation fault (core dumped)\n",
+    ),
+    "a crash before any test": (
+        pytest_run("test_a.py::test_x"),
+        (
+            "ImportError while loading conftest '/repo/conftest.py'.\nconftest.py:1: in <module>\n"
+            "    import shop\nE   ModuleNotFoundError: No module named 'shop'\n"
+        ),
+    ),
+    "numbers without names": ("Tests: 3 failed, 4 passed\n", "Tests: 3 failed, 4 passed\n"),
+    "another failure of one test": (
+        pytest_run("test_a.py::test_x", "the price is wrong"),
+        pytest_run("test_a.py::test_x", "the cart has no owner"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FAILURES)
+def test_a_failure_is_not_excused_by_one_that_only_looks_like_it(case: str) -> None:
+    before, after = map(checked, OTHER_FAILURES[case])
+    assert subtract_baseline(after, before).fails
+    if case != "numbers without names":
+        assert subtract_baseline(before, before).preexisting

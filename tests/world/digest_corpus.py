@@ -16,6 +16,8 @@ FRESH_LONG = Path(__file__).parents[1] / "bench" / "fresh_long" / "cases"
 """The same with several failures each; no tool is in either of the others."""
 FRESH_LATE = Path(__file__).parents[1] / "bench" / "fresh_late" / "cases"
 """Made after the rule for outputs that the findings do not explain; no tool is in the others."""
+FRESH_MANY = Path(__file__).parents[1] / "bench" / "fresh_many" / "cases"
+"""Many failures, several tools in one output, noisy modes; no tool is in the others."""
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
@@ -39,6 +41,8 @@ class CorpusCase:
     output: bytes
     again: bytes
     report: bytes | None
+    total: int
+    """How many failures there are, where there are many; else 0."""
 
     @property
     def is_long(self) -> bool:
@@ -72,6 +76,7 @@ def _read(file: Path) -> CorpusCase:
         output=_unpacked(file.with_name(f"{name}.out.gz")),
         again=_unpacked(again) if again.exists() else b"",
         report=_unpacked(report) if report.exists() else None,
+        total=told.get("total", 0),
     )
 
 
@@ -117,5 +122,6 @@ BASELINES: Mapping[str, Callable[[bytes], str]] = {
     "1,000 + 1,000": lambda output: (
         _plain(output)[: MAX_DIGEST_CHARS // 2] + "\n" + _plain(output)[-MAX_DIGEST_CHARS // 2 :]
     ),
+    "last 12,000": lambda output: _plain(output)[-6 * MAX_DIGEST_CHARS :],
     "error|fail": _lines_that_speak,
 }

@@ -1,4 +1,4 @@
-"""Run tools once on the recipes of fresh/ or fresh_long/, and keep what they print.
+"""Run tools once on the recipes of one of the fresh sets, and keep what they print.
 
     python tests/bench/corpus/produce_fresh.py TOOLS DIRECTORY [tool ...]
 
@@ -22,9 +22,13 @@ MARK = "%n"
 
 
 class ManyRecipe(Recipe):
-    """`many` is how often files and findings that have the mark in them are repeated."""
+    """`many` is how often files and findings that have the mark in them are repeated.
+
+    `total` is the number of failures, where there are many.
+    """
 
     many: int
+    total: int
 
 
 def repeated(text: str, many: int) -> Iterator[str]:
@@ -61,7 +65,7 @@ def produce(tools: Path, directory: Path, recipe: ManyRecipe) -> str:
     case = {
         "tool": recipe["tool"], "command": recipe["run"], "exit_code": done.returncode,
         "held_out": zlib.crc32(stem.encode()) % HOLD_OUT == 0,
-        "need": len(kept), "wanted": kept,
+        "need": len(kept), "wanted": kept, "total": recipe.get("total", 0),
     }  # fmt: skip
     cases = directory / "cases"
     cases.mkdir(exist_ok=True)

@@ -19,7 +19,14 @@ from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
-from mulligan.checks.digest.signals import STRONG, is_cut_short, is_passing, total_lines, weigh
+from mulligan.checks.digest.signals import (
+    CRASH,
+    STRONG,
+    is_cut_short,
+    is_passing,
+    total_lines,
+    weigh,
+)
 from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
@@ -99,7 +106,7 @@ def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -
     if not known:
         return _with_totals(read_any(log), tests)
     rest = read_any(log.without(tests.claimed))
-    beside = () if rest.doubtful else tuple(filter(_has_place, rest.found))
+    beside = () if rest.doubtful else tuple(filter(_is_failure_of_its_own, rest.found))
     return Reading(
         found=(*known, *beside),
         count=inside.count + tests.count + len(beside),
@@ -148,8 +155,10 @@ def _with_totals(reading: Reading, tests: Reading) -> Reading:
     return replace(reading, count=count, totals=totals)
 
 
-def _has_place(found: FindingBlock) -> bool:
-    return found.finding.file is not None or found.finding.test_id is not None
+def _is_failure_of_its_own(found: FindingBlock) -> bool:
+    """Return whether a finding beside those of a test program is of another one, or a crash."""
+    known = found.finding
+    return known.file is not None or known.test_id is not None or bool(CRASH.search(known.message))
 
 
 def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: int) -> Digest:

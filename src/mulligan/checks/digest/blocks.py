@@ -23,7 +23,7 @@ STACK = re.compile(r"goroutine \d+ \[|(?:stack )?(?:back)?trace\b|call stack", r
 FRAME = re.compile(r'^\s*+(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
 
 START = re.compile(
-    r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):"
+    r"^(?P<indent>[\s|+-]*)(?:Exception Group |[\w.]+: )?Traceback \(most recent call last\):"
 )
 
 TRACEBACK_FRAME = re.compile(
@@ -182,8 +182,8 @@ def _one(lines: Sequence[str], start: int, stop: int) -> Traceback | None:
 def _linked(lines: Sequence[str], end: int, stop: int) -> int | None:
     """Find the next traceback of a chain: a few lines below, after a linking sentence."""
     near = range(end, min(end + 12, stop))
-    link = next((at for at in near if LINK.match(lines[at])), None)
-    if link is None:
+    link = next((at for at in near if lines[at].strip(" |")), None)
+    if link is None or not LINK.match(lines[link]):
         return None
     return next((at for at in range(link, min(link + 4, stop)) if START.match(lines[at])), None)
 

@@ -23,12 +23,12 @@ def chunks(output: Output) -> Iterator[bytes]:
 
     A read error ends the output there; the lines before it still count.
     """
-    prefix = None
+    prefixes = list[re.Pattern[bytes]]()
     for position, chunk in enumerate(_by_line(as_utf8(_raw(output)))):
         cleaned = clean(chunk)
         if position == 0:
-            prefix = collector_prefix(cleaned.split(b"\n", PREFIX_LINES)[:PREFIX_LINES])
-        yield prefix.sub(b"\n", b"\n" + cleaned)[1:] if prefix else cleaned
+            prefixes = collector_prefixes(cleaned.split(b"\n", PREFIX_LINES)[:PREFIX_LINES])
+        yield without_prefixes(cleaned, prefixes)
 
 
 def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
@@ -175,30 +175,77 @@ STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\
 
 PREFIXES = (
     re.compile(rb"\n#\d+ \d+\.\d+ "),
-    re.compile(rb"\n[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
-    re.compile(rb"\n[\w@/.-]+:[a-z][\w-]*:(?: |(?=\n|$))"),
+    re.compile(rb"\n(?P<unit>[A-Za-z][\w.-]*)[ \t]*\|(?: (?:" + STAMP + rb")?|(?=\n|$))"),
+    re.compile(rb"\n(?P<unit>@?[\w/.-]+:[a-z][\w-]*):(?: |(?=\n|$))"),
+    re.compile(rb"\n(?P<unit>[\w@.-]*/[\w@./-]+) [a-z][\w:-]*(?:\$ |:(?: |(?=\n|$)))"),
+    re.compile(rb"\n(?P<unit>@[\w.-]+/[\w.-]+):(?: |(?=\n|$))"),
     re.compile(rb"\n" + STAMP),
+    re.compile(rb"\n(?!FAIL\t|PASS\t|SKIP\t|ok\t)(?P<unit>[\w@./:-]+)\t"),
+    re.compile(rb"\n[IOE]:(?: |(?=\n|$))"),
     re.compile(
         rb"\n\[(?!gw\d|(?i:info|error|warn|warning|debug|trace|fatal|notice|err|fail|ok)\])"
-        rb"[A-Za-z][\w@/.:-]*\](?: |$)"
+        rb"(?P<unit>[A-Za-z][\w@/.:-]*)\](?: |(?=\n|$))"
     ),
 )
 """The prefix that log collectors put before each line: a build step, a service, a time, a task."""
 
 MIN_PREFIX_LINES, PREFIX_LINES = 4, 300
-"""The minimum and maximum number of lines from which a prefix is derived."""
-PREFIX_SHARE = 0.8
+"""Lines that tell a prefix, at least and at most."""
+PREFIX_SHARE, MAX_PREFIXES = 0.8, 3
+MAX_UNITS = 60
+"""Names that a prefix may have; more are no names of programs."""
+
+UNIT, UNITS_END = b"==> ", b"<=="
+"""The lines over the output of one of several programs, and after that of the last."""
 
 
-def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
-    """Return the prefix of nearly all these lines, if there is one."""
-    full = [line for line in lines if line.strip()]
+def collector_prefixes(lines: Sequence[bytes]) -> list[re.Pattern[bytes]]:
+    """Find the prefixes, one after the other, that nearly all of these lines carry."""
+    found = list[re.Pattern[bytes]]()
+    while len(found) < MAX_PREFIXES and (prefix := _prefix(lines)):
+        found.append(prefix)
+        lines = [prefix.sub(b"", b"\n" + line).removeprefix(b"\n") for line in lines]
+    return found
+
+
+def _prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
+    full = [b"\n" + line for line in lines if line.strip()]
     if len(full) < MIN_PREFIX_LINES:
         return None
     for prefix in PREFIXES:
-        if sum(bool(prefix.match(b"\n" + line)) for line in full) >= PREFIX_SHARE * len(full):
+        matches = [match for line in full if (match := prefix.match(line))]
+        if len(matches) < PREFIX_SHARE * len(full):
+            continue
+        if len({match["unit"] for match in matches} if prefix.groups else ()) <= MAX_UNITS:
             return prefix
     return None
+
+
+def without_prefixes(chunk: bytes, prefixes: Iterable[re.Pattern[bytes]]) -> bytes:
+    """Take the prefixes off; put the lines of each program together, under its name."""
+    for prefix in prefixes:
+        chunk = (_by_unit if prefix.groups else _without)(prefix, chunk)
+    return chunk
+
+
+def _without(prefix: re.Pattern[bytes], chunk: bytes) -> bytes:
+    return prefix.sub(b"\n", b"\n" + chunk)[1:]
+
+
+def _by_unit(prefix: re.Pattern[bytes], chunk: bytes) -> bytes:
+    """Sort the lines by their program, if there are several; lines of none stay outside."""
+    units = dict[bytes, list[bytes]]()
+    before, after = list[bytes](), list[bytes]()
+    for line in chunk.split(b"\n"):
+        marked = b"\n" + line
+        if match := prefix.match(marked):
+            units.setdefault(match["unit"], []).append(marked[match.end() :])
+        else:
+            (after if units else before).append(line)
+    if not 1 < len(units) <= MAX_UNITS:
+        return _without(prefix, chunk)
+    parts = (line for unit, lines in units.items() for line in (UNIT + unit, *lines))
+    return b"\n".join([*before, *parts, UNITS_END, *after])
 
 
 # Single lines
@@ -324,17 +371,19 @@ class CleanLog:
 
 
 def reduce_output(chunks: Iterable[bytes]) -> CleanLog:
-    """Reduce clean chunks of whole lines to under a megabyte; a smaller output stays whole."""
+    """Reduce clean chunks of whole lines to WHOLE_BYTES; a smaller output stays whole."""
     sieve = _LineFilter()
     for chunk in chunks:
         sieve.take(chunk)
     return sieve.log()
 
 
-HEAD_BYTES = 16 * 1024
-TAIL_BYTES = 64 * 1024
-STRONG_BYTES = 96 * 1024
-WEAK_BYTES = 16 * 1024
+WHOLE_BYTES = 96 * 1024
+"""An output of at most this size stays whole; of a larger one, parts that are as large together."""
+HEAD_BYTES = 8 * 1024
+TAIL_BYTES = 28 * 1024
+STRONG_BYTES = 52 * 1024
+WEAK_BYTES = 8 * 1024
 LINE_COST = 20
 """Bytes that each line counts in addition to its own: many short lines take long to read."""
 
@@ -378,6 +427,7 @@ class _LineFilter:
     wanted: dict[bytes, int] = field(default_factory=dict[bytes, int])
     known: set[bytes] = field(default_factory=set[bytes])
     total: int = 0
+    size: int = 0
     owed: int = 0
     dropped: Counter[bytes] = field(default_factory=Counter[bytes])
 
@@ -392,6 +442,7 @@ class _LineFilter:
             self._keep(lines, index - BEFORE, index + after, store)
         self.recent.append((self.total, lines))
         self.total += len(lines)
+        self.size += len(chunk) + LINE_COST * len(lines)
 
     def _hits(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """Yield the index of each relevant line, and how many lines after it may belong to it."""
@@ -442,7 +493,7 @@ class _LineFilter:
             for at, lines in reversed(self.recent)
             for n in range(len(lines), 0, -1)
         )
-        tail = _within(TAIL_BYTES, recent)
+        tail = _within(WHOLE_BYTES if self.size <= WHOLE_BYTES else TAIL_BYTES, recent)
         stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
         kept = dict(line for part in (self.head, *stores, tail) for line in part)
         numbers = tuple(sorted(kept))

@@ -154,12 +154,16 @@ RECORD_LEVEL = (
 )
 LEVEL_KEYS = tuple(f'"{name}"'.encode() for name in RECORD_LEVEL)
 
+_NAMED = rb' ?: ?(?:\{[^{}]{0,60}?"name" ?: ?)?'
+
 QUIET_LEVEL = re.compile(
-    rb' ?: ?(?:"(?i:info|information|informational|debug|trace|verbose|notice|fine|finer|finest)"'
+    _NAMED
+    + rb'(?:"(?i:info|information|informational|debug|trace|verbose|notice|fine|finer|finest)"'
     rb"|(?:10|20|30)(?=[,}\s]))"
 )
 LOUD_LEVEL = re.compile(
-    rb' ?: ?(?:"(?i:warn|warning|err|error|severe|critical|crit|fatal|panic|alert|emergency|emerg)"'
+    _NAMED
+    + rb'(?:"(?i:warn|warning|err|error|severe|critical|crit|fatal|panic|alert|emergency|emerg)"'
     rb"|[4-6]0(?=[,}\s]))"
 )
 
@@ -182,7 +186,11 @@ TRACES = (
     *("exc_info", "exc_text", "exception", "stack", "stack_trace", "stacktrace", "stack_info"),
     *("traceback", "err", "error", "error.stack", "error.message", "cause", "@x", "errorVerbose"),
 )
-DEEPEST_TRACE = 3
+DEEPEST_TRACE, MOST_PARTS = 3, 20
+STACK = re.compile(r"Traceback \(most recent|\n\s+at \S")
+"""What the text of a stack trace holds, in whatever field it is."""
+
+FRAMES = ("frames", "stacktrace", "backtrace")
 MOST_ALIKE = 30
 """The number of records that are kept of those that differ only in numbers and hashes."""
 
@@ -191,8 +199,8 @@ MAX_LOUD = 500
 """
 
 SHAPE_BYTES = 300
-LAST_RECORDS = 20
-"""The number of other records that are kept from the end of a log."""
+LAST_RECORDS = 3
+"""Quiet records that are kept from the end of a log."""
 
 
 def without_quiet_records(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -252,12 +260,22 @@ def _as_plain(line: bytes) -> bytes:
     record = _parsed(line.decode(errors="replace"))
     if not isinstance(record, dict):
         return line
+    inner = (part for part in record.values() if isinstance(part, dict))
+    record = {
+        **next((part for part in inner if not part.keys().isdisjoint(RECORD_LEVEL)), {}),
+        **record,
+    }
     level = _first(record, RECORD_LEVEL)
     message, file, number = (
         _first(record, names) for names in (RECORD_MESSAGE, RECORD_FILE, RECORD_LINE)
     )
     kind = "WARNING" if level.lower() in MILD_LEVELS else "ERROR"
     traces = list(_traces({name: record[name] for name in TRACES if name in record}, DEEPEST_TRACE))
+    traces += [
+        text
+        for text in record.values()
+        if isinstance(text, str) and STACK.search(text) and text not in traces
+    ]
     where = f"{file}:{number}: " if file and number.isdigit() else f"{file}: " if file else ""
     head = f"{where}{kind.lower()}: {message}" if where else f"{kind}: {message}"
     return "\n".join([head, *traces]).encode(errors="replace")
@@ -276,8 +294,10 @@ def _traces(value: Json, depth: int) -> Iterator[str]:
     if isinstance(value, str) and value.strip():
         yield value
     elif isinstance(value, list):
-        for part in value[-LAST_RECORDS:]:
+        for part in value[-MOST_PARTS:]:
             yield from _traces(part, depth)
+    elif isinstance(value, dict) and (stack := _stack_of(value)):
+        yield stack
     elif isinstance(value, dict) and depth:
         names = ("type", "name", "message", "stack", *TRACES)
         stacked = any(isinstance(value.get(name), str) and value.get(name) for name in ("stack",))
@@ -288,3 +308,27 @@ def _traces(value: Json, depth: int) -> Iterator[str]:
         ]
         for name in shown:
             yield from _traces(value.get(name), depth - 1)
+
+
+def _stack_of(value: dict[str, Json]) -> str:
+    """Write an exception whose frames are objects as Python's traceback."""
+    inner = next((value[name] for name in FRAMES if name in value), None)
+    if isinstance(inner, dict):
+        inner = inner.get("frames")
+    frames = (
+        [frame for frame in inner[-MOST_PARTS:] if isinstance(frame, dict)]
+        if isinstance(inner, list)
+        else []
+    )
+    if not frames:
+        return ""
+    lines = ["Traceback (most recent call last):"]
+    for frame in frames:
+        file, number, name = (
+            _first(frame, names)
+            for names in (RECORD_FILE, RECORD_LINE, ("name", "function", "method"))
+        )
+        lines.append(f'  File "{file}", line {number}, in {name}')
+    kind = _first(value, ("exc_type", "type", "class", "name"))
+    said = _first(value, ("exc_value", "value", "message"))
+    return "\n".join([*lines, f"{kind}: {said}"])

@@ -287,8 +287,8 @@ r"""The patterns that may match a text without digits: all others require a `\d`
 def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
     """Hash the identities of the findings, or without findings the relevant lines; in hex."""
     root = _common_directory([found.file for found in findings if found.file])
-    identities = {identity(found, root) for found in findings} or set(map(normalise, telling))
-    joined = "\n".join(sorted(identities))
+    identities = [identity(found, root) for found in findings] or telling
+    joined = "\n".join(sorted({*map(normalise, identities)}))
     return hashlib.sha256(joined.encode(errors="replace")).hexdigest()[:FINGERPRINT_DIGITS]
 
 
@@ -298,13 +298,22 @@ def identity(found: Finding, root: str = "") -> str:
     If the id of a test has no package, class or file, the file in which it fails is part of the
     identity.
     """
-    if found.test_id and names_unit(found.test_id):
-        return normalise(found.test_id)
-    file = (found.file or "").replace("\\", "/")
-    file = normalise((file.removeprefix(root) if root else file).removeprefix("./"))
-    if found.test_id:
-        return f"{file}|{normalise(found.test_id)}" if file else normalise(found.test_id)
+    file = _stable((found.file or "").replace("\\", "/"), root)
+    test = _stable(found.test_id or "", root)
+    if test:
+        return f"{file}|{test}" if file and not names_unit(test) else test
     return "|".join((file, found.code or "", normalise(found.message)))
+
+
+VOLATILE_IN_NAMES = re.compile(
+    r" [\[(]\d[\d.,]* ?[nµum]?s[\])]$|\b0x[0-9a-f]{8,}\b|\btmp\w{6,12}\b"
+)
+"""What differs between runs in a name. All other numbers are parameters of a test."""
+
+
+def _stable(name: str, root: str) -> str:
+    """Leave out of a path, or of a test's name, what another run or another place changes."""
+    return VOLATILE_IN_NAMES.sub("", name.replace(root, "") if root else name).removeprefix("./")
 
 
 @lru_cache(maxsize=4096)

@@ -30,6 +30,7 @@ from mulligan.checks.digest.signals import (
     Weight,
     count_bad,
     has_phrase,
+    is_passing,
     is_total,
     total_lines,
     weigh,
@@ -47,7 +48,8 @@ def read_any(log: CleanLog) -> Reading:
     opened = find_heads(scan.lines, scan.weights)
     heads = list(scan.heads(_foremost(opened)))
     often = Counter(map(_template, heads))
-    ranked = _relevant(_without_repeats(_by_test(with_units(heads, log.lines))), often)
+    named = _without_repeats(_by_test(with_units(heads, log.lines)))
+    ranked = _relevant(_without_passing(named, log.lines), often)
     totals = total_lines(log.lines)
     count = max([0, *(count_bad(line) for line in totals)])
     if len(opened) > MAX_FINDINGS:
@@ -295,23 +297,37 @@ def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
     complete.
     """
     wholes = {_class_first(head.test_id or "") for head in tests}
-    ends = {name[at:] for name in wholes for at in _starts_of_words(name)}
-    whole_paths = {name for name in wholes if ABSOLUTE.match(name)}
-    of_paths = {name[at:] for name in whole_paths for at in _starts_of_words(name)}
+    ends = {(of, name[at:]) for of, name in wholes for at in _starts_of_words(name)}
+    of_paths = {
+        (of, name[at:])
+        for of, name in wholes
+        if ABSOLUTE.match(name)
+        for at in _starts_of_words(name)
+    }
     for head in tests:
-        name = head.test_id or ""
+        of, name = _of_project(head.test_id or "")
         is_short = not head.message or "." in name
-        if not (name in of_paths if head.unit else is_short and name in ends):
+        if not ((of, name) in of_paths if head.unit else is_short and (of, name) in ends):
             yield head
+
+
+PROJECT = re.compile(r"(?P<project>\[[^\s\]]+\] )?(?P<name>.*)", re.DOTALL)
+
+
+def _of_project(test_id: str) -> tuple[str, str]:
+    """Part a name from the project before it."""
+    found = PROJECT.match(test_id)
+    return (found["project"] or "", found["name"]) if found else ("", test_id)
 
 
 METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
 
 
-def _class_first(name: str) -> str:
-    """Write `adds(app.CartTest)` as `app.CartTest.adds`."""
+def _class_first(test_id: str) -> tuple[str, str]:
+    """Write `adds(app.CartTest)` as `app.CartTest.adds`, apart from its project."""
+    project, name = _of_project(test_id)
     found = METHOD_OF.match(name)
-    return f"{found['owner']}.{found['name']}" if found else name
+    return project, f"{found['owner']}.{found['name']}" if found else name
 
 
 def _starts_of_words(name: str) -> Iterator[int]:
@@ -331,6 +347,26 @@ def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
         known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
 
+
+def _without_passing(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
+    """Drop what a test printed that passed right below, where other tests failed."""
+    if not any(head.test_id for head in heads):
+        return heads
+    return [
+        head
+        for head in heads
+        if head.test_id
+        or head.severe
+        or head.start
+        or not _passes(lines[head.at + 1 : (head.end or head.at) + 1])
+    ]
+
+
+def _passes(below: Sequence[str]) -> bool:
+    return len(below) <= NEAR and any(map(is_passing, below[-1:]))
+
+
+NEAR = 3
 
 COMMON = 3
 """An error without a place that occurs more often than this is the program's own log."""
@@ -404,6 +440,6 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
         over = lines[head.above : head.at] if head.above is not None else ()
         detail = worth_showing([*over, *lines[head.at + 1 : head.end]])[:DETAIL]
     opening = head.message.partition("\n")[0]
-    if head.test_id and opening and not any(opening in shown for shown in detail):
-        detail = (opening, *detail)
+    if head.test_id and opening and not any(opening in shown for shown in detail[:NEAR]):
+        detail = (opening, *(shown for shown in detail if opening not in shown))
     return FindingBlock(reported, head.at, heading, detail, is_mild=head.rank is not Rank.FAILURE)

@@ -95,9 +95,14 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
 def _without_descriptions(
     heads: Sequence[FindingHead], lines: Sequence[str]
 ) -> Sequence[FindingHead]:
-    """Drop heads that name a test only by its description, if it is named in full elsewhere."""
-    titles = (lines[head.at + 1 : head.at + 3] for head in heads if head.test_id)
-    beneath = {title[0].strip() for title in titles if RULE_LINE.match(title[-1] if title else "")}
+    """Drop what names a test only by the description between its name and a rule elsewhere."""
+    tests = {head.test_id: lines[head.at + 1 : head.at + 3] for head in heads if head.test_id}
+    titles = ((name, title) for name, title in tests.items() if title)
+    beneath = {
+        title[0].strip()
+        for name, title in titles
+        if RULE_LINE.match(title[-1]) and title[0].strip() != name
+    }
     return [head for head in heads if head.message or head.test_id not in beneath]
 
 
@@ -224,7 +229,7 @@ NAMES = tuple(
         r"^\s*● (?P<test>(?!Console$)(?=.*\w)\S.*)$",
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
         r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
-        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
+        rf"^(?:FAIL|ERROR|UNEXPECTED SUCCESS){_TIME}: (?P<test>\S+ \(\S+\).*|\w+(?:\.\w+){{2,}})$",
         r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
         rf"^(?=.*<<<)(?:\[ERROR\] +)?(?P<test>\S.*?)(?: +--)?{_TIME} +<<< (?:FAILURE|ERROR)!$",
         r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",

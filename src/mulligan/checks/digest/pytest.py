@@ -38,11 +38,14 @@ def read_pytest(log: CleanLog) -> Reading:
     if not any(MARK.search(line) for line in lines):
         return Reading()
     named = list(_summary(lines)) or list(_progress(lines))
-    failed = list(_failed(named[:MAX_FINDINGS], lines)) or list(_from_blocks(lines))
+    reasons = blocks(lines)
+    failed = list(_failed(named[:MAX_FINDINGS], lines, reasons))
+    if not (named and any(map(SUMMARY_TITLE.match, lines))):
+        failed += _from_blocks(reasons)
     totals = [found for line in lines if (found := TOTALS.match(line))]
     totals_line = tuple(found["totals"] + found["time"] for found in totals[-1:])
     counts = (sum(map(int, BAD.findall(found["totals"]))) for found in totals)
-    count = max([len(named) if len(named) > MAX_FINDINGS else 0, *counts])
+    count = max(len(named) if len(named) > MAX_FINDINGS else 0, sum(counts))
     if len(failed) < count or not failed:
         failed += list(islice(_around(lines), MOST_AROUND))
     if not failed and totals and not RAN.search(totals[-1]["totals"]):
@@ -165,14 +168,22 @@ Entry = tuple[int, str, str, str]
 """Line, id, name of the block, and message."""
 
 
-def _failed(named: Iterable[Entry], lines: Sequence[str]) -> Iterator[FindingBlock]:
-    """Yield the tests of the summary, or without one those of the progress, with their reasons."""
-    reasons = blocks(lines)
+def _failed(
+    named: Iterable[Entry], lines: Sequence[str], reasons: dict[str, list[Why]]
+) -> Iterator[FindingBlock]:
+    """Yield the tests that the summary, or else the progress, names; take out their reasons."""
     loose = sorted(islice(_loose_places(lines), MAX_FINDINGS), key=_message_of)
     for at, test_id, key, message in named:
         waiting = reasons.get(key)
-        reason = waiting.pop(0) if waiting else _without_block(at, test_id, message, loose)
+        own = _of_file(test_id, waiting) if waiting else 0
+        reason = waiting.pop(own) if waiting else _without_block(at, test_id, message, loose)
         yield _found(test_id, reason, message)
+
+
+def _of_file(test_id: str, reasons: Sequence[Why]) -> int:
+    """Return which block is about a file: those of tests of one name stand in any order."""
+    file = test_id.partition("::")[0]
+    return next((at for at, why in enumerate(reasons) if file.endswith(why.origin or "\n")), 0)
 
 
 def _found(test_id: str, reason: Why, message: str) -> FindingBlock:
@@ -197,7 +208,7 @@ def _summary(lines: Sequence[str]) -> Iterator[Entry]:
     inside, known = False, set[tuple[str, str]]()
     for at, line in enumerate(lines):
         inside = inside or bool(SUMMARY_TITLE.match(line))
-        if SESSION.match(line):
+        if SESSION.match(line) or TOTALS.match(line):
             known.clear()
         found = SUMMARY.match(line)
         if found is None or not (inside or NODE.match(found["rest"])):
@@ -212,7 +223,7 @@ def _summary(lines: Sequence[str]) -> Iterator[Entry]:
 
 VERBOSE = re.compile(
     r"^(?:\[gw\d+\] \[ *\d+%\] (?P<kind>FAILED|ERROR) (?P<node>\S+::.*?)"
-    r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR)(?: +\[ *\d+%\])?)\s*$"
+    r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR))(?: +\[ *\d+%\])?\s*$"
 )
 
 
@@ -265,11 +276,11 @@ def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, P
     return Why(found[0], place=found[1] if found[1].is_own else None)
 
 
-def _from_blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:
+def _from_blocks(reasons: dict[str, list[Why]]) -> Iterator[FindingBlock]:
     """Name the tests by their blocks, for output without a summary or names in the progress."""
-    for key, reasons in blocks(lines).items():
+    for key, waiting in reasons.items():
         name = key.partition(" ")[2]
-        for reason in reasons:
+        for reason in waiting:
             inner, bracket, parameters = name.partition("[")
             node = inner.replace(".", "::") + bracket + parameters
             test_id = f"{reason.origin}::{node}" if reason.origin else name

@@ -5,7 +5,7 @@ tests. If they do not, the file in a stack trace is used (DIGEST-4).
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[Findi
     """Qualify the names of tests with their units; add Go packages that failed without a test."""
     units = _Units(lines)
     kept = [head for head in heads if not (head.test_id and units.failed_for_its_parts(head))]
-    named = [units.named(head) if head.test_id else head for head in kept]
+    named = [units.named(head) if head.test_id else units.of_project(head) for head in kept]
     parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
     named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
     return [*named, *_dead_packages(named, lines)]
@@ -40,24 +40,43 @@ def is_distinct_file(file: str | None) -> bool:
 PROJECT = re.compile(
     r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
     r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
-    r"|^==> (?P<unit4>[\w./-]+)$"
+    r"|^==> (?P<unit4>[\w@./:-]+)$|^(?P<unit5>[\w.-]+): commands\[\d+\]> |^\+ cd (?P<unit6>\S+)$"
+    r"|^nox > Running session (?P<unit7>\S+)$|^\[INFO\] Building (?P<unit8>\S+) \S+"
 )
-"""The line with which make, npm, pytest or mix starts another project of the repository."""
+"""Where a runner turns to another project: make, npm, pytest, a log's prefix, tox, nox, maven."""
+
+END_OF_UNITS = "<=="
+
+RUN_ENDS = (
+    re.compile(r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped)(?:, )?)+ in [\d.]+s"),
+    re.compile(r"^Ran \d+ tests? in "),
+    re.compile(r"^\[=+\] \d+ tests? .*ran\."),
+)
+"""How pytest, unittest and GoogleTest end a run."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
-    """Return the project of each line; none if the output covers only one."""
+    """Name for each line the project that it is of; no line has one where there is one only.
+
+    Where no project is named and a test program ran several times, the runs are numbered.
+    """
     found, around, current = list[str](), list[str](), ""
     for line in lines:
         turn = PROJECT.match(line)
-        unit = next(filter(None, turn.group("unit", "unit2", "unit3", "unit4")), "") if turn else ""
         if turn and turn["way"] == "Entering":
             around.append(current)
-        current = unit or current
         if turn and turn["way"] == "Leaving":
             current = around.pop() if around else ""
+        elif turn or line == END_OF_UNITS:
+            current = next(filter(None, turn.groups()[1:]), "") if turn else ""
         found.append(current)
-    return found if len({*found} - {""}) > 1 else [""] * len(lines)
+    if len({*found} - {""}) > 1:
+        return found
+    ends = [[at for at, line in enumerate(lines) if end.match(line)] for end in RUN_ENDS]
+    repeated = next((places for places in ends if len(places) > 1), None)
+    if repeated is None or any(found):
+        return [""] * len(lines)
+    return [f"run {bisect_left(repeated, at) + 1}" for at in range(len(lines))]
 
 
 def in_project(name: str, project: str) -> str:
@@ -262,6 +281,14 @@ class _Units:
         qualified = unit + joint + name if unit and not name.startswith(unit) else name
         whole = in_project(qualified, project)
         return replace(head, test_id=whole, unit=unit or project)
+
+    def of_project(self, head: FindingHead) -> FindingHead:
+        """Say of which project a file is: another one may have a file of that name."""
+        project = self._projects[head.at]
+        if not (project and head.place and head.rank is not Rank.AFTERMATH):
+            return head
+        heading = in_project(head.heading or self.lines[head.at].strip(), project)
+        return replace(head, message=in_project(head.message, project), heading=heading)
 
     @cached_property
     def _packages(self) -> list[str]:

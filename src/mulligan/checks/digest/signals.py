@@ -164,7 +164,7 @@ def is_passing(line: str) -> bool:
 HARMLESS = re.compile(
     r"\b(?:0|no|zero)\s+(?:\w+ )?"
     r"(?:errors?|failures?|failed|failing|warnings?|problems?|issues?)\b"
-    r"|\b(?:errors?|failures?|failed|warnings?)\s*[:=]\s*0\b",
+    r"|\b(?:errors?|failures?|failed|warnings?)\"?\s*[:=]\s*0\b",
     re.IGNORECASE,
 )
 
