@@ -167,6 +167,7 @@ TOO_MUCH = {
     "fill_the_temporary_directory": "it used more than 200 MiB of memory",
     "start_many_processes": "it exceeded 40 processes and threads",
     "start_many_threads": "it exceeded 40 processes and threads",
+    "open_many_files": "it exceeded 100000 open files",
 }
 
 

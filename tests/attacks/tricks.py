@@ -10,6 +10,7 @@ import fcntl
 import json
 import mmap
 import os
+import resource
 import signal
 import socket
 import struct
@@ -287,6 +288,18 @@ def start_many_processes(target: Target) -> bool:
     return True
 
 
+def open_many_files(target: Target) -> bool:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    for _ in range(30):
+        if os.fork() == 0:
+            break
+    for _ in range(min(most, 20_000) - 50):
+        os.open("/dev/null", os.O_RDONLY)
+    time.sleep(target.hold)
+    return True
+
+
 def write_a_huge_file(_: Target) -> bool:
     with Path("huge").open("wb") as file:
         file.write(bytes(FILE))
@@ -352,6 +365,7 @@ TRICKS: dict[str, Callable[[Target], bool]] = {
         fill_the_temporary_directory,
         start_many_threads,
         start_many_processes,
+        open_many_files,
         write_a_huge_file,
         leave_an_attribute_behind,
     )

@@ -18,7 +18,9 @@ from mulligan.sandbox.process import ISOLATED_PYTHON, LAUNCHER, LAUNCHER_CODE, r
 from mulligan.sandbox.supervisor import (
     candidate_paths,
     descendants,
+    memory_of,
     memory_of_files,
+    resident_memory,
 )
 from world.processes import (
     LAUNCHER_PID,
@@ -269,21 +271,35 @@ def test_descendants_are_found_below_their_parents() -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_files_in_memory_count_though_others_are_closed_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_files_in_memory_count_though_others_are_closed_meanwhile() -> None:
     held = os.memfd_create("held")
     try:
         os.write(held, bytes(5 * 4096))
-        listed = [f"/proc/self/fd/{number}" for number in (1000000, held)]
-
-        def open_files(_pid: int) -> list[str]:
-            return listed
-
-        monkeypatch.setattr("mulligan.sandbox.supervisor.open_files_of", open_files)
-        assert memory_of_files({os.getpid(): 0}) >= 5 * 4096
+        links = [f"/proc/self/fd/{number}" for number in (1000000, held)]
+        assert memory_of_files(links) >= 5 * 4096
     finally:
         os.close(held)
+
+
+MANY_PAGE_TABLES = """
+import mmap
+space = mmap.mmap(-1, 8 * 1024**3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
+for at in range(0, len(space), 2 * 1024**2):
+    space[at]
+print("up", flush=True)
+input()
+"""
+
+
+def test_page_tables_count_as_memory() -> None:
+    """Reading one byte of each 2 MiB takes a page of them, and no other memory."""
+    argv = (sys.executable, "-c", MANY_PAGE_TABLES)
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        found = memory_of(process.pid), resident_memory(process.pid)
+        process.communicate(b"\n")
+    assert min(found) > 16 * 1024**2
 
 
 NOBODY_REAPS = """

@@ -37,6 +37,9 @@ MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
 ORPHAN_GRACE_SECONDS = 0.5
 POLL_SECONDS = 0.25
 """Seconds between checks of a sandbox's limits."""
+MAX_OPEN_FILES = 100_000
+"""Limit of open files of all processes together: each takes memory of the kernel, and 4 µs to
+check whether it is in memory."""
 PIDS_FACTOR = 2
 """The kernel lets a command start this many times as many processes as it may have: where it may
 have one more, the supervisor ends it with a reason."""
@@ -109,8 +112,11 @@ class ProcessTree:
         exceeded = self.group.exceeded() if self.group else ""
         if exceeded == "pids" or sum(map(threads_of, below)) > processes:
             return f"it exceeded {processes} processes and threads"
+        files = open_files(below, MAX_OPEN_FILES + 1)
+        if len(files) > MAX_OPEN_FILES:
+            return f"it exceeded {MAX_OPEN_FILES} open files"
         # The sum of all resident memory is fast to read, but counts shared memory more than once.
-        held = memory_of_files(below)
+        held = memory_of_files(files)
         if exceeded == "memory" or (
             sum(map(resident_memory, below)) + held > memory
             and sum(map(memory_of, below)) + held > memory
@@ -183,50 +189,56 @@ def threads_of(pid: int) -> int:
         return 0
 
 
+RESIDENT = (b"VmRSS:", b"VmPTE:")
+"""All pages of a process, and the page tables, which alone can take gigabytes (proc(5))."""
+SHARES = (b"Pss_Anon:", b"Pss_Shmem:")
+"""Memory of a process that no file backs, with its share of shared pages."""
+
+
 def resident_memory(pid: int) -> int:
     """Return the bytes of all pages of a process, shared ones too; 0 if it has ended."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as pages:
-            return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
-
-
-SHARES = (b"Pss_Anon:", b"Pss_Shmem:")
-"""Memory of a process that no file backs, with its share of shared pages (proc(5))."""
+    return sum_of_lines(f"/proc/{pid}/status", RESIDENT)
 
 
 def memory_of(pid: int) -> int:
     """Return the bytes of memory of a process that no file on a disk backs; 0 if it has ended."""
+    tables = sum_of_lines(f"/proc/{pid}/status", RESIDENT[1:])
+    return sum_of_lines(f"/proc/{pid}/smaps_rollup", SHARES) + tables
+
+
+def sum_of_lines(file: str, names: tuple[bytes, ...]) -> int:
+    """Add up lines of a file that give kilobytes; return bytes, 0 if the process has ended."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as lines:
-            parts = [line.split() for line in lines if line.startswith(SHARES)]
-            return 1024 * sum(int(part[1]) for part in parts)
+        with open(file, "rb") as lines:
+            return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(names))
     except OSError:
         return 0
 
 
-def memory_of_files(pids: dict[int, int]) -> int:
-    """Return the bytes of files in memory (memfd_create(2)) that processes have open."""
+def memory_of_files(links: list[str]) -> int:
+    """Return the bytes of the open files in memory (memfd_create(2)), by their links in /proc."""
     sizes: dict[tuple[int, int], int] = {}
-    for pid in pids:
-        for path in open_files_of(pid):
-            # A process that closes other files meanwhile must not hide this one.
-            try:
-                if os.readlink(path).startswith("/memfd:"):
-                    found = os.stat(path)
-                    sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
-            except OSError:
-                continue
+    for path in links:
+        # A process that closes other files meanwhile must not hide this one.
+        try:
+            if os.readlink(path).startswith("/memfd:"):
+                found = os.stat(path)
+                sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
+        except OSError:
+            continue
     return sum(sizes.values())
 
 
-def open_files_of(pid: int) -> list[str]:
-    """List the links in /proc to the open files of a process; none if it has ended."""
-    try:
-        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:
-        return []
+def open_files(pids: dict[int, int], most: int) -> list[str]:
+    """List the links in /proc to the open files of processes, up to `most`."""
+    links: list[str] = []
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in entries:
+                links.append(entry.path)
+                if len(links) == most:
+                    return links
+    return links
 
 
 def send(target: int, number: int) -> None:
