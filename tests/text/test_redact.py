@@ -1,7 +1,9 @@
 """Secrets are found in every form and in any pieces; all other text comes through as it is."""
 
 import base64
+import html
 import json
+import re
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -102,7 +104,11 @@ FORMS = {
     "reversed": SECRET[::-1],
     "JSON": json.dumps(SECRET)[1:-1],
     "JSON in UTF-8": json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    "JSON of PHP": json.dumps(SECRET)[1:-1].replace("/", "\\/"),
+    "JSON of Gson": json.dumps(SECRET)[1:-1].replace("=", "\\u003d"),
+    "HTML": html.escape(SECRET),
     "percent": quote(SECRET, safe=""),
+    "percent in lower case": re.sub("%..", lambda found: found[0].lower(), quote(SECRET, safe="")),
     "percent in a path": quote(SECRET),
     "percent in a form": quote_plus(SECRET),
     "hex": SECRET.encode().hex(),
@@ -113,6 +119,14 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_known_secret_is_found_in_every_form(form: str) -> None:
     assert KNOWN.text(f"<{form}>") == "<[redacted]>"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_known_secret_is_found_across_line_ends_in_json(end: str) -> None:
+    output = json.dumps(
+        {"output": f"a {SECRET[:9]}{end}{SECRET[9:17]}{end}{SECRET[17:]} b"}, ensure_ascii=False
+    )
+    assert KNOWN.text(output.replace('\\"', '"')) == '{"output": "a [redacted] b"}'
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])

@@ -1,6 +1,7 @@
 """Redact secrets in text: those of the configuration, and texts shaped like tokens. Pure."""
 
 import base64
+import html
 import json
 import re
 import string
@@ -120,6 +121,8 @@ CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
 
 LINE_ENDS = b"\r\n"
 """Programs such as base64 break long lines."""
+JSON_LINE_ENDS = (b"\\n", b"\\r")
+"""Line ends in a string of JSON, as agents report the output of programs."""
 
 HEX_MARKS = (b"0x", b"\\x", b"\\u00", b"&#x")
 HEX_SEPARATORS = b" \t\r\n:,.-%=;"
@@ -204,7 +207,10 @@ class Redactor:
                 # A colour may end a word, so that a token begins after it.
                 found |= {*(_shaped(blanked, possible) if shapes else ())}
                 found = _places_before_blanking(found, content)
-        found |= _places({*self._known(content.translate(None, LINE_ENDS))}, content, LINE_ENDS)
+        marked = content
+        for mark in JSON_LINE_ENDS:
+            marked = marked.replace(mark, b"\n" * len(mark))
+        found |= _places({*self._known(marked.translate(None, LINE_ENDS))}, marked, LINE_ENDS)
         marked = content
         for mark in HEX_MARKS:
             marked = marked.replace(mark, b" " * len(mark))
@@ -422,15 +428,22 @@ def _touch_a_word(content: bytes, spans: Iterable[Span]) -> bool:
 
 
 def forms_of(value: str) -> set[bytes]:
-    """Return every form: plain, reversed, JSON, percent-encoded, hex, Base64 (at any offset)."""
+    """Return every form: reversed, JSON, HTML, percent-encoded, hex, Base64 (at any offset)."""
     raw = value.encode(errors="surrogatepass")
+    quoted = json.dumps(value)[1:-1]
     texts = {
         value[::-1],
-        json.dumps(value)[1:-1],
+        quoted,
         json.dumps(value, ensure_ascii=False)[1:-1],
+        # As PHP, Go and Gson write it.
+        quoted.replace("/", "\\/"),
+        *(_escaped(quoted, signs) for signs in ("<>&", "<>&='")),
+        *(html.escape(value, quote=quote) for quote in (True, False)),
+        html.escape(value).replace("&#x27;", "&#39;"),
         raw.hex(),
         raw.hex().upper(),
         _percent(raw),
+        _percent(raw, "%{:02x}"),
         _percent(raw).replace("%2F", "/"),
         _percent(raw).replace("%20", "+"),
     }
@@ -442,8 +455,12 @@ UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~".encode())
 """Bytes that percent-encoding does not change (RFC 3986)."""
 
 
-def _percent(raw: bytes) -> str:
-    return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in raw)
+def _percent(raw: bytes, form: str = "%{:02X}") -> str:
+    return "".join(chr(byte) if byte in UNRESERVED else form.format(byte) for byte in raw)
+
+
+def _escaped(text: str, signs: str) -> str:
+    return "".join(f"\\u{ord(sign):04x}" if sign in signs else sign for sign in text)
 
 
 def _base64_forms(raw: bytes) -> Iterator[bytes]:
