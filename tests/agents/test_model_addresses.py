@@ -39,8 +39,9 @@ def routes(adapter: Adapter, **environment: str) -> tuple[Route, ...]:
 )
 def test_each_key_has_its_header(variable: str, header: str, value: str) -> None:
     (route,) = routes(CLAUDE, **{variable: "k\n"})
-    assert route == Route("anthropic", ANTHROPIC, header, value)
-    assert route.value == value
+    assert (route.origin, route.header, route.value) == (ANTHROPIC, header, value)
+    # An answer may repeat the key without what is before it.
+    assert route.key == "k"
 
 
 @pytest.mark.parametrize("key", ["sk\nX-Other: 1", "schlüssel"])

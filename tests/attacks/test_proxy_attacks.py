@@ -6,9 +6,11 @@ import resource
 import socket
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -170,6 +172,28 @@ def test_an_answer_that_repeats_the_request_does_not_tell_the_key(
     assert answer.status_code == 200
     assert "GET /echo" in answer.text
     assert KEY not in answer.text + str(answer.headers.raw) + answer.reason_phrase
+
+
+@pytest.mark.parametrize("write", [str, quote, lambda key: b64encode(key.encode()).decode()])
+def test_an_answer_that_repeats_only_the_key_does_not_tell_it(
+    tmp_path: Path, write: Callable[[str], str]
+) -> None:
+    """The header has a word before it, which an error message about the key leaves away."""
+    shown = write(KEY)
+
+    def talk(line: socket.socket) -> None:
+        assert f"Bearer {KEY}" in head_of(line).decode()
+        body, length = plain(f'{{"error": "{shown} is not valid"}}'.encode())
+        line.sendall(b"HTTP/1.1 401 Unauthorized\r\n%b\r\n%b" % (length, body))
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there), header=("Authorization", "Bearer {key}")) as way,
+        way.client() as client,
+    ):
+        answer = client.get("/model/models")
+    assert "is not valid" in answer.text
+    assert shown.rstrip("=")[:-2] not in answer.text
 
 
 def undeclared(head: bytes) -> tuple[bytes, bytes]:

@@ -50,10 +50,14 @@ class EgressProxy:
 
 @contextmanager
 def open_egress_proxy(
-    place: Path, origin: str = "", hosts: tuple[Address, ...] = (), key: str = KEY
+    place: Path,
+    origin: str = "",
+    hosts: tuple[Address, ...] = (),
+    key: str = KEY,
+    header: tuple[str, str] = ("x-api-key", "{key}"),
 ) -> Generator[EgressProxy]:
     """Open a way out to one service, and to hosts."""
-    routes = (Route("model", origin, "x-api-key", key),) if origin else ()
+    routes = (Route("model", origin, header[0], key, header[1]),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
         journal, traffic = AccessLog(file), ModelTraffic()

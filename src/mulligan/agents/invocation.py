@@ -241,7 +241,7 @@ def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route
                 )
                 raise MisconfiguredError(message)
             field, _, value = header.partition(":")
-            return Route(name, origin, field, value.strip().replace("{key}", key))
+            return Route(name, origin, field, key, value.strip())
     return Route(name, origin)
 
 

@@ -343,7 +343,7 @@ class Proxy:
             if not is_readable(answer.headers.get("content-encoding", "")):
                 await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
                 return
-            await _answer(connection, answer, KeyFilter(decision.route.value), exchange)
+            await _answer(connection, answer, KeyFilter(decision.route.key), exchange)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
             raise

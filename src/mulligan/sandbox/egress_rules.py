@@ -50,13 +50,19 @@ Address = tuple[str, int]
 class Route:
     """A service by the first part of its paths inside; `origin` is `scheme://host:port`.
 
-    `header` is sent to it with `value`, unless it is empty.
+    `header` is sent to it, unless it is empty; `form` has `{key}` in place of the key.
     """
 
     name: str
     origin: str
     header: str = ""
-    value: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    form: str = "{key}"
+
+    @property
+    def value(self) -> str:
+        """The value of the header."""
+        return self.form.replace("{key}", self.key)
 
 
 @dataclass(frozen=True, slots=True)
