@@ -261,3 +261,27 @@ def test_a_log_knows_what_it_holds() -> None:
     assert not log.is_blank
     assert CleanLog.of(" \n").is_blank
     assert CleanLog().is_blank
+
+
+RECORD = b'{"level": "error", "ts": 1, '
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        (RECORD + b'"msg": "cut', RECORD + b'"msg": "cut'),
+        (RECORD + b"broken}", RECORD + b"broken}"),
+        (
+            RECORD + b'"msg": "m", "exc_info": ["one", "two"], "error": 5}',
+            b"ERROR: m\none\ntwo",
+        ),
+        (RECORD + b'"msg": "m", "error": {"err": {"err": {"err": "deep"}}}}', b"ERROR: m"),
+    ],
+)
+def test_a_record_is_a_line_for_people_if_it_can_be_read(line: bytes, plain: bytes) -> None:
+    assert b"".join(without_quiet_records([line])) == plain
+
+
+def test_records_that_say_the_same_are_kept_thirty_times() -> None:
+    piece = b"\n".join([RECORD + b'"msg": "m"}'] * 40)
+    assert b"".join(without_quiet_records([piece])).split(b"\n") == [b"ERROR: m"] * 30

@@ -479,3 +479,71 @@ def test_failures_that_are_alike_are_counted_also_where_they_are_not_listed(
 ) -> None:
     found = digest("\n".join(shape.format(n) for n in range(number)), exit_code=1)
     assert number <= found.count <= 1.02 * number
+
+
+def test_more_failures_than_are_told_are_counted() -> None:
+    found = digest("".join(f"src/a.py:{n}:1: E501 line too long\n" for n in range(1, 1105)))
+    assert found.count == 1104
+
+
+RAISED = f"""\
+{"*" * 70}
+File "/x/a.py", line 3, in a.f
+Failed example:
+    f(1)
+Exception raised:
+    Traceback (most recent call last):
+      File "<stdin>", line 1
+    ZeroDivisionError: division by zero
+{"*" * 70}
+"""
+GO_CUT = """\
+--- FAIL: TestA (0.00s)
+    a_test.go:3: boom
+FAIL
+--- FAIL: TestB (0.00s)
+    b_test.go:3: bang
+FAIL
+FAIL\tx/a\t0.1s
+"""
+CRATES = """\
+     Running unittests src/main.rs (target/debug/deps/tool-0123456789abcdef)
+
+running 1 test
+test tests::adds ... FAILED
+
+---- tests::adds stdout ----
+thread 'tests::adds' panicked at src/main.rs:9:5:
+boom
+
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+
+     Running unittests src/lib.rs (target/debug/deps/core-fedcba9876543210)
+
+running 1 test
+test tests::adds ... FAILED
+
+---- tests::adds stdout ----
+thread 'tests::adds' panicked at src/lib.rs:4:5:
+bang
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        (RAISED, [("a.f", "ZeroDivisionError: division by zero")]),
+        ("Failure:\nno name of a test\n", [(None, "Failure: no name of a test")]),
+        # The end of the second package is missing.
+        (GO_CUT, [("x/a.TestA", "boom"), ("x/a.TestB", "bang")]),
+        (
+            CRATES,
+            [("tool::bin/tool::tests::adds", "boom"), ("core::tests::adds", "bang")],
+        ),
+    ],
+)
+def test_a_failure_has_the_name_that_its_tool_gives_it(
+    output: str, found: list[tuple[str | None, str]]
+) -> None:
+    told = digest(output, exit_code=1).findings
+    assert [(each.test_id, each.message) for each in told] == found

@@ -149,6 +149,98 @@ def test_a_crash_outside_the_project_is_told_too() -> None:
     assert finding.message == "Fatal Python error: Bus error"
 
 
+BEGINS, FAILURES = "===== test session starts =====\n", "===== FAILURES =====\n"
+SUMMARY = "===== short test summary info =====\n"
+ONE_FAILED = f"{SUMMARY}FAILED tests/test_a.py::test_x - AssertionError: assert 1 == 2\n"
+NATIVE = """\
+_____ test_x _____
+Traceback (most recent call last):
+  File "/x/tests/test_a.py", line 3, in test_x
+    assert f() == 2
+AssertionError: assert 1 == 2
+  and more
+"""
+COLLECTED = """\
+===== ERRORS =====
+_____ ERROR collecting tests/test_a.py _____
+E   Traceback (most recent call last):
+E     File "/x/src/a.py", line 7, in load
+E       return 1 / 0
+E   ZeroDivisionError: division by zero
+"""
+INTERNAL = """\
+INTERNALERROR> Traceback (most recent call last):
+INTERNALERROR>   File "/x/p.py", line 3, in hook
+INTERNALERROR>     boom()
+INTERNALERROR> NameError: boom
+"""
+LINES_ONLY = """\
+/x/tests/test_a.py:3: AssertionError: assert 1 == 2
+/x/lib/python3.11/site-packages/p.py:9: AssertionError: assert 1 == 2
+"""
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("output", "test_id", "message", "place"),
+    [
+        ("===== no tests ran in 0.01s =====\n", None, "No tests ran: no tests ran in 0.01s", None),
+        ("tests/test_a.py::test_x FAILED [100%]\n", "tests/test_a.py::test_x", "", None),
+        (
+            f"{FAILURES}{NATIVE}{ONE_FAILED}",
+            "tests/test_a.py::test_x",
+            "AssertionError: assert 1 == 2\n  and more",
+            "/x/tests/test_a.py",
+        ),
+        (
+            f"{FAILURES}{LINES_ONLY}{ONE_FAILED}",
+            "tests/test_a.py::test_x",
+            "AssertionError: assert 1 == 2",
+            "/x/tests/test_a.py",
+        ),
+        (
+            f"{COLLECTED}{SUMMARY}ERROR tests/test_a.py - ZeroDivisionError\n",
+            "tests/test_a.py",
+            (
+                "ZeroDivisionError: division by zero\nTraceback (most recent call last):\n"
+                '  File "/x/src/a.py", line 7, in load\n    return 1 / 0'
+            ),
+            "/x/src/a.py",
+        ),
+        ("!!!!!!!!!!! KeyboardInterrupt !!!!!!!!!!!\n", None, "KeyboardInterrupt", None),
+        (
+            "tests/test_a.py .\n+++++ Timeout +++++\nno frames\n",
+            None,
+            "+++++ Timeout +++++",
+            None,
+        ),
+        (
+            'Fatal Python error: Bus error\n  File "/x/src/a.py", line 7 in load\n',
+            None,
+            "Fatal Python error: Bus error in load",
+            "/x/src/a.py",
+        ),
+        (
+            "pytest: error: unrecognized arguments: --nope\n",
+            None,
+            "unrecognized arguments: --nope",
+            None,
+        ),
+        (
+            INTERNAL,
+            None,
+            "INTERNALERROR\nNameError: boom",
+            "/x/p.py",
+        ),
+    ],
+)
+def test_one_failure_is_told_however_pytest_writes_it(
+    output: str, test_id: str | None, message: str, place: str | None
+) -> None:
+    (finding,) = digest(f"{BEGINS}{output}", exit_code=1).findings
+    assert (finding.test_id, finding.message, finding.file) == (test_id, message, place)
+
+
 def test_a_place_is_in_the_project_though_the_error_came_from_a_library(project: Path) -> None:
     by_id = {finding.test_id: finding for finding in told(project).findings}
     outside = by_id[f"{HERE}TestCart::test_outside"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.checks.digest import digest
-from mulligan.checks.digest.documents import BufferedOutput
+from mulligan.checks.digest.documents import BufferedOutput, documents
 from mulligan.checks.digest.reports import LARGEST_REPORT, read_report
 
 pytestmark = pytest.mark.pure
@@ -219,3 +219,17 @@ def test_complaints_beyond_those_that_are_listed_are_counted() -> None:
     ]
     found = digest(json.dumps(rows), exit_code=1)
     assert (len(found.findings), found.count) == (1000, 6000)
+
+
+def test_text_that_only_begins_like_documents_is_read_once() -> None:
+    assert documents("[\n" * 1000) == []
+
+
+PROPERTIES = b"""\
+<testsuites><testsuite name="s"><properties><property name="a"/></properties>
+<testcase classname="t" name="x"><failure message="boom"/></testcase></testsuite></testsuites>"""
+
+
+def test_a_complaint_about_a_line_is_not_the_failed_test_of_the_report() -> None:
+    found = digest("src/a.py:3:1: boom\n", exit_code=1, report=PROPERTIES).findings
+    assert [(each.test_id, each.file) for each in found] == [("s::t x", None), (None, "src/a.py")]

@@ -1,10 +1,15 @@
 """Accounts, repositories and roles of the simulated GitHub."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from github_simulator.records import App, Apps, IssueName, TokenGrant, User
+from github_simulator.reply import ErrorReply
 from world.simulated import NAME, SimulatedGitHub, simulated_github
+
+NOON, SECOND = datetime(2025, 3, 1, 12, 0, tzinfo=UTC), timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,26 @@ def test_open_issues_are_counted(github: SimulatedGitHub) -> None:
 def test_accounts_say_what_they_are(github: SimulatedGitHub) -> None:
     github.world.add_user("robot", "Bot", token="token-robot")
     assert github.get("/user", by="robot").json()["type"] == "Bot"
+
+
+@pytest.mark.pure
+def test_a_token_of_an_app_reaches_its_repositories_until_it_expires() -> None:
+    grant = TokenGrant(NOON, frozenset({"acme/tools"}))
+    grant.check("/repos/Acme/Tools/issues/1", NOON - SECOND)
+    grant.check("/user", NOON - SECOND)
+    for path, now, status in (
+        ("/repos/acme/other/issues/1", NOON - SECOND, 403),
+        ("/repos/acme/tools", NOON, 401),
+    ):
+        with pytest.raises(ErrorReply) as refused:
+            grant.check(path, now)
+        assert refused.value.status == status
+
+
+@pytest.mark.pure
+def test_an_app_is_known_by_its_number_and_named_like_its_account() -> None:
+    app = App(7, User(9, "helper[bot]", "Bot"), "PEM", 1, frozenset({"acme/tools"}))
+    apps = Apps()
+    apps.add(app)
+    assert apps.known == {"7": app}
+    assert (app.slug, str(IssueName("acme/tools", 3))) == ("helper", "acme/tools#3")

@@ -76,6 +76,12 @@ def test_text_that_is_no_diff_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.pure
+def test_a_binary_file_is_one_line() -> None:
+    diff = b"diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"
+    assert lines(diff) == ["logo.png: binary file, not shown"]
+
+
+@pytest.mark.pure
 def test_bytes_that_are_not_utf8_are_survived() -> None:
     assert "+\ufffd" in lines(changed("a.txt").replace(b"+b", b"+\xff"))
 

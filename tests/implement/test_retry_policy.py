@@ -23,9 +23,10 @@ from mulligan.domain.outcome import (
     WaitForBudget,
 )
 from mulligan.domain.result import AgentFacts
-from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide, epoch_of
 from mulligan.implement.prompt.outcome_text import DIED
-from world.attempts import attempt, red
+from world.attempts import REF, attempt, red
 
 pytestmark = pytest.mark.pure
 
@@ -340,3 +341,13 @@ def test_an_attempt_is_judged_by_its_record() -> None:
     assert EndedAttempt.of(red(1)) == EndedAttempt(
         O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1."
     )
+    day = {"budget": "day", "probe": True, "eats_budget": True}
+    assert EndedAttempt.of(red(1).model_copy(update=day)) == EndedAttempt(
+        O.CHECKS_FAILED, RED.reason, "day", probe=True, eats_budget=True
+    )
+
+
+def test_only_the_attempts_of_the_epoch_count() -> None:
+    earlier, later = red(1), red(2).model_copy(update={"epoch": 2})
+    status = IssueStatus(REF, epoch=2)
+    assert epoch_of(status, [earlier, later]) == [EndedAttempt.of(later)]
