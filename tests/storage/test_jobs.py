@@ -20,7 +20,7 @@ from mulligan.domain.errors import LeaseLostError
 from mulligan.domain.events import AttemptStarted, IssueSeen
 from mulligan.domain.issue import IssueRef, PollerLease
 from mulligan.storage.database import Database, open_database
-from mulligan.storage.jobs import POLLER_LEASE, JobQueue, open_jobs, working
+from mulligan.storage.jobs import MOST_STARTED, POLLER_LEASE, JobQueue, open_jobs, working
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from world.postgres import Server
@@ -226,6 +226,28 @@ def test_the_order_of_the_last_poll_holds_in_a_repository_and_repositories_take_
     queue.defer(polling(queue), [THREE, TWO])
     queue.fill(ONE)
     assert jobs(database) == [str(ONE), str(OTHER), str(THREE)]
+
+
+def test_a_slot_goes_to_another_repository_if_the_first_one_has_all_of_its_own(
+    database: Database, clock: FrozenClock
+) -> None:
+    queue = queue_of(database, clock, fleet=2)
+    with database.write() as connection:
+        for ref, priority in ((ONE, 9), (TWO, 8), (OTHER, 0)):
+            row = {"repository": ref.repository, "number": ref.number, "priority": priority}
+            waits = "INSERT INTO waiting VALUES (:repository, :number, :priority, '0')"
+            connection.execute(text(waits), row)
+    queue.fill()
+    assert jobs(database) == [str(ONE), str(OTHER)]
+
+
+def test_without_a_limit_of_the_fleet_all_that_may_start_does(
+    database: Database, clock: FrozenClock
+) -> None:
+    refs = [IssueRef(f"octo/{n % 3}", n) for n in range(1, 2 * MOST_STARTED)]
+    queue = queue_of(database, clock, per_repository=60)
+    queue.defer(polling(queue), refs)
+    assert Counter(lock[:6] for lock in jobs(database)) == {f"octo/{n}": 60 for n in range(3)}
 
 
 def test_an_issue_that_is_being_visited_does_not_wait_for_another_visit(

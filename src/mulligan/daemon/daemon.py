@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -43,9 +44,12 @@ MIN_INTERVAL = timedelta(milliseconds=10)
 CLEANUP_INTERVAL = timedelta(hours=1)
 
 HINT_INTERVAL = timedelta(seconds=1)
-"""The least time between two polls that webhooks start; deliveries meanwhile become one poll."""
+"""The average time between two polls that webhooks start; deliveries meanwhile become one poll."""
 
-HINT_REQUESTS_PER_POLL = 2 * REQUESTS_PER_POLL
+HINT_BURST = timedelta(seconds=5)
+"""How far these polls may be ahead of the average, so that a label does not wait for others."""
+
+HINT_REQUESTS_PER_POLL = 2 * REQUESTS_PER_POLL + 1
 """Counted for each, so that webhooks and the regular poll stay below GitHub's 900 a minute."""
 
 log = structlog.get_logger()
@@ -215,6 +219,19 @@ class Hints:
         with self._changed:
             self._is_ended = True
             self._changed.notify_all()
+
+
+@dataclass(slots=True)
+class HintPace:
+    """The pauses after polls that webhooks start; `paid` is when the average permits the next."""
+
+    paid: float = float("-inf")
+
+    def pause_after(self, repositories: int, now: float) -> timedelta:
+        """Return the pause after a poll of so many repositories; `now` is in seconds."""
+        cost = poll_interval(HINT_INTERVAL, repositories, HINT_REQUESTS_PER_POLL)
+        self.paid = max(self.paid, now) + cost.total_seconds()
+        return max(timedelta(), timedelta(seconds=self.paid - now) - HINT_BURST)
 
 
 class Daemon:
@@ -426,10 +443,10 @@ def polling_hinted(daemon: Daemon, wake: Callable[[list[IssueRef]], None]) -> Ge
     """Poll the repositories that GitHub's webhook names, in a thread, during this block."""
 
     def run() -> None:
-        pause = timedelta()
+        pace, pause = HintPace(), timedelta()
         while names := daemon.hints.take(pause):
             daemon.poll_hinted(names, wake)
-            pause = poll_interval(HINT_INTERVAL, len(names), HINT_REQUESTS_PER_POLL)
+            pause = pace.pause_after(len(names), time.monotonic())
 
     thread = threading.Thread(target=run, name="hints")
     thread.start()

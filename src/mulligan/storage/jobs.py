@@ -55,6 +55,9 @@ FETCH_SECONDS = 1.0
 URGENT = 1_000_000
 """The priority of issues with begun work, which come before new ones."""
 
+MOST_STARTED = 100
+"""How many waiting issues are read at a time when some may start."""
+
 FETCH_JOB = sql.queries["fetch_job"]
 
 RETRY_SECONDS = 0.5
@@ -171,11 +174,22 @@ class JobQueue:
             "done": str(done or ""),
             "per_repository": self.limits.per_repository,
             "fleet": self.limits.fleet,
+            "most": MOST_STARTED,
         }
-        for row in connection.execute(NEXT, limits).all():
-            ref = IssueRef(row.repository, row.number)
-            self._defer(connection, ref, row.priority)
-            connection.execute(STARTED, {"repository": ref.repository, "number": ref.number})
+        while rows := connection.execute(NEXT, limits).all():
+            slots = {row.repository: row.free for row in rows}
+            started = 0
+            for row in rows:
+                if slots[row.repository]:
+                    slots[row.repository] -= 1
+                    started += 1
+                    ref = IssueRef(row.repository, row.number)
+                    self._defer(connection, ref, row.priority)
+                    connection.execute(
+                        STARTED, {"repository": row.repository, "number": row.number}
+                    )
+            if started == len(rows) < MOST_STARTED:
+                return
 
     def _defer(self, connection: Connection, ref: IssueRef, priority: int) -> None:
         """Add the job in this transaction; within a savepoint, since a duplicate would end it."""
@@ -295,20 +309,20 @@ NEXT = text(
         WHERE repository || '#' || number <> :done
     ), taken AS (
         SELECT repository, count(*) AS slots FROM busy GROUP BY repository
-    ), ranked AS (
-        SELECT waiting.*, coalesce(taken.slots, 0) + row_number() OVER (
-            PARTITION BY waiting.repository ORDER BY priority DESC, since, number
-        ) AS slot
-        FROM waiting LEFT JOIN taken USING (repository)
-        WHERE (repository, number) NOT IN (SELECT repository, number FROM busy)
     )
-    SELECT repository, number, priority FROM ranked WHERE slot <= :per_repository
+    SELECT repository, number, priority, :per_repository - coalesce(slots, 0) AS free
+    FROM waiting LEFT JOIN taken USING (repository)
+    WHERE coalesce(slots, 0) < :per_repository
+    AND (repository, number) NOT IN (SELECT repository, number FROM busy)
     ORDER BY priority DESC, since, repository, number
-    LIMIT CASE WHEN CAST(:fleet AS int) IS NOT NULL
-        THEN greatest(0, :fleet - (SELECT count(*) FROM busy)) END
+    LIMIT least(:most, CASE WHEN CAST(:fleet AS int) IS NOT NULL
+        THEN greatest(0, :fleet - (SELECT count(*) FROM busy)) END)
     """  # noqa: S608 - all its parts are in this file
 )
-"""The waiting issues that have a slot now; a limit that is NULL is none."""
+"""The first waiting issues of repositories that have a `free` slot; a limit that is NULL is none.
+
+Without ranks in each repository, which would sort all that waits for each slot that is freed.
+"""
 
 STARTED = text("DELETE FROM waiting WHERE repository = :repository AND number = :number")
 
