@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mulligan.interfaces.cli.setup import start_logs
+from mulligan.interfaces.cli.setup import sentence, start_logs
 from mulligan.interfaces.cli.terminal import (
     OUTPUT_FILTER,
     Cleaning,
@@ -233,3 +233,9 @@ def test_a_log_record_is_one_line(capsys: pytest.CaptureFixture[str], style: str
         assert " level=info event=started reason=" in line
     else:
         assert line == "mulligan: two lines of 'text' (count 2)"
+
+
+def test_the_dashboards_line_says_where_it_is_and_what_opens_it() -> None:
+    record: dict[str, object] = {"event": "dashboard_open", "level": "info"}
+    line = sentence(None, "info", {**record, "address": "http://x/", "key_file": "/s/key"})
+    assert line == "mulligan: The dashboard is at http://x/ and asks for the access key in /s/key"

@@ -27,6 +27,8 @@ DEFAULT = Path(OPERATOR_FILE)
 UNWRAPPED_WIDTH = 1000
 
 OMITTED = {"level", "timestamp"}
+
+DASHBOARD = "The dashboard is at {address} and asks for the access key in {key_file}"
 """Fields of a log record that a person at a terminal does not need."""
 
 
@@ -112,6 +114,8 @@ def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
 
 def sentence(_logger: object, _method: str, record: MutableMapping[str, object]) -> str:
     """Render a log record for a person: its reason, else its event, and the other fields."""
+    if record.get("event") == "dashboard_open":
+        return f"mulligan: {DASHBOARD.format_map(record)}"
     event = str(record.pop("event", "")).replace("_", " ")
     message = " ".join(str(record.pop("reason", "") or event).split())
     rest = [f"{name} {value}" for name, value in record.items() if name not in OMITTED]
