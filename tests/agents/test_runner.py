@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
+from mulligan.config.adapters import Adapter, Fact, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
@@ -66,6 +68,23 @@ def test_its_home_and_its_report_lie_in_the_private_directory(task: Task) -> Non
     given = environment(task)
     for name in ("HOME", "MULLIGAN_REPORT"):
         assert Path(given[name]).is_relative_to(task.private)
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_the_record_of_a_run_is_not_read_through_a_link(task: Task, *, is_linked: bool) -> None:
+    """It can replace its HOME by a link to a directory of others."""
+    place = task.directory / "elsewhere"
+    place.mkdir()
+    (place / "run.json").write_text('{"version": "3.1"}')
+    adapter = Adapter(
+        program="/bin/sh",
+        arguments=("-c", f"rm -rf $HOME; {'ln -s' if is_linked else 'cp -r'} {place} $HOME"),
+        record="run.json",
+        reads=(Rule(matching={"version": "."}, take={Fact.VERSION: ("version",)}),),
+    )
+    own = OperatorAgents({"recording": adapter}, {}, ())
+    run = CommandAgent(AgentSettings(kind="recording"), HERE, own=own).run(task)
+    assert run.facts.version == (None if is_linked else "3.1")
 
 
 def test_it_sees_the_variables_that_the_operator_names(task: Task) -> None:

@@ -222,7 +222,7 @@ class CommandAgent:
                 on_stop=on_stop,
             )
             finished = self._sandbox.run(command, _command_access(task, home, run_network))
-        _read_record(start.record, reader)
+        _read_record(start.record, home, reader)
         reported, learned = _report(report, task)
         run = self._run_of(finished, reader.close(), reported, traffic.tokens)
         run = replace(self._blame_service(run, silence, traffic.refusal), learned=learned)
@@ -398,10 +398,15 @@ def _put(files: Mapping[str, str], home: Path) -> None:
             raise UnavailableError(message) from error
 
 
-def _read_record(path: Path | None, reader: Reader) -> None:
-    """Read the run record that some agents write; ignore a missing or unsafe file."""
+def _read_record(path: Path | None, home: Path, reader: Reader) -> None:
+    """Read the run record that some agents write; ignore a missing or unsafe file.
+
+    The agent can replace its HOME, too, by a link to files of others.
+    """
     with suppress(OSError, ValueError):
-        if path:
+        if path and not any(
+            each.is_symlink() for each in path.parents if each.is_relative_to(home)
+        ):
             reader.read_record(_content(path, RECORD_BYTES))
 
 
