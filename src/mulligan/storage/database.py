@@ -163,6 +163,8 @@ class Database:
         def is_waited_for(error: BaseException) -> bool:
             return isinstance(error, DatabaseError) and self.is_away(error) and not _NO_WAIT.get()
 
+        if self.is_away is _never:
+            return _begin(engine)
         retrying = Retrying(
             retry=retry_if_exception(is_waited_for),
             wait=wait_fixed(SERVER_RETRY_SECONDS),

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.sql.functions import count
 
 from mulligan.config.operator import LEASE_TIME
@@ -108,7 +119,22 @@ class SqlLeases:
 
 def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
     """Return, within a transaction, whether a lease is in force."""
-    return connection.execute(select(LEASE.fence).where(_held_by(lease, now))).first() is not None
+    held = {
+        "of_repository": lease.issue.repository,
+        "of_number": lease.issue.number,
+        "of_fence": lease.fence,
+        "now": write_time(now),
+    }
+    return connection.execute(STILL_HELD, held).first() is not None
+
+
+# Built once: each event of a lease's holder asks this.
+STILL_HELD = select(LEASE.fence).where(
+    LEASE.repository == bindparam("of_repository"),
+    LEASE.number == bindparam("of_number"),
+    LEASE.fence == bindparam("of_fence"),
+    LEASE.expires > bindparam("now"),
+)
 
 
 def _held_by(lease: Lease, now: datetime) -> ColumnElement[bool]:

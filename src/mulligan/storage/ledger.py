@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.fold import advance
@@ -81,7 +91,7 @@ class SqlLedger:
         status = advance(before or IssueStatus(ref), event, at)
         # The database assigns `seq`.
         recorded = record_event(status, event, at, seq=0)
-        connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
+        connection.execute(INSERT_EVENT, values_of(recorded))
         _keep(connection, status, known=before is not None)
         raise_cursor(connection, ref.repository, comments_read_to(event))
         return status
@@ -100,7 +110,9 @@ class SqlLedger:
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Return the completed attempts of all epochs, oldest first."""
-        completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
+        with self.database.read() as connection:
+            rows = connection.execute(COMPLETED_OF, _named(ref)).all()
+        completed = (recorded_of(Row._make(row)) for row in rows)
         return latest_records(
             recorded.event.meta
             for recorded in completed
@@ -169,11 +181,43 @@ def _issue_is(ref: IssueRef) -> ColumnElement[bool]:
 
 
 def _stored(connection: Connection, ref: IssueRef) -> IssueStatus | None:
-    found = connection.execute(select(ISSUE.status).where(_issue_is(ref))).scalar()
+    found = connection.execute(STATUS_OF, _named(ref)).scalar()
     return statuses_of([found])[0] if found is not None else None
 
 
 def _keep(connection: Connection, status: IssueStatus, *, known: bool) -> None:
     """Insert or update the status; within one transaction this needs no upsert."""
-    writing = update(ISSUES_TABLE).where(_issue_is(status.issue)) if known else insert(ISSUES_TABLE)
-    connection.execute(writing.values(projection_of(status)))
+    row = projection_of(status)
+    if known:
+        connection.execute(UPDATE_ISSUE, row | _named(status.issue))
+    else:
+        connection.execute(INSERT_ISSUE, row)
+
+
+# These run dozens of times an issue; SQLAlchemy takes longer to build one than to execute it.
+
+_IS_NAMED = and_(
+    ISSUE.repository == bindparam("of_repository"), ISSUE.number == bindparam("of_number")
+)
+
+STATUS_OF = select(ISSUE.status).where(_IS_NAMED)
+
+COMPLETED_OF = (
+    select(EVENTS_TABLE)
+    .where(
+        EVENT.repository == bindparam("of_repository"),
+        EVENT.number == bindparam("of_number"),
+        EVENT.kind == COMPLETED,
+    )
+    .order_by(EVENT.seq)
+)
+
+UPDATE_ISSUE = update(ISSUES_TABLE).where(_IS_NAMED)
+
+INSERT_ISSUE = insert(ISSUES_TABLE)
+
+INSERT_EVENT = insert(EVENTS_TABLE)
+
+
+def _named(ref: IssueRef) -> dict[str, str | int | None]:
+    return {"of_repository": ref.repository, "of_number": ref.number}
