@@ -129,10 +129,12 @@ class TreeCleaner:
 
     def remove(self, tree: Path, patterns: Sequence[str]) -> None:
         """Remove everything with such a name, at any depth; a trailing slash means a directory."""
+        named = list[str]()
         for pattern in patterns:
             kind = ("-type", "d") if pattern.endswith("/") else ()
-            named = ("-name", pattern.rstrip("/"), *kind)
-            self._find(tree, *named, "-prune", "-execdir", "rm", "-rf", "{}", "+")
+            named += [*(("-o",) if named else ()), "(", "-name", pattern.rstrip("/"), *kind, ")"]
+        if named:
+            self._find(tree, "(", *named, ")", "-prune", "-execdir", "rm", "-rf", "{}", "+")
 
     def only_files(self, directory: Path) -> None:
         """Make everything accessible, and remove special files such as FIFOs."""
