@@ -18,6 +18,8 @@ from mulligan.storage.schema import WRITES
 NAMES = frozenset({"sqlite", "sqlite+pysqlite"})
 BUSY_SECONDS = 20.0
 WAL_RETRY_SECONDS = 0.01
+INDEX_BYTES = 32 * 1024
+"""The smallest file that a reader in WAL mode needs space for (sqlite.org/walformat.html)."""
 BUG_CODES = frozenset(
     {
         sqlite3.SQLITE_ERROR,
@@ -119,6 +121,15 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _is_full(where: str) -> bool:
+    """Return whether SQLite has no space for its files, which it calls an I/O error."""
+    try:
+        disk = os.statvfs(Path(where).parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < INDEX_BYTES
+
+
 def translate_code(code: int, where: str, message: str) -> ConfigError | UnavailableError:
     """Return the error for SQLite's primary result code (sqlite.org/rescode.html)."""
     match code:
@@ -126,7 +137,9 @@ def translate_code(code: int, where: str, message: str) -> ConfigError | Unavail
             return ConfigError(f"{where} is not a database; name another file in state.url.")
         case sqlite3.SQLITE_CORRUPT:
             return ConfigError(f"{where} is damaged; restore a backup.")
-        case sqlite3.SQLITE_FULL:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_FULL or _is_full(
+            where
+        ):
             return UnavailableError(f"The disk is full, so {where} cannot grow; free some space.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
             advice = "give Mulligan write access to it and its directory"

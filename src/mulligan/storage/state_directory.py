@@ -1,5 +1,6 @@
 """The state directory: one Mulligan at a time uses it; the free space of its disk."""
 
+import errno
 import fcntl
 import json
 import os
@@ -121,18 +122,18 @@ def _holder(written: str) -> str:
 
 
 def _write_holder(file: IO[str], text: str, place: Path) -> None:
+    # Past the buffer of `file`, which on a full disk would fail once more when it is closed.
     try:
-        file.truncate(0)
-        file.write(text)
-        file.flush()
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), text.encode())
     except OSError as error:
         raise _unusable(place, error) from error
 
 
 def _unusable(place: Path, error: OSError) -> UnavailableError:
-    return UnavailableError(
-        f"{place} cannot be used ({error.strerror}); check its permissions and its disk."
-    )
+    is_full = error.errno == errno.ENOSPC
+    advice = "free some space" if is_full else "check its permissions and its disk"
+    return UnavailableError(f"{place} cannot be used ({error.strerror}); {advice}.")
 
 
 def disk_space_for(directory: Path) -> DiskSpace:
