@@ -1,8 +1,8 @@
-# Everything a person or CI does with this repository. Each target installs what it needs first.
+# All commands for people and CI. Each target first installs its dependencies.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-# Where Python may not keep what it compiled, each worker of the tests compiles them all again.
+# With this variable, each worker of the tests would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install demo test test-deep soak mutants coverage site release-check image-check check check-agents bench bench-check bench-limits bench-digest bench-fleet bench-retry docs format update clean
@@ -24,18 +24,18 @@ demo: install
 test: install
 	$(BIN)/pytest
 
-# What takes too long for every run: a kill before and after everything that lasts, the stories that
-# repeat others on emulate, PostgreSQL and the command line, and many examples of every property.
+# The slow tests: a kill before and after every write, the same stories on emulate, PostgreSQL and the
+# command line, and many examples of each property.
 test-deep: install
 	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile=deep
 
-# Random kills, every fault of GitHub, acts in any order, and a simulated day; about 20 minutes.
-# It is a part of test-deep, and prints what was done.
+# A part of test-deep, about 20 minutes: random kills, faults of GitHub, acts in any order, and a
+# simulated day. It prints counts.
 soak: install
 	$(BIN)/pytest -q -s -n 0 -m "deep or not deep" tests/soak
 
-# The tables of the pure modules alone have to reach nearly all of these modules' lines and branches,
-# and with the tests that run in one process more; acts and daemon run what is left.
+# Coverage of the pure modules, first by their tables alone, then with all tests that run in one
+# process. Both have a minimum. The tests of whole processes are not counted.
 coverage: install
 	$(BIN)/coverage run --data-file=.coverage -m pytest -q -n 0 -m pure
 	$(BIN)/coverage report --data-file=.coverage --skip-covered --fail-under=90 --include="$(PURE)"
@@ -48,7 +48,7 @@ IN_ONE_PROCESS := $(addprefix tests/,checks config domain github_simulator imple
 	$(addprefix interfaces/test_,config_commands.py dashboard_pages.py onboarding_proposals.py stats_tables.py) \
 	sandbox/test_confinement.py storage/test_database.py storage/test_ref_format.py)
 
-# Faults planted one by one, each of which the suite has to notice: about half an hour.
+# Plant faults one by one; it fails if no test notices one. About half an hour.
 mutants: install
 	PYTHONPATH=tests $(BIN)/python -m mutants.run
 
@@ -58,7 +58,7 @@ site: install
 	.venv/site/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
 	NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --quiet --config-file deploy/site/mkdocs.yml
 
-# What a release publishes, in dist/, and every way to install it into an environment with nothing else.
+# Build the files of a release in dist/, and install them in every way into an empty environment.
 release-check: install
 	$(PYTHON) -m venv .venv/release
 	.venv/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
@@ -87,19 +87,19 @@ check: install
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/docs/test_specification.py tests/docs/test_plain_words.py tests/docs/test_documented_commands.py::test_links_and_make_targets_lead_somewhere tests/docs/test_documented_commands.py::test_links_into_a_page_lead_to_a_heading tests/interfaces/test_workflow_text.py
 
-# The real coding agents, installed below .agents/, against a scripted model, with loopback only.
-# One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini
+# Run the real coding agents, installed in .agents/, against a scripted model, with loopback only.
+# It fails if one cannot be installed. To omit one: make check-agents WITHOUT=gemini
 check-agents: install
 	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
 	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
-# On a disk, as work is, and not in memory, where the tests write. It writes the figures
-# and their table in docs/benchmarks.md, and fails at nothing.
+# The benchmarks, on a disk instead of in memory. It writes the figures and their table in
+# docs/benchmarks.md, and has no limits.
 BENCHES = $(patsubst %,tests/bench/test_%_bench.py,worktree issue ledger)
 bench: install
 	BENCH=write PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly $(BENCHES)
 
-# It writes nothing; it fails where a figure that is stable got 1.5 times worse than the committed one.
+# The benchmarks without writing; it fails if a stable figure is 1.5 times worse than the committed one.
 bench-check: install
 	BENCH=check PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly $(BENCHES)
 
@@ -108,7 +108,7 @@ bench-check: install
 bench-limits: install
 	PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_sandbox_bench.py tests/bench/test_dashboard_bench.py tests/bench/test_many_repositories_bench.py
 
-# What digests name of real outputs, beside four simpler ways to shorten one.
+# Compare digests of real outputs with four simpler ways to shorten them.
 bench-digest: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py tests/bench/test_hostile_texts_bench.py
 
@@ -119,11 +119,11 @@ bench-fleet: install
 	mkdir -p /run/netns
 	ISSUES=$(or $(ISSUES),300) unshare --net --mount --pid --fork --kill-child --mount-proc sh -c 'mount -t tmpfs netns /run/netns && ip link set lo up && exec $(BIN)/pytest -q -s -n 0 -p no:randomly -m deep tests/bench/test_fleet_bench.py $(ONLY)'
 
-# How often the next attempt mends what failed, by what it is told.
+# How often the next attempt fixes a failure, by the content of its prompt.
 bench-retry: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_retry_bench.py
 
-# The pages of docs/ that are made from the code.
+# Write the generated pages of docs/.
 docs: install
 	$(BIN)/python docs/generate.py
 
@@ -131,7 +131,7 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Pins again everything that pyproject.toml asks for, newest first; hashes without addresses.
+# Pin the newest versions of all dependencies in pyproject.toml; hashes without addresses.
 update: install
 	$(BIN)/python -m venv .venv/update
 	.venv/update/bin/pip install --quiet uv
