@@ -5,6 +5,7 @@ what touches the world. Each of the latter is planted alone, and one of its own 
 
     python -m mutants.run                       all of them
     python -m mutants.run hand [WORD...]        those by hand, of whose line a word is part
+    python -m mutants.run hand 2/8              every eighth of those by hand, from the second on
     python -m mutants.run pure [MODULE...]      those of mutmut
 
 The exit code is 1 if a fault was not noticed, or stands in code that is no more.
@@ -12,6 +13,7 @@ The exit code is 1 if a fault was not noticed, or stands in code that is no more
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,13 +94,21 @@ def main(arguments: Sequence[str]) -> int:
     )
     kind, words = (arguments[0], arguments[1:]) if arguments else ("", ())
     with copied():
-        fine = kind == "pure" or run_hand([m for m in known.mutant if chosen(m.fault, words)])
+        fine = kind == "pure" or run_hand(by_hand(known.mutant, words))
         return int(not ((kind == "hand" or run_pure(known.pure, words)) and fine))
 
 
 def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def by_hand(mutants: Sequence[Mutant], words: Sequence[str]) -> Sequence[Mutant]:
+    match words:
+        case [word] if found := re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", word):
+            return mutants[int(found[1]) - 1 :: int(found[2])]
+        case _:
+            return [mutant for mutant in mutants if chosen(mutant.fault, words)]
 
 
 def chosen(line: str, words: Sequence[str]) -> bool:
