@@ -270,12 +270,27 @@ RECORD = b'{"level": "error", "ts": 1, '
     ("line", "plain"),
     [
         (RECORD + b'"msg": "cut', RECORD + b'"msg": "cut'),
+        (b'{"severity": "error", "time": "cut', b'{"severity": "error", "time": "cut'),
         (RECORD + b"broken}", RECORD + b"broken}"),
         (
             RECORD + b'"msg": "m", "exc_info": ["one", "two"], "error": 5}',
             b"ERROR: m\none\ntwo",
         ),
         (RECORD + b'"msg": "m", "error": {"err": {"err": {"err": "deep"}}}}', b"ERROR: m"),
+        (
+            RECORD + b'"msg": "m", "exception": {"exc_type": "KeyError", "exc_value": "x", '
+            b'"frames": [{"filename": "a.py", "lineno": 3, "name": "load"}, "odd"]}}',
+            (
+                b"ERROR: m\nTraceback (most recent call last):\n"
+                b'  File "a.py", line 3, in load\nKeyError: x'
+            ),
+        ),
+        (
+            RECORD + b'"msg": "m", "exception": {"type": "E", "value": "x", "stacktrace": '
+            b'{"frames": [{"file": "a.py", "line": 3, "function": "f"}]}}}',
+            b'ERROR: m\nTraceback (most recent call last):\n  File "a.py", line 3, in f\nE: x',
+        ),
+        (RECORD + b'"msg": "m", "exception": {"message": "x", "frames": 7}}', b"ERROR: m\nx"),
     ],
 )
 def test_a_record_is_a_line_for_people_if_it_can_be_read(line: bytes, plain: bytes) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import re
+from itertools import islice, product
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 
@@ -482,8 +484,10 @@ def test_failures_that_are_alike_are_counted_also_where_they_are_not_listed(
 
 
 def test_more_failures_than_are_told_are_counted() -> None:
-    found = digest("".join(f"src/a.py:{n}:1: E501 line too long\n" for n in range(1, 1105)))
-    assert found.count == 1104
+    names = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), 1104)]
+    lines = [f"src/{name}.py:1:1: F401 `{name}` imported but unused\n" for name in names]
+    found = digest("".join(lines), exit_code=1)
+    assert (found.count, len(found.findings)) == (1104, 1000)
 
 
 RAISED = f"""\

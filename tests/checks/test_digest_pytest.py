@@ -221,6 +221,12 @@ LINES_ONLY = """\
             "/x/src/a.py",
         ),
         (
+            "Fatal Python error: Bus error\nno frames\n",
+            None,
+            "Fatal Python error: Bus error",
+            None,
+        ),
+        (
             "pytest: error: unrecognized arguments: --nope\n",
             None,
             "unrecognized arguments: --nope",
