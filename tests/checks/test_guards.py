@@ -127,6 +127,18 @@ def test_submodules_must_not_come_change_or_go() -> None:
     assert told(change("inner", diff=gone), Scope()) == said
 
 
+def test_a_zero_byte_hides_neither_tests_nor_settings() -> None:
+    names = ("a.test.js", "pytest.ini", "logo.png")
+    diff = b"".join(
+        b"diff --git a/%b b/%b\nBinary files a/%b and b/%b differ\n" % ((name.encode(),) * 4)
+        for name in names
+    )
+    assert told(change(*names, diff=diff), Scope()) == tuple(
+        f"{name} has a zero byte, so git shows no lines of it; remove the byte."
+        for name in names[:2]
+    )
+
+
 def test_a_violation_is_recorded_with_its_kind_and_path() -> None:
     (broken,) = violations(change("a", "b"), Scope(deny=("b",)))
     assert (broken.kind, broken.path) == (GuardKind.SCOPE, "b")

@@ -644,10 +644,9 @@ def _adds(
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
+    """Compare two findings of one `_end`: both are of tests, or both of places."""
     if one.test_id and other.test_id:
         return _is_same_test(_words(one.test_id), _words(other.test_id))
-    if one.test_id or other.test_id:
-        return False
     same_file = _ends_alike(one.file or "", other.file or "")
     return (
         same_file and one.line == other.line and (one.code or "") == (other.code or one.code or "")
