@@ -18,7 +18,7 @@ from mulligan.github.answers import (
     parsed,
     retry_after,
 )
-from mulligan.github.graphql import Actor, answered
+from mulligan.github.graphql import Actor, StageAnswer, answered
 from mulligan.github.shapes import CHECK_RUNS, STATUSES, Labels, leads_to
 
 pytestmark = pytest.mark.pure
@@ -223,6 +223,28 @@ def test_an_account_of_graphql_has_the_name_that_rest_gives_it(
 ) -> None:
     found = Actor.model_validate({"__typename": kind, "login": login, "databaseId": 7}).account
     assert (found.login, found.id, found.is_bot) == (account, 7, kind == "Bot")
+
+
+EDITED = {"issueComment": {"databaseId": 7, "number": 7, "body": "It waits.\r\n"}}
+ADDED = {"labelable": {"labels": {"nodes": [{"name": "Mulligan:running"}, {"name": "bug"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "shows"),
+    [
+        ({"edited": EDITED, "added": ADDED}, ["mulligan:running"], True),
+        ({"edited": EDITED, "added": ADDED}, ["mulligan:review"], False),
+        ({"edited": EDITED, "added": None}, [], True),
+        ({"edited": EDITED, "added": None}, ["bug"], False),
+    ],
+)
+def test_a_stage_is_shown_if_the_comment_and_the_labels_say_so(
+    data: dict[str, object], labels: list[str], *, shows: bool
+) -> None:
+    found = StageAnswer.model_validate({"data": data})
+    assert found.shows("7", "It waits.", labels) is shows
+    assert not found.shows("8", "It waits.", labels)
+    assert not found.shows("7", "It runs.", labels)
 
 
 def test_a_label_is_read_as_an_object_or_as_a_name() -> None:
