@@ -7,6 +7,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from world.deployment import DEPLOY, ROOT, flags_exist, judge
@@ -86,3 +87,35 @@ def needed(name: str) -> set[str]:
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             found |= needed(requirement.name)
     return found
+
+
+def test_a_release_names_every_base_image_by_its_digest(tmp_path: Path) -> None:
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    (step,) = [
+        step["run"]
+        for step in release["jobs"]["build"]["steps"]
+        if "base-images.txt" in step.get("run", "")
+    ]
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text("#!/bin/sh\necho sha256:$(echo $4 | sha256sum | cut -c 1-64)\n")
+    docker.chmod(0o755)
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    subprocess.run(
+        ["bash", "-ec", step],
+        cwd=tmp_path,
+        check=True,
+        env={"PATH": f"{docker.parent}:/usr/bin:/bin"},
+    )
+    images = [
+        line.partition("@")[0]
+        for line in (tmp_path / "dist/base-images.txt").read_text().splitlines()
+    ]
+    assert [image.partition(":")[0] for image in images] == [
+        "python",
+        "prom/prometheus",
+        "postgres",
+    ]
+    assert f"BASE={images[0]}" in IMAGE.read_text()
+    assert "dist/base-images.txt" in str(release["jobs"]["publish"]["steps"])
