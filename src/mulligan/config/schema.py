@@ -229,8 +229,10 @@ def _text(schema: Schema) -> str:
 
 
 def _list(schema: Schema, root: Schema) -> str:
-    inner = " or ".join(
-        _in_words(each, root) for each in _alternatives(_part(schema, "items"), root)
-    )
+    items = [*_alternatives(_part(schema, "items"), root)]
+    needed = items[0].get("required") if len(items) == 1 else None
+    if isinstance(needed, list):
+        return f"a list such as [{{{', '.join(f'{key}: …' for key in needed)}}}]"
+    inner = " or ".join(_in_words(each, root) for each in items)
     kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
     return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")
