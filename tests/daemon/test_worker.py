@@ -14,12 +14,15 @@ from mulligan.config.operator import AgentSettings, Limits
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import BUG_MESSAGE, Worker
 from mulligan.domain.attempt import SHUTDOWN as SHUT_DOWN
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import AttemptStarted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.outcome import Outcome, StandDown
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
 from mulligan.implement.issue_snapshot import load_context
 from mulligan.sandbox.cancellation import SHUTDOWN
+from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from world.behaviours import AgentInput, crash
 from world.processes import processes_in, wait_until
 from world.scripted_agent import ScriptedAgent
@@ -168,6 +171,34 @@ def test_a_withdrawal_that_cannot_be_read_now_is_read_later(
         worker.watch()
         visit.result(timeout=120)
     assert here.ledger.status(ref).outcome is Outcome.CANCELLED
+
+
+def test_a_database_that_is_away_stops_nothing_and_is_one_line(
+    here: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    is_away = [False]
+
+    class Ledger(MemoryLedger):
+        def status(self, ref: IssueRef) -> IssueStatus:
+            if is_away[0]:
+                message = "The database cannot be reached."
+                raise UnavailableError(message)
+            return super().status(ref)
+
+    def agent(given: AgentInput) -> None:
+        is_away[0] = True
+        worker.watch()
+        is_away[0] = False
+        fix_the_bug(given)
+
+    clock, leases = here.desk.clock, MemoryLeases(here.desk.clock)
+    ledger = Ledger(clock, leases)
+    worker = Worker(replace(here.context(agent), ledger=ledger, leases=leases))
+    ref = here.desk.ready()
+    assert worker.visit(ref).problem is None
+    logged = capfd.readouterr()
+    assert (logged.out + logged.err).count("The database cannot be reached.") == 1
+    assert ledger.status(ref).stage is Stage.REVIEW
 
 
 def test_there_may_be_nothing_to_watch(here: WorkerEnvironment) -> None:

@@ -214,17 +214,16 @@ class Worker:
         with self._lock:
             running = dict(self._leased_visits)
         for ref, leased in running.items():
-            before = self._context.ledger.status(ref)
             try:
+                before = self._context.ledger.status(ref)
                 reason = withdrawal(ref, self._context) if before.phase is not Phase.IDLE else None
                 if not reason:
                     _write_deferred_status(ref, leased.context)
+                # Another attempt may have started meanwhile, for a newer request.
+                elif self._context.ledger.status(ref).number == before.number:
+                    leased.stop.cancel(WithdrawnError(reason))
             except (WorldError, ShutdownError, LeaseLostError) as error:
                 log.warning("issue_not_read", issue=str(ref), reason=str(error))
-                continue
-            # Another attempt may have started meanwhile, for a newer request.
-            if reason and self._context.ledger.status(ref).number == before.number:
-                leased.stop.cancel(WithdrawnError(reason))
 
     @contextmanager
     def claim_lease(
