@@ -344,10 +344,10 @@ def test_a_traceback_ends_with_its_exception(
 def test_the_text_names_first_what_must_be_mended() -> None:
     output = (OUTPUTS / "eslint.txt").read_text()
     lines = told(output).text.splitlines()
-    assert lines[0].startswith("- 3:5 error 'x' is not defined no-undef (/home/u/app/src/a.js:3:5)")
-    assert lines[1].startswith("- 1:10 error 'y' is assigned")
-    assert lines[3].startswith("Totals: ✖ 3 problems")
-    assert lines[4] == "In the output:"
+    assert lines[0].startswith("- /home/u/app/src/a.js:3:5: 'x' is not defined [no-undef]")
+    assert lines[1].startswith("- /home/u/app/src/b.js:1:10: 'y' is assigned")
+    (totals,) = lines[2:]
+    assert totals.startswith("Totals: ✖ 3 problems (2 errors, 1 warning)")
 
 
 def test_after_five_findings_come_ids_and_then_a_count() -> None:

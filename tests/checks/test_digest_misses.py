@@ -329,3 +329,113 @@ def test_what_a_test_got_is_told_beneath_its_place() -> None:
     output += "#     expected: 'cart'\nnot ok 2 - has a name\n1..2\nDubious, test returned 1\n"
     output += "".join(f"ok {n} - fine {n}\n" for n in range(200)) + "Result: FAIL\n"
     assert "got: 'card'" in digest(output, exit_code=1).text
+
+
+GO_VERBOSE = (
+    "=== RUN   TestMany\n=== RUN   TestMany/1\n=== PAUSE TestMany/1\n=== RUN   TestMany/2\n"
+    "=== PAUSE TestMany/2\n=== CONT  TestMany/1\n    n_test.go:15: number 1 is not wanted\n"
+    "=== CONT  TestMany/2\n    n_test.go:13: error: looking at 2\n--- FAIL: TestMany (0.05s)\n"
+    "    --- FAIL: TestMany/1 (0.00s)\n    --- PASS: TestMany/2 (0.00s)\n=== RUN   TestLast\n"
+    "    n_test.go:21: fine\n--- PASS: TestLast (0.00s)\nFAIL\n"
+    "FAIL\texample.com/shop\t0.090s\nFAIL\n"
+)
+
+
+def test_the_log_of_a_test_that_passed_is_no_failure() -> None:
+    told = digest(GO_VERBOSE, exit_code=1)
+    assert [found.test_id for found in told.findings] == ["example.com/shop.TestMany/1"]
+    assert (told.findings[0].line, told.count) == (15, 1)
+    assert "fine" not in told.text
+    assert "looking at 2" not in told.text
+
+
+@pytest.mark.parametrize(
+    ("record", "message", "place"),
+    [
+        (
+            {
+                "text": "failed\nTraceback (most recent call last):\n\n"
+                '> File "a.py", line 1, in <module>\n\n  File "jobs/part.py", line 3, in work\n'
+                "    raise ValueError\n\nValueError: no owner\n",
+                "record": {"level": {"icon": "x", "name": "ERROR"}, "message": "failed", "time": 1},
+            },
+            "ValueError: no owner",
+            ("jobs/part.py", 3),
+        ),
+        (
+            {
+                "event": "failed",
+                "level": "error",
+                "timestamp": "2026",
+                "exception": [
+                    {
+                        "exc_type": "KeyError",
+                        "exc_value": "'price'",
+                        "frames": [{"filename": "jobs/part.py", "lineno": 2, "name": "work"}],
+                    }
+                ],
+            },
+            "KeyError: 'price'",
+            ("jobs/part.py", 2),
+        ),
+    ],
+)
+def test_an_exception_in_a_record_is_read(
+    record: object, message: str, place: tuple[str, int]
+) -> None:
+    quiet = json.dumps({"level": "info", "timestamp": 1, "event": "row read", "errors": 0})
+    told = digest("\n".join([*[quiet] * 30, json.dumps(record), *[quiet] * 30]), exit_code=1)
+    places = [(found.message, found.file, found.line) for found in told.findings]
+    assert (message, *place) in places
+    assert "row read" not in told.text
+
+
+def test_a_class_on_the_line_above_is_part_of_a_tests_name() -> None:
+    output = "".join(
+        f"{name}Test\n  test_adds      FAIL (0.00s)\nMinitest::Assertion:  Expected: {n}\n"
+        f"  Actual: 5\n     /repo/tests/{name}_test.rb:4:in `test_adds'\n\n"
+        for n, name in enumerate(("Cart", "Shop"))
+    )
+    told = digest(f"{output}18 tests, 6 assertions, 2 failures, 0 errors, 0 skips\n", exit_code=1)
+    names = [found.test_id for found in told.findings]
+    assert names == ["CartTest.test_adds", "ShopTest.test_adds"]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"Error {'-' * 40} src/cart.js:2:24\n\nCannot assign a string. [incompatible-type]\n",
+        "src/cart.js\n2:24 Cannot assign a string.   incompatible-type\n",
+        f"src/cart.js\n{'─' * 60}\nH013 2:24 Cannot assign a string.\n",
+    ],
+)
+def test_a_place_over_a_complaint_is_its_place(output: str) -> None:
+    (found,) = digest(output, exit_code=1).findings
+    assert (found.file, found.line, found.column) == ("src/cart.js", 2, 24)
+    assert "Cannot assign a string" in found.message
+    assert found.code in {"incompatible-type", "H013"}
+
+
+def test_the_message_of_a_test_stands_before_what_it_printed() -> None:
+    rows = "".join(f"row {n} was read\n" for n in range(12))
+    output = (
+        f"======\nFAIL: shop.Part.test_adds\n------\nrows: {{{{{{\n{rows}}}}}}}\n\n"
+        'Traceback (most recent call last):\n  File "shop.py", line 6, in test_adds\n    check()\n'
+        "shop.MismatchError: 5 != 601\n------\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n"
+    )
+    lines = digest(output, exit_code=1).text.split("\n")
+    assert lines[0] == "- shop.Part.test_adds (shop.py:6)"
+    assert "5 != 601" in lines[1]
+
+
+def test_warnings_beside_an_error_are_not_counted_with_it() -> None:
+    files = "".join(
+        f"/repo/m{n}.js\n  1:1  warning  Unexpected console  no-console\n\n" for n in range(30)
+    )
+    error = "/repo/src/a.js\n  4:1  error  'x' is not defined  no-undef\n\n"
+    told = digest(f"{files}{error}✖ 31 problems (1 error, 30 warnings)\n", exit_code=1)
+    assert told.count == 1
+    assert told.text.split("\n") == [
+        "- /repo/src/a.js:4:1: 'x' is not defined [no-undef]",
+        "Totals: ✖ 31 problems (1 error, 30 warnings)",
+    ]

@@ -15,6 +15,7 @@ from mulligan.checks.digest.findings import (
     spread,
 )
 from mulligan.checks.digest.generic import read_any
+from mulligan.checks.digest.heads import lines_of_passed_tests
 from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import explains, render, render_passed
@@ -78,6 +79,7 @@ def digest(
     try:
         kept = BufferedOutput()
         log = reduce_output(kept.passing(without_quiet_records(from_root(chunks(output), root))))
+        log = log.without(lines_of_passed_tests(log.lines))
         reading = _read_output(log, kept, patterns)
         if report:
             report_bytes = b"".join(from_root([report], root))

@@ -13,7 +13,11 @@ RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 
 MEANINGFUL = re.compile(r"\w|[~^]")
 
-ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
+ROUTINE = re.compile(
+    r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})"
+    r'|\{.{0,300}"(?:level|levelname|severity)": ?"(?:info|debug|trace)',
+    re.IGNORECASE,
+)
 
 STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
 

@@ -260,11 +260,9 @@ def _as_plain(line: bytes) -> bytes:
     record = _parsed(line.decode(errors="replace"))
     if not isinstance(record, dict):
         return line
-    inner = (part for part in record.values() if isinstance(part, dict))
-    record = {
-        **next((part for part in inner if not part.keys().isdisjoint(RECORD_LEVEL)), {}),
-        **record,
-    }
+    for part in list(record.values()):
+        if isinstance(part, dict) and not part.keys().isdisjoint(RECORD_LEVEL):
+            record = part | record
     level = _first(record, RECORD_LEVEL)
     message, file, number = (
         _first(record, names) for names in (RECORD_MESSAGE, RECORD_FILE, RECORD_LINE)

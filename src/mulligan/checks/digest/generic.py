@@ -54,7 +54,9 @@ def read_any(log: CleanLog) -> Reading:
     count = max([0, *(count_bad(line) for line in totals)])
     if len(opened) > MAX_FINDINGS:
         count = max(count, len(opened))
-    if not count and (missing := _left_out({log.lines[head.at] for head in ranked}, alike, log)):
+    if not count and (
+        missing := _left_out({head.written or log.lines[head.at] for head in ranked}, alike, log)
+    ):
         count = len(ranked) + missing
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)

@@ -14,6 +14,7 @@ from mulligan.checks.digest.blocks import depth_of, traceback_at
 from mulligan.checks.digest.findings import code_in, relevant_part
 from mulligan.checks.digest.locations import (
     DIAGNOSTIC,
+    PATH,
     PATH_AND_LINE,
     Place,
     file_in,
@@ -83,6 +84,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
             or above_arrow(lines, at)
             or patch(lines, at)
             or named_above(lines, at)
+            or titled(lines, at)
         )
         if head:
             skip_to = head.end or 0
@@ -168,6 +170,7 @@ def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Ite
     for at, line in enumerate(lines):
         if name := started(line):
             starts[name].append(at)
+    all_starts = sorted(at for own in starts.values() for at in own)
     others = sorted(head.at for head in heads if head.test_id is None)
     moved, used = list[FindingHead](), set[int]()
     for head in heads:
@@ -176,8 +179,10 @@ def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Ite
         start = own[before - 1] if before else head.at
         start = head.at if start in used else start
         used.add(start)
-        between = bisect(others, start) < bisect_left(others, head.at)
-        moved.append(replace(head, at=start, end=head.at) if between else head)
+        following = bisect(all_starts, start)
+        end = min([head.at, *all_starts[following : following + 1]])
+        between = bisect(others, start) < bisect_left(others, end)
+        moved.append(replace(head, at=start, end=end) if between else head)
     return iter(sorted(moved, key=lambda head: head.start or head.at))
 
 
@@ -226,7 +231,7 @@ NAMES = tuple(
         rf"^[>│|\s]*{_BAD}\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}[│|\s]*$",
         r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
         rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
-        r"^\s*● (?P<test>(?!Console$)(?=.*\w)\S.*)$",
+        r"^\s*● (?P<test>(?!Console$|.*\d ?m?s$)(?=.*\w)\S.*)$",
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
         r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
         rf"^(?:FAIL|ERROR|UNEXPECTED SUCCESS){_TIME}: (?P<test>\S+ \(\S+\).*|\w+(?:\.\w+){{2,}})$",
@@ -273,6 +278,27 @@ def started(line: str) -> str | None:
     """Return the name of the test that a line reports as started."""
     found = STARTED.match(line)
     return (found["test"] or found["test2"]) if found else None
+
+
+PASSED = re.compile(
+    r"^\s*(?:--- (?:PASS|SKIP): |\[ +(?:OK|SKIPPED) +\] )(?P<test>\S+)"
+    r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' passed"
+)
+
+
+def lines_of_passed_tests(lines: Sequence[str]) -> frozenset[int]:
+    """Return the lines that tests printed which passed, where an output names both ends."""
+    verdicts = (PASSED.match(line) for line in lines)
+    passed = {found["test"] or found["test2"] for found in verdicts if found}
+    inside, current = set[int](), ""
+    for at, line in enumerate(lines if passed else ()):
+        if name := started(line):
+            current = name
+        elif PASSED.match(line) or named_test(line):
+            current = ""
+        if current in passed:
+            inside.add(at)
+    return frozenset(inside)
 
 
 NUMBERED = re.compile(r"^(?P<indent>\s*)(?:\d+\)|[=─━-]+ #\d+:) (?P<test>\S.*)$")
@@ -322,7 +348,7 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
 # Lines that name a place
 
 ROW = re.compile(
-    r"^\s++(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
+    r"^\s*+(?:(?P<first>[A-Z]{1,5}\d{3,5}) )?(?P<line>\d+):(?P<column>\d+)(?:-\d+:\d+)?\s+"
     r"(?P<severity>error|warning|info|✖|⚠|×)?\s*(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
 )
 """A row below the name of a file, as eslint and similar tools print it."""
@@ -336,6 +362,7 @@ TABLE_ROW = re.compile(
 TABLE_FILE = re.compile(r"^(?:FILE: |\s+Line\s+)(?P<file>\S.*\.\w{1,8}(?::\w+)?)\s*$")
 
 FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
+PLACE_OF_NAME = re.compile(rf"^{PATH_AND_LINE} in [\w.]+:?$")
 LINE_ALONE = re.compile(r"^\s+(?:L|[Ll]ine:? ?)(?P<line>\d+)\b")
 MAX_ROWS_BELOW_FILE = 400
 
@@ -347,7 +374,8 @@ def files_over(lines: Sequence[str]) -> list[Place | None]:
         text = line.strip()
         if text and (current is None or depth_of(line) <= depth):
             is_file = FILE_ALONE.match(text) and " " not in text and "." in text.rstrip(":")[:-1]
-            current = Place(text.rstrip(":")) if is_file else None
+            titled = PLACE_OF_NAME.match(text)
+            current = place_of(titled) if titled else Place(text.rstrip(":")) if is_file else None
             depth = depth_of(line)
         elif current and (row := LINE_ALONE.match(line)):
             current = Place(current.file, number(row["line"]))
@@ -390,14 +418,16 @@ def row(lines: Sequence[str], at: int, section: Place | None, above: _Above) -> 
         title = above.title(at)
         return _table_row(at, found, title) if title else None
     found = ROW.match(lines[at])
-    if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
+    code = (found["code"] or found["first"]) if found else None
+    if found is None or found["severity"] == "info" or not (found["severity"] or code):
         return None
     file = section.file if section else above.file(at)
     if file is None:
         return None
     place = Place(file, number(found["line"]), number(found["column"]))
     rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
-    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
+    rest = found["rest"].strip()
+    return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
 
 
 def _table_row(at: int, found: re.Match[str], file: str) -> FindingHead:
@@ -487,6 +517,25 @@ def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
     if found is None:
         return None
     return FindingHead(at, Rank.FAILURE, "", found["test"], place_of(found), written=lines[at])
+
+
+TITLED = re.compile(
+    rf"^(?:[-─━]{{2,}} )?[A-Z][A-Za-z ]*[a-zA-Z] [-─━]{{3,}} (?:{PATH_AND_LINE}|(?P<alone>{PATH}))$"
+)
+"""A rule with a title and a place, over the complaint, as flow and elm print it."""
+
+
+def titled(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a rule with a title and a place; the message is below it."""
+    found = TITLED.match(lines[at]) if lines[at][-1:].isalnum() else None
+    if found is None:
+        return None
+    place = Place(found["alone"]) if found["alone"] else place_of(found)
+    message = next((line.strip() for line in lines[at + 1 : at + 4] if line.strip()), "")
+    heading = f"{place}: {message}"
+    return FindingHead(
+        at, Rank.FAILURE, message, place=place, code=code_in(message), heading=heading, severe=True
+    )
 
 
 ARROW = re.compile(rf"^\s*+(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")

@@ -79,7 +79,7 @@ TITLE = re.compile(
 )
 
 HEADER = re.compile(
-    r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) _{3,}$"
+    r"^[_―]{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) [_―]{3,}$"
 )
 
 
@@ -101,11 +101,14 @@ def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
     section = ""
     for at, line in enumerate([*lines, "= short test summary info ="]):
         title = TITLE.match(line)
-        opening = HEADER.match(line) if section in {"FAILURES", "ERRORS"} else None
+        inside = section in {"FAILURES", "ERRORS"} or line.startswith("―")
+        opening = HEADER.match(line) if inside else None
         if header and (title or opening):
             found[header[0]].append(why(lines, header[1], at))
         if title or opening:
-            header = (block_key(section, opening["name"]), at) if opening else None
+            is_error = section in {"ERRORS"} or " at setup of " in line
+            kind = "ERRORS" if is_error else "FAILURES"
+            header = (block_key(kind, opening["name"]), at) if opening else None
         section = title["name"] if title else section
     return found
 

@@ -229,6 +229,9 @@ class _Crate:
 
 # The unit of each line
 
+NAME_ALONE = re.compile(r"^\w+$")
+CLASS_ALONE = re.compile(r"^(?:[A-Za-z]\w*(?:::|\.))*[A-Z]\w*:?$")
+
 _SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
 SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
 SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
@@ -275,6 +278,8 @@ class _Units:
             unit, joint = self._crate(head)
         elif OF_SUITE.search(head.written):
             unit, joint = self._suites[head.at]
+        if not unit and NAME_ALONE.match(name):
+            unit, joint = self._class_over(head), "."
         if not unit and not HAS_SCRIPT.search(name):
             unit, joint = self._script(head), " › "
         project = self._projects[head.at]
@@ -289,6 +294,13 @@ class _Units:
             return head
         heading = in_project(head.heading or self.lines[head.at].strip(), project)
         return replace(head, message=in_project(head.message, project), heading=heading)
+
+    def _class_over(self, head: FindingHead) -> str:
+        """Return the class on the line above an indented test, as minitest's reporters print it."""
+        line = self.lines[head.at]
+        over = self.lines[head.at - 1] if head.at else ""
+        is_deeper = line[:1].isspace() and not over[:1].isspace()
+        return over.rstrip(":") if is_deeper and CLASS_ALONE.match(over) else ""
 
     @cached_property
     def _packages(self) -> list[str]:

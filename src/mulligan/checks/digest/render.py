@@ -203,7 +203,7 @@ def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool
     shown = set(_shown(reading.found[:IN_FULL], log, page))
     covered = _words("\n".join(page.lines)) if explained else frozenset[str]()
     if explained and len(reading.found) <= IN_FULL and all(map(_is_complete, reading.found)):
-        lines = rest_of(log, room, shown, covered)
+        lines = rest_of(log, room, shown, covered, is_counted=bool(reading.count))
     else:
         at = reading.found[0].at if reading.found else None
         end = 0 if explained else int(room * END_SHARE)
@@ -312,12 +312,24 @@ def _last(log: CleanLog) -> Iterator[int]:
             yield at
 
 
-def rest_of(log: CleanLog, room: int, shown: Collection[str], covered: frozenset[str]) -> list[str]:
-    """Pick the lines about failure that have a word not in `covered`; usually none."""
+def rest_of(
+    log: CleanLog,
+    room: int,
+    shown: Collection[str],
+    covered: frozenset[str],
+    *,
+    is_counted: bool = False,
+) -> list[str]:
+    """Pick the lines about failure that have a word not in `covered`; usually none.
+
+    If totals tell that the findings are all, warnings and mere names of files are left out.
+    """
     picked, shown_lines = list[int](), set(shown)
     for index, line in enumerate(log.lines):
         text = " ".join(line.split())
         if not text or text in shown_lines or not _speaks(log, index) or _words(line) <= covered:
+            continue
+        if is_counted and (weigh(line) is Weight.WARNING or FILE.fullmatch(line.strip())):
             continue
         above = (
             [index - 1] if find_lone_place(line) and index and log.lines[index - 1].strip() else []

@@ -142,7 +142,8 @@ SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
 STARTS_PASSING = re.compile(
     r"\s*+(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|[\[(]\s*(?:OK|PASS(?:ED)?|RUN|pass)\s*[\])]"
-    r"|#\s*Subtest|=== (?:RUN|PAUSE|CONT|NAME)|Start +\d+: |\d+/\d+ Test +#\d+: .* Passed )"
+    r"|#\s*Subtest|=== (?:RUN|PAUSE|CONT|NAME)"
+    r"|--- (?:PASS|SKIP): |Start +\d+: |\d+/\d+ Test +#\d+: .* Passed )"
     r"|(?:plugins|rootdir): |collecting \.{3} |\[gw\d+\] \[ *\d+%\] PASSED "
 )
 
@@ -169,7 +170,8 @@ HARMLESS = re.compile(
 )
 
 QUIET = re.compile(
-    r"^\W{0,20}(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
+    r"^\W{0,20}(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b",
+    re.IGNORECASE,
 )
 
 
@@ -362,13 +364,23 @@ def _totals_among(lines: Sequence[str]) -> list[str]:
 BAD = re.compile(
     r"(?<!\d)(?P<of>\d++) (?:out )?of \d+ (?:tests? |\w+ )?(?:failed|failing)\b"
     r"|(?<!\d)(?P<before>\d++) (?:tests? |\w+ )?"
-    r"(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
+    r"(?:failed|failing|failures?|errors?|problems?|offenses?)\b(?!\s*[:=]\s*\d)"
     r"|\b(?:failed|failing|failures?|fail|errors?)\s*+[:=]?\s*+(?P<after>\d+)",
     re.IGNORECASE,
 )
 
 
 def count_bad(line: str) -> int:
-    """Return the largest number of failures or errors on a line of totals."""
-    numbers = (match["of"] or match["before"] or match["after"] for match in BAD.finditer(line))
-    return max((int(number[:9]) for number in numbers), default=0)
+    """Return the number of failures and errors that a line of totals names.
+
+    Problems are errors and warnings together: they count if the line names no errors.
+    """
+    most = Counter[str]()
+    for match in BAD.finditer(line):
+        kind = next(kind for kind in ("prob", "offen", "fail", "err") if kind in match[0].lower())
+        most[kind] = max(most[kind], _number_in(match))
+    return most["fail"] + most["err"] or max(most["prob"], most["offen"])
+
+
+def _number_in(match: re.Match[str]) -> int:
+    return int((match["of"] or match["before"] or match["after"])[:9])
