@@ -106,7 +106,7 @@ def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
         if header and (title or opening):
             found[header[0]].append(why(lines, header[1], at))
         if title or opening:
-            is_error = section in {"ERRORS"} or " at setup of " in line
+            is_error = section.startswith("ERROR") or " at setup of " in line
             kind = "ERRORS" if is_error else "FAILURES"
             header = (block_key(kind, opening["name"]), at) if opening else None
         section = title["name"] if title else section
