@@ -63,19 +63,6 @@ REPOSITORY_BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingRequest:
-    """A request with its body."""
-
-    method: str
-    path: str
-    params: Mapping[str, str]
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-    base: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A complete answer, and whether it counts towards the user's rate limit."""
 
@@ -132,8 +119,9 @@ class _RepositoriesById:
         await self.app(scope, receive, send)
 
 
-async def _received(request: Request) -> IncomingRequest:
-    return IncomingRequest(
+async def _received(world: World, request: Request) -> ApiCall:
+    return ApiCall(
+        world,
         request.method,
         str(request.scope["path"]),
         {name: str(value) for name, value in request.path_params.items()},
@@ -147,27 +135,27 @@ async def _received(request: Request) -> IncomingRequest:
 async def _show(
     world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
 ) -> Response:
-    work = partial(answer_browser, world, handler, await _received(request))
+    work = partial(answer_browser, handler, await _received(world, request))
     reply = await asyncio.get_running_loop().run_in_executor(executor, work)
     return Response(reply.raw, reply.status, reply.headers)
 
 
-def answer_browser(world: World, handler: Handler, incoming: IncomingRequest) -> Reply:
+def answer_browser(handler: Handler, call: ApiCall) -> Reply:
     """Answer a browser as `world.viewer`, without rate limit or faults: those are of the API."""
-    with world.lock:
-        call = _call(world, incoming, world.viewer, "")
+    with call.world.lock:
+        viewer = call.world.viewer
         try:
-            _check_origin(incoming)
-            return handler(call)
+            _check_origin(call)
+            return handler(replace(call, user=viewer))
         except ErrorReply as refused:
-            return error_page(refused, world.viewer)
+            return error_page(refused, viewer)
 
 
-def _check_origin(incoming: IncomingRequest) -> None:
+def _check_origin(call: ApiCall) -> None:
     """Refuse a form of another site, and a name that somebody else's DNS gave this machine."""
-    origin = incoming.headers.get("origin", incoming.base)
-    if urlsplit(incoming.base).hostname not in LOOPBACK or (
-        incoming.method != "GET" and origin != incoming.base
+    origin = call.headers.get("origin", call.base)
+    if urlsplit(call.base).hostname not in LOOPBACK or (
+        call.method != "GET" and origin != call.base
     ):
         raise ErrorReply(403, "This request came from another site. Open the page itself.")
 
@@ -175,11 +163,11 @@ def _check_origin(incoming: IncomingRequest) -> None:
 async def _respond(
     world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
 ) -> Response:
-    incoming = await _received(request)
-    fault = world.faults(incoming.method, incoming.path) if world.faults else None
+    call = await _received(world, request)
+    fault = world.faults(call.method, call.path) if world.faults else None
     if fault and fault.delay:
         await asyncio.sleep(fault.delay)
-    work = partial(answer_request, world, handler, incoming, fault)
+    work = partial(answer_request, handler, call, fault)
     answer = await asyncio.get_running_loop().run_in_executor(executor, work)
     if fault and fault.cut:
         return StreamingResponse(_is_truncated(answer.body), answer.status, answer.headers)
@@ -192,22 +180,20 @@ async def _is_truncated(body: bytes) -> AsyncIterator[bytes]:
     raise ConnectionAbortedError(message)
 
 
-def answer_request(
-    world: World, handler: Handler, incoming: IncomingRequest, fault: Fault | None
-) -> Answer:
+def answer_request(handler: Handler, call: ApiCall, fault: Fault | None) -> Answer:
     """Answer a request, unless a fault replaces the answer, and record it."""
+    world = call.world
     with world.lock:
         if fault and fault.replaces and not fault.apply:
-            answer = _finished(world, incoming, _user_if_known(world, incoming), Reply(200, {}))
+            answer = _finished(replace(call, user=_user_if_known(call)), Reply(200, {}))
         else:
-            answer = _carry_out(world, handler, incoming, is_stale=bool(fault and fault.is_stale))
+            answer = _carry_out(handler, call, is_stale=bool(fault and fault.is_stale))
         if fault and fault.status is not None:
             answer = _with_fault(answer, fault, fault.status)
-        done = Answered(incoming.method, incoming.path, answer.status, answer.counted)
+        done = Answered(call.method, call.path, answer.status, answer.counted)
         world.requests.append(done)
         if world.exchanges is not None:
-            whole = Exchange(done, incoming.query, incoming.body, answer.body)
-            world.exchanges.append(whole)
+            world.exchanges.append(Exchange(done, call.query, call.body, answer.body))
     return answer
 
 
@@ -225,24 +211,22 @@ def _with_fault(answer: Answer, fault: Fault, status: int) -> Answer:
     )
 
 
-def _carry_out(
-    world: World, handler: Handler, incoming: IncomingRequest, *, is_stale: bool
-) -> Answer:
+def _carry_out(handler: Handler, call: ApiCall, *, is_stale: bool) -> Answer:
     try:
-        token = _token(incoming.headers.get("authorization", ""))
-        user = _user(world, token, incoming.path)
+        token = _token(call.headers.get("authorization", ""))
+        call = replace(call, token=token, user=_user(call.world, token, call.path))
     except ErrorReply as refused:
-        return _finished(world, incoming, None, Reply.of(refused))
-    if not _rate_limit_window(world, incoming, user).remaining and incoming.path != UNMETERED_PATH:
-        return _finished(world, incoming, user, _exhausted(incoming, user))
+        return _finished(call, Reply.of(refused))
+    if not _rate_limit_window(call).remaining and call.path != UNMETERED_PATH:
+        return _finished(call, _exhausted(call))
     try:
-        reply = handler(_call(world, incoming, user, token))
+        reply = handler(call)
     except ErrorReply as refused:
         reply = Reply.of(refused)
-    if world.faults and incoming.method == "GET":
-        asked = f"{token} {incoming.path} {incoming.query}"
-        reply = _of_replica(world, asked, reply, is_stale=is_stale)
-    return _finished(world, incoming, user, reply)
+    if call.world.faults and call.method == "GET":
+        asked = f"{token} {call.path} {call.query}"
+        reply = _of_replica(call.world, asked, reply, is_stale=is_stale)
+    return _finished(call, reply)
 
 
 def _of_replica(world: World, asked: str, reply: Reply, *, is_stale: bool) -> Reply:
@@ -251,20 +235,6 @@ def _of_replica(world: World, asked: str, reply: Reply, *, is_stale: bool) -> Re
     at, before = world.earlier.get(asked, (now, reply))
     world.earlier[asked] = (now, reply)
     return before if is_stale and now - at <= STALE else reply
-
-
-def _call(world: World, incoming: IncomingRequest, user: User | None, token: str) -> ApiCall:
-    return ApiCall(
-        world,
-        incoming.method,
-        incoming.path,
-        incoming.params,
-        incoming.query,
-        incoming.body,
-        incoming.base,
-        user,
-        token,
-    )
 
 
 def _token(header: str) -> str:
@@ -288,39 +258,39 @@ def _user(world: World, token: str, path: str) -> User | None:
     return found
 
 
-def _user_if_known(world: World, incoming: IncomingRequest) -> User | None:
+def _user_if_known(call: ApiCall) -> User | None:
     with suppress(ErrorReply):
-        return _user(world, _token(incoming.headers.get("authorization", "")), incoming.path)
+        return _user(call.world, _token(call.headers.get("authorization", "")), call.path)
     return None
 
 
-def _rate_limit_window(world: World, incoming: IncomingRequest, user: User | None) -> Window:
-    resource = GRAPHQL if incoming.path == QUERIES else CORE
-    return world.meter.window(user.login if user else "", resource)
+def _rate_limit_window(call: ApiCall) -> Window:
+    resource = GRAPHQL if call.path == QUERIES else CORE
+    return call.world.meter.window(call.user.login if call.user else "", resource)
 
 
-def _exhausted(incoming: IncomingRequest, user: User | None) -> Reply:
+def _exhausted(call: ApiCall) -> Reply:
     """Refuse a request over the rate limit; GraphQL does so with status 200."""
-    whose = f"user ID {user.id}" if user else "127.0.0.1"
+    whose = f"user ID {call.user.id}" if call.user else "127.0.0.1"
     message = f"API rate limit exceeded for {whose}."
-    if incoming.path == QUERIES and user:
+    if call.path == QUERIES and call.user:
         return Reply(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]})
     return Reply.of(ErrorReply(403, message))
 
 
-def _finished(world: World, incoming: IncomingRequest, user: User | None, reply: Reply) -> Answer:
+def _finished(call: ApiCall, reply: Reply) -> Answer:
     """Add the common headers, and count the request, except a 304 for a user with a token."""
     status, raw, headers = reply.status, reply.raw, {**COMMON_HEADERS, **reply.headers}
-    if incoming.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
-        headers["etag"] = etag(raw, incoming.headers.get("authorization", ""))
-        if matches(incoming.headers.get("if-none-match", ""), headers["etag"]):
+    if call.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
+        headers["etag"] = etag(raw, call.headers.get("authorization", ""))
+        if matches(call.headers.get("if-none-match", ""), headers["etag"]):
             status, raw = NOT_MODIFIED, b""
-    counted = incoming.path != UNMETERED_PATH and not (status == NOT_MODIFIED and user)
-    window = _rate_limit_window(world, incoming, user)
+    counted = call.path != UNMETERED_PATH and not (status == NOT_MODIFIED and call.user)
+    window = _rate_limit_window(call)
     window.used += counted
     if raw:
         headers.setdefault("content-type", JSON)
-    headers["x-github-request-id"] = f"51A0:{len(world.requests):08X}"
+    headers["x-github-request-id"] = f"51A0:{len(call.world.requests):08X}"
     return Answer(status, raw, {**headers, **window.headers}, counted)
 
 
@@ -357,16 +327,10 @@ def running(world: World, port: int = 0, host: str = HOST) -> Generator[str]:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    # IPPROTO_TCP is named because asyncio disables delays only on sockets that say they are TCP.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        # From here on, clients wait instead of being refused.
-        listening.listen()
+        # Opened again by its number, which finds out that it is TCP: asyncio asks for that.
+        return socket.socket(fileno=socket.create_server((host, port)).detach())
     except OSError as error:
-        listening.close()
         message = f"The simulator cannot listen on port {port}: {error.strerror}. "
         message += f"Choose another port: --port {port + 1}"
         raise SimulatorError(message) from error
-    return listening

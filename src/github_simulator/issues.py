@@ -129,13 +129,6 @@ def set_state(
     record(by, issue, replace(event, commit_id=commit_id))
 
 
-def set_lock(by: Actor, issue: Issue, *, locked: bool) -> None:
-    """Lock or unlock the conversation."""
-    if issue.locked != locked:
-        issue.locked = locked
-        record(by, issue, new_event(by, "locked" if locked else "unlocked"))
-
-
 def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
     """Assign people; silently skip those who cannot be assigned, as GitHub does."""
     for user in users:

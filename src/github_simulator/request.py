@@ -114,9 +114,10 @@ class ApiCall:
     path: str
     params: Mapping[str, str]
     query: Mapping[str, str]
+    headers: Mapping[str, str]
     body: bytes
     base: str
-    user: User | None
+    user: User | None = None
     token: str = ""
 
     @property

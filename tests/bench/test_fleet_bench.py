@@ -33,7 +33,6 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from github_simulator.app import running
-from github_simulator.world import World
 from mulligan.config.operator import Limits
 from mulligan.domain.events import AgentStarted, AttemptCompleted, AttemptStarted, RecordedEvent
 from mulligan.domain.issue import IssueRef
@@ -47,6 +46,7 @@ from world.ledgers import open_ledger_url
 from world.postgres import PASSWORD, Server, replica, server
 from world.processes import free_port
 from world.repositories import make_remote
+from world.simulated_github import World
 
 pytestmark = [
     pytest.mark.deep,

@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from github_simulator.app import running
 from github_simulator.records import App
-from github_simulator.world import World
 from mulligan.config.operator import AppSettings, Trust
 from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.github.app import AppCredentials
@@ -18,6 +17,7 @@ from mulligan.github.client import Client, RetrySettings
 from mulligan.github.tracker import GitHubTracker
 from world.app_keys import JumpingClock, key_pair
 from world.repositories import make_remote
+from world.simulated_github import World
 
 ONE, TWO, ELSEWHERE = "acme/one", "acme/two", "other/three"
 

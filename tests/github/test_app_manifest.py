@@ -8,10 +8,10 @@ from collections.abc import Generator
 import pytest
 
 from github_simulator.app import running
-from github_simulator.world import World
 from mulligan.domain.errors import DeniedError
 from mulligan.github.app import convert, manifest, page, web_url
 from mulligan.github.client import Client, RetrySettings
+from world.simulated_github import World
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import yaml
 from github_simulator.bare_repository import BareRepository, SimulatorError, git
 from github_simulator.records import IssueName
 from github_simulator.seed import BOT, MAINTAINER, REPOSITORY, make_repository, seed
-from github_simulator.world import World
 from mulligan.config.policy import Policy
 from mulligan.domain.result import CheckKind
 from world.processes import output_of
+from world.simulated_github import World
 
 
 def test_its_checks_pass_before_anything_is_changed(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from github_simulator.bare_repository import BareRepository, SimulatorError, git
 from github_simulator.json_shapes import RepositoryUrls, association
 from github_simulator.records import Actor, IssueName, Permission
 from github_simulator.reply import ErrorReply
-from github_simulator.world import World
 from world.simulated import push
+from world.simulated_github import World
 
 NAME = "acme/tools"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 999_999, tzinfo=UTC)

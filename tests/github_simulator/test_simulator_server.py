@@ -12,9 +12,10 @@ import requests
 
 from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
-from github_simulator.world import Fault, World
+from github_simulator.world import Fault
 from world.processes import free_port
 from world.simulated import NAME, SimulatedGitHub, push, simulated_github
+from world.simulated_github import World
 
 over_http = pytest.mark.parametrize("reach", [running], indirect=True)
 

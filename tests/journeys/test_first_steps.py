@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from github_simulator.app import running
-from github_simulator.world import World
 from world.repositories import git
 from world.shell import Shell, Typed, shell
+from world.simulated_github import World
 from world.starts import SAMPLES
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(1200)]

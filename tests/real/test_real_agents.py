@@ -13,7 +13,6 @@ import pytest
 
 from github_simulator.app import running
 from github_simulator.seed import MAINTAINER, READY, REPOSITORY, seed
-from github_simulator.world import World
 from mulligan.config.load import load_operator
 from mulligan.daemon.once import PassLimits, run_once
 from mulligan.domain.issue import Stage
@@ -24,6 +23,7 @@ from world.issue_names import ref_of
 from world.model import serve_model
 from world.model_script import Model, ModelRequest, Step, conversation
 from world.real_agents import PACKAGES, change, environment, install, settings
+from world.simulated_github import World
 
 PLACE = Path(__file__).parents[2] / ".agents"
 KINDS = [

@@ -17,7 +17,7 @@ from random import Random
 from unittest.mock import patch
 
 from github_simulator.records import Comment
-from github_simulator.world import Fault, World
+from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.lease_guard import FencedGit
@@ -41,6 +41,7 @@ from world.issue_names import ref_of
 from world.ledgers import folded
 from world.repositories import git
 from world.simulated import NAME
+from world.simulated_github import World
 from world.trackers import BOT, TOKEN
 from world.workers import WorkerEnvironment, worker_environment
 

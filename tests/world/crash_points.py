@@ -29,12 +29,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from github_simulator.world import Fault, World
+from github_simulator.world import Fault
 from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
+from world.simulated_github import World
 
 BEFORE, AFTER = "before", "after"
 LIVE, DIE = "live", "die"

@@ -15,13 +15,13 @@ import pytest
 import requests
 from pydantic import JsonValue
 
-from github_simulator.world import World
 from mulligan.github.shapes import ANYTHING
 from world.confined import usable_mode
 from world.people import REFERENCE, GitHubUsers
 from world.place import MAINTAINER, TOKEN, MulliganInstallation
 from world.processes import free_port
 from world.repositories import make_remote
+from world.simulated_github import World
 
 PINNED = Path(__file__).parent / "emulate"
 CACHE = Path(__file__).parents[2] / ".venv" / "emulate"

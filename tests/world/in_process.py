@@ -23,13 +23,13 @@ from urllib3 import HTTPResponse
 from github_simulator.app import (
     REPOSITORY_BY_ID,
     Answer,
-    IncomingRequest,
     answer_request,
     unknown_path,
 )
-from github_simulator.request import Handler
+from github_simulator.request import ApiCall, Handler
 from github_simulator.routes import ROUTES
-from github_simulator.world import Fault, World
+from github_simulator.world import Fault
+from world.simulated_github import World
 
 NUMBERS = count(1)
 WORLDS = dict[str, World]()
@@ -71,7 +71,8 @@ def _send(
     method, path, body = request.method or "", _by_name(world, parts.path), request.body or b""
     assert isinstance(body, str | bytes)
     handler, named = _route(method, path)
-    incoming = IncomingRequest(
+    call = ApiCall(
+        world,
         method,
         path,
         named,
@@ -83,7 +84,7 @@ def _send(
     fault = world.faults(method, path) if world.faults else None
     if fault:
         time.sleep(fault.delay)
-    return _received(adapter, request, answer_request(world, handler, incoming, fault), fault)
+    return _received(adapter, request, answer_request(handler, call, fault), fault)
 
 
 def _text(value: str | bytes) -> str:

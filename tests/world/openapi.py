@@ -12,7 +12,7 @@ from openapi_schema_validator import OAS30Validator
 from pydantic import BaseModel, JsonValue, TypeAdapter
 from referencing import Registry, Resource, Specification
 
-from github_simulator.world import World
+from world.simulated_github import World
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "openapi" / "github.json.gz"
 ROOT = "urn:github"

@@ -15,7 +15,6 @@ import yaml
 from pydantic import JsonValue, TypeAdapter
 
 from github_simulator.app import running
-from github_simulator.world import World
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.host import AS_ROOT
@@ -26,6 +25,7 @@ from world.fork_server import ForkedProcess, run_forked, start_forked
 from world.issue_names import ref_of
 from world.ledgers import migrated, url_of
 from world.repositories import git, make_remote
+from world.simulated_github import World
 
 NAME = "acme/tools"
 TOKEN = "token-of-the-bot"

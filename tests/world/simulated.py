@@ -15,12 +15,12 @@ import requests
 from github import Auth, Github
 from github_simulator.bare_repository import git
 from github_simulator.reply import Json
-from github_simulator.world import World
 from mulligan.domain.issue import IssueRef
 from world.git_objects import ObjectStore
 from world.in_process import in_process
 from world.issue_names import ref_of
 from world.repositories import add_commit
+from world.simulated_github import World
 
 NAME = "acme/tools"
 ROLES = {
