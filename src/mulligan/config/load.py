@@ -295,7 +295,8 @@ def findings(error: ValidationError, document: Document, file: File) -> Iterator
         place = each["loc"]
         if each["type"] == "missing" and place in meant:
             continue
-        if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
+        inner = (other["loc"] for other in found if other["loc"] != place)
+        if each["type"] == "too_short" and any(loc[: len(place)] == place for loc in inner):
             # pydantic does not count invalid values: a list of one bad value is also "too short".
             continue
         yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
@@ -317,10 +318,6 @@ def _message(each: ErrorDetails, document: Document, file: File) -> str:
         case _:
             found = spot.found if spot else "wrong"
             return f"is {found}; write {wanted(schema, place)}"
-
-
-def _within(place: KeyPath, outer: KeyPath) -> bool:
-    return len(place) > len(outer) and place[: len(outer)] == outer
 
 
 def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:

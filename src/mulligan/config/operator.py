@@ -19,7 +19,16 @@ from pydantic import (
 
 from mulligan.config.adapters import Adapter
 from mulligan.config.policy import Policy
-from mulligan.config.settings import Budget, Duration, HostName, LocalPath, Price, Settings
+from mulligan.config.settings import (
+    Budget,
+    Duration,
+    HostName,
+    LocalPath,
+    Price,
+    Settings,
+    matching,
+    short_form,
+)
 from mulligan.domain.issue import REPOSITORY, Permission
 
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
@@ -134,7 +143,13 @@ class Dashboard(Settings):
 
     Example: 127.0.0.1:9000
     """
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[
+        Annotated[
+            str,
+            matching(re.compile(NAME), "write the name of a host, without https:// and port"),
+        ],
+        ...,
+    ] = ()
     """Host names that browsers may use, such as a proxy's. localhost and IP addresses always
     work.
 
@@ -164,15 +179,6 @@ class Dashboard(Settings):
             raise ValueError(message)
         return listen
 
-    @field_validator("hosts")
-    @classmethod
-    def _names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        for host in hosts:
-            if not re.fullmatch(NAME, host):
-                message = "write the name of a host, without https:// and port"
-                raise ValueError(message)
-        return hosts
-
     @property
     def address(self) -> tuple[str, int] | None:
         """Return host and port; None if it is off."""
@@ -181,11 +187,6 @@ class Dashboard(Settings):
 
 
 AddressOrMore = str | Literal[False] | Dashboard
-
-
-def parse_dashboard_address(value: object) -> object:
-    """Turn an address alone, or off, into the full settings."""
-    return {"listen": value} if value is False or isinstance(value, str) else value
 
 
 class Occasion(StrEnum):
@@ -219,18 +220,12 @@ class Notify(Settings):
         return url
 
 
-def _state_url() -> str:
-    return f"sqlite:///{Path(STATE_HOME).expanduser()}/mulligan.db"
-
-
-def _workspace_root() -> Path:
-    return Path(STATE_HOME).expanduser() / "work"
-
-
 class RepositorySettings(Settings):
     """One repository."""
 
-    name: str = Field(json_schema_extra={"pattern": f"^{REPOSITORY.pattern}$"})
+    name: Annotated[str, matching(REPOSITORY, "write OWNER/NAME")] = Field(
+        json_schema_extra={"pattern": f"^{REPOSITORY.pattern}$"}
+    )
     """OWNER/NAME.
 
     Example: octocat/hello-world
@@ -251,14 +246,6 @@ class RepositorySettings(Settings):
 
     Example: {max_issue_attempts: 2}
     """
-
-    @field_validator("name")
-    @classmethod
-    def _owner_and_name(cls, name: str) -> str:
-        if not REPOSITORY.fullmatch(name):
-            message = "write OWNER/NAME"
-            raise ValueError(message)
-        return name
 
     @field_validator("policy", mode="before", json_schema_input_type=Policy)
     @classmethod
@@ -379,7 +366,7 @@ class SandboxLimits(Settings):
 class SandboxSettings(Settings):
     """The sandbox of agents and checks; may be given as the mode alone."""
 
-    mode: SandboxMode = SandboxMode.AUTO
+    mode: Annotated[SandboxMode, BeforeValidator(_off)] = SandboxMode.AUTO
     """auto: refuse to start where the sandbox does not work, and say how to do without it.
     required: refuse, and do not say so. off: do not use it.
 
@@ -414,17 +401,12 @@ class SandboxSettings(Settings):
 ModeOrMore = SandboxMode | Literal[False] | SandboxSettings
 
 
-def _mode_alone(value: object) -> object:
-    # YAML 1.1 reads a bare `off` as false.
-    if value is False:
-        return {"mode": "off"}
-    return {"mode": value} if isinstance(value, str) else value
-
-
 class StateSettings(Settings):
     """The location of the ledger."""
 
-    url: str = Field(default_factory=_state_url)
+    url: str = Field(
+        default_factory=lambda: f"sqlite:///{Path(STATE_HOME).expanduser()}/mulligan.db"
+    )
     """sqlite:////PATH for one worker; postgresql://USER:PASSWORD@HOST/NAME for a fleet.
 
     Example: "sqlite:////var/lib/mulligan/mulligan.db"
@@ -449,7 +431,7 @@ class Engine(StrEnum):
 class WorkspaceSettings(Settings):
     """The location of mirrors, worktrees and artifacts."""
 
-    root: LocalPath = Field(default_factory=_workspace_root)
+    root: LocalPath = Field(default_factory=lambda: Path(STATE_HOME).expanduser() / "work")
     """The directory. Mulligan creates it and owns everything in it.
 
     Example: /var/lib/mulligan/work
@@ -598,7 +580,8 @@ class Operator(Settings):
     limits: Limits = Limits()
     """Limits on parallel work and on retries."""
     sandbox: Annotated[
-        SandboxSettings, BeforeValidator(_mode_alone, json_schema_input_type=ModeOrMore)
+        SandboxSettings,
+        BeforeValidator(short_form("mode", str, bool), json_schema_input_type=ModeOrMore),
     ] = SandboxSettings()
     """The sandbox of agents and checks. Short form: `sandbox: required`."""
     state: StateSettings = Field(default_factory=StateSettings)
@@ -617,7 +600,8 @@ class Operator(Settings):
     trust: Trust = Trust()
     """Who may start work."""
     dashboard: Annotated[
-        Dashboard, BeforeValidator(parse_dashboard_address, json_schema_input_type=AddressOrMore)
+        Dashboard,
+        BeforeValidator(short_form("listen", str, bool), json_schema_input_type=AddressOrMore),
     ] = Dashboard()
     """The address of health, metrics and the dashboard of `mulligan run`. Short form:
     `dashboard: off`."""

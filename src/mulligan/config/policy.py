@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from mulligan.config.settings import Duration, HostName, Settings
+from mulligan.config.settings import Duration, HostName, Settings, matching, short_form
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
@@ -19,15 +19,15 @@ LABEL = r"^[^,\n]{1,50}$"
 """Names that GitHub accepts for a label, and that its lists can filter by."""
 
 
-def _label(name: str) -> str:
+LabelName = Annotated[
+    str,
     # GitHub's lists take several labels separated by commas.
-    if not re.fullmatch(LABEL, name) or name != name.strip():
-        message = "write 1 to 50 characters, without a comma and without spaces around them"
-        raise ValueError(message)
-    return name
-
-
-LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": LABEL})]
+    matching(
+        re.compile(r"(?!\s)[^,\n]{1,50}(?<!\s)"),
+        "write 1 to 50 characters, without a comma and without spaces around them",
+    ),
+    Field(json_schema_extra={"pattern": LABEL}),
+]
 
 
 def _prompt(template: str) -> str:
@@ -356,10 +356,6 @@ class OnConflict(StrEnum):
     REBUILD = "rebuild"
 
 
-def _as_mapping(value: object) -> object:
-    return {"enabled": value} if isinstance(value, bool) else value
-
-
 class WatchCi(Settings):
     """The response to the checks that GitHub runs on the pull request (PR-3)."""
 
@@ -430,10 +426,6 @@ class CommitSettings(Settings):
     """
 
 
-def _lines_alone(value: object) -> object:
-    return {"run": value} if type(value) in {list, tuple} else value
-
-
 def _pattern(text: str) -> str:
     # Imported only where there is a pattern: it takes 30 ms of CPU.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
@@ -492,7 +484,10 @@ class Policy(Settings):
     Example: 2
     """
     setup: Annotated[
-        SetUp, BeforeValidator(_lines_alone, json_schema_input_type=SetUp | tuple[str, ...])
+        SetUp,
+        BeforeValidator(
+            short_form("run", list, tuple), json_schema_input_type=SetUp | tuple[str, ...]
+        ),
     ] = SetUp()
     """Commands that install dependencies before the agent runs. Short form: a list of commands."""
     checks: tuple[Check, ...] = ()
@@ -553,7 +548,7 @@ class Policy(Settings):
     Example: true
     """
     watch_ci: Annotated[
-        WatchCi, BeforeValidator(_as_mapping, json_schema_input_type=WatchCi | bool)
+        WatchCi, BeforeValidator(short_form("enabled", bool), json_schema_input_type=WatchCi | bool)
     ] = WatchCi(enabled=False)
     """Whether failing checks of GitHub on the pull request start attempts. Short form:
     `watch_ci: true`."""

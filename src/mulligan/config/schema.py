@@ -152,7 +152,11 @@ def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
         inner = next(
             (each for each in _alternatives(found, schema) if _holds(each, part)), Schema()
         )
-        found = _part(inner, "items") if isinstance(part, int) else _property(inner, part)
+        found = (
+            _part(inner, "items")
+            if isinstance(part, int)
+            else _part(_part(inner, "properties"), part)
+        )
     return found
 
 
@@ -185,10 +189,6 @@ def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
 
 def _holds(schema: Schema, part: str | int) -> bool:
     return "items" in schema if isinstance(part, int) else part in _part(schema, "properties")
-
-
-def _property(schema: Schema, name: str) -> Schema:
-    return _part(_part(schema, "properties"), name)
 
 
 def _part(schema: Schema, key: str) -> Schema:

@@ -1,6 +1,7 @@
 """Parts of both configuration files: strict models, durations, sizes."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -79,14 +80,23 @@ HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]
 """A name or an address, and a port."""
 
 
-def _host(text: str) -> str:
-    if not HOST.fullmatch(text):
-        message = "write a host as NAME or NAME:PORT, without https://"
-        raise ValueError(message)
-    return text
+def matching(pattern: re.Pattern[str], advice: str) -> AfterValidator:
+    """Return a validator of text that a pattern matches completely; `advice` is for other text."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(advice)
+        return text
+
+    return AfterValidator(check)
 
 
-HostName = Annotated[str, AfterValidator(_host)]
+HostName = Annotated[str, matching(HOST, "write a host as NAME or NAME:PORT, without https://")]
+
+
+def short_form(key: str, *kinds: type) -> Callable[[object], object]:
+    """Return a validator that reads a value of these kinds as that of a key of the settings."""
+    return lambda value: {key: value} if isinstance(value, kinds) else value
 
 
 class Settings(BaseModel):
