@@ -175,18 +175,15 @@ def test_a_server_of_ones_own_has_its_api_under_its_name() -> None:
 
 @pytest.mark.pure
 @pytest.mark.parametrize(
-    ("before", "is_new", "diff"),
+    ("before", "diff"),
     [
-        (None, True, ["--- /dev/null", "+++ a.yml", "@@ -0,0 +1,2 @@", "+a: 1", "+b: 2"]),
-        ("a: 1\n", True, ["--- a.yml", "+++ a.yml", "@@ -1 +1,2 @@", " a: 1", "+b: 2"]),
-        ("a: 1\nb: 2\n", False, []),
+        (None, ["--- /dev/null", "+++ a.yml", "@@ -0,0 +1,2 @@", "+a: 1", "+b: 2"]),
+        ("a: 1\n", ["--- a.yml", "+++ a.yml", "@@ -1 +1,2 @@", " a: 1", "+b: 2"]),
+        ("a: 1\nb: 2\n", []),
     ],
 )
-def test_a_proposed_file_is_shown_as_a_diff(
-    before: str | None, diff: list[str], *, is_new: bool
-) -> None:
+def test_a_proposed_file_is_shown_as_a_diff(before: str | None, diff: list[str]) -> None:
     draft = FileDraft(Path("/srv/a.yml"), "a: 1\nb: 2\n", before)
-    assert draft.is_new is is_new
     assert [line.rstrip() for line in draft.diff("a.yml")] == diff
 
 

@@ -1,6 +1,6 @@
 """Every command of `mulligan` with its options; each imports only what it needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec
@@ -202,7 +202,7 @@ def rehearse(
     """Run an agent on an issue from a file, in a local repository, without GitHub."""
     from mulligan.interfaces.cli import rehearse as module
 
-    return module.rehearse(module.RehearseOptions(file, directory, agent, config, attempts))
+    return module.rehearse(file, directory, agent, config, attempts)
 
 
 @in_one_sentence
@@ -412,10 +412,7 @@ def doctor(
 @in_one_sentence
 def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     """Start new attempts, or publish verified work that was kept."""
-    from mulligan.domain.command import Verb
-    from mulligan.interfaces.cli import issue_commands as orders
-
-    return orders.record_command(config, Verb.RETRY, issue, "", json=json)
+    return _give("retry", issue, (), config, json=json)
 
 
 @in_one_sentence
@@ -427,10 +424,7 @@ def fix(
     json: Json = False,
 ) -> Exit:
     """Start new attempts that follow your instruction; stop a running one."""
-    from mulligan.domain.command import Verb
-    from mulligan.interfaces.cli import issue_commands as orders
-
-    return orders.record_command(config, Verb.FIX, issue, " ".join(what), json=json)
+    return _give("fix", issue, what, config, json=json)
 
 
 @in_one_sentence
@@ -442,19 +436,20 @@ def skip(
     json: Json = False,
 ) -> Exit:
     """Stop work on an issue, and remove Mulligan's labels."""
-    from mulligan.domain.command import Verb
-    from mulligan.interfaces.cli import issue_commands as orders
-
-    return orders.record_command(config, Verb.SKIP, issue, " ".join(reason or ()), json=json)
+    return _give("skip", issue, reason or (), config, json=json)
 
 
 @in_one_sentence
 def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     """Stop the running attempt and keep its work. This costs no attempt."""
+    return _give("abort", issue, (), config, json=json)
+
+
+def _give(verb: str, issue: str, words: Iterable[str], config: Path | None, *, json: bool) -> Exit:
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.record_command(config, Verb.ABORT, issue, "", json=json)
+    return orders.record_command(config, Verb(verb), issue, " ".join(words), json=json)
 
 
 @in_one_sentence

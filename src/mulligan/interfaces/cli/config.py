@@ -13,9 +13,15 @@ from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
 from mulligan.config.schema import File, published
 from mulligan.domain.errors import ConfigError, UsageError
-from mulligan.domain.issue import REPOSITORY, IssueRef
+from mulligan.domain.issue import REPOSITORY
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.setup import as_configured, configuration_path, read_configuration
+from mulligan.interfaces.cli.setup import (
+    configuration_path,
+    describe_configuration,
+    read_configuration,
+    repository_as_configured,
+)
 from mulligan.interfaces.cli.terminal import print_json
 
 VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
@@ -61,12 +67,10 @@ def schema(file: str) -> Exit:
 def _checked(config: Path | None, policy: Path | None, repository: str | None) -> list[str]:
     operator, lines = _operator(config, policy, repository), list[str]()
     if operator:
-        count = len(operator.repositories)
-        several = "1 repository" if count == 1 else f"{count} repositories"
-        lines.append(f"{configuration_path(config)} is valid; it names {several}.")
+        lines.append(describe_configuration(configuration_path(config), operator))
     if policy:
-        found = len(_policy(policy, operator, repository).checks)
-        lines.append(f"{policy} is valid; it names {found} check{'' if found == 1 else 's'}.")
+        checks = _policy(policy, operator, repository).checks
+        lines.append(f"{policy} is valid; it names {pluralize(len(checks), 'check')}.")
     return lines
 
 
@@ -87,7 +91,7 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
         if not REPOSITORY.fullmatch(repository):
             message = f"{repository!r} does not name a repository; write OWNER/NAME."
             raise UsageError(message)
-        name = as_configured(IssueRef(repository, 1), operator).repository
+        name = repository_as_configured(repository, operator)
         overrides = next(each.policy for each in operator.repositories if each.name == name)
     try:
         text = path.read_bytes()

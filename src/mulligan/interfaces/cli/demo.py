@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import groupby
+from itertools import groupby, repeat
 from pathlib import Path
 from types import FrameType
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from github_simulator.app import running
 from github_simulator.bare_repository import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
-from github_simulator.world import Fault, World
+from github_simulator.world import Fault, Faults, World
 from mulligan.config.load import load_operator
 from mulligan.daemon.once import PassLimits, run_once
 from mulligan.daemon.recovery import write_deferred_comments
@@ -209,17 +209,6 @@ TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of the simulated GitHu
 
 def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
     """Write the configuration; without a sandbox where none works, which the console says."""
-    config = _write_configuration(place, url, seeded)
-    if problem := why_no_sandbox(load_operator(config, environment()), environment()):
-        # The agent is the demo's own script, which is safe without a sandbox.
-        console.print(
-            f"No sandbox works on this machine, so this runs without one. {problem}", markup=False
-        )
-        config.write_text(f"{config.read_text()}sandbox: off\n")
-    return config
-
-
-def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
     token, config = place / "token", place / DEFAULT
     token.touch(mode=0o600)
     token.write_text(TOKEN)
@@ -232,6 +221,12 @@ def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
         agent=SCRIPTED_AGENT,
     )
     config.write_text(text)
+    if problem := why_no_sandbox(load_operator(config, environment()), environment()):
+        # The agent is the demo's own script, which is safe without a sandbox.
+        console.print(
+            f"No sandbox works on this machine, so this runs without one. {problem}", markup=False
+        )
+        config.write_text(f"{text}sandbox: off\n")
     return config
 
 
@@ -240,18 +235,12 @@ def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
 FAILURES = 2
 
 
-@dataclass
-class FailingPullRequests:
-    """Answers the next FAILURES requests for a pull request with 502, without effect."""
-
-    left: int = FAILURES
-
-    def __call__(self, method: str, path: str) -> Fault | None:
-        """Return the fault for a request, for `World.faults`; None for no fault."""
-        if method != "POST" or not path.endswith("/pulls") or not self.left:
-            return None
-        self.left -= 1
-        return Fault(502, body='{"message": "Server Error"}')
+def failing_pull_requests() -> Faults:
+    """Answer the next FAILURES requests for a pull request with 502, without effect."""
+    left = repeat(Fault(502, body='{"message": "Server Error"}'), FAILURES)
+    return lambda method, path: (
+        next(left, None) if method == "POST" and path.endswith("/pulls") else None
+    )
 
 
 WITHDRAWAL_DELAY = 1.0
@@ -275,7 +264,7 @@ class DemoFaults:
                 timer.daemon = True
                 timer.start()
             case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
-                self.world.faults = FailingPullRequests()
+                self.world.faults = failing_pull_requests()
                 self.progress.print_line(status, "  the simulated GitHub fails for a moment")
             case _:
                 return
@@ -300,16 +289,12 @@ class LabelMoves:
 
     def on_event(self, status: IssueStatus, _event: Event) -> None:
         """Compare the labels with those printed last."""
-        now = _stage_labels(self.world, status.issue)
+        now = [name for name in self.world.labels_of(status.issue) if name.startswith(READY)]
         before = self.shown.setdefault(status.issue, [READY])
         if now != before:
             self.shown[status.issue] = now
             names = escape(", ".join(now)) or "none"
             self.progress.print_line(status, f"  labels: [blue]{names}[/]")
-
-
-def _stage_labels(world: World, ref: IssueRef) -> list[str]:
-    return [name for name in world.labels_of(ref) if name.startswith(READY)]
 
 
 STAGE_LABELS = {

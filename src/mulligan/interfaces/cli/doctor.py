@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -12,10 +13,12 @@ from mulligan.config.document import split_mistakes
 from mulligan.daemon.doctor import diagnose
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.host import Diagnosis, Level, failed, fine
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     configuration_path,
+    describe_configuration,
     environment,
     make_console,
     read_configuration,
@@ -52,17 +55,15 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
     if console:
         console.print(f"\n{_sum_up(found)}")
     else:
-        print_json([_row(each) for each in found])
+        print_json([{**asdict(each), "fix": each.fix or None} for each in found])
     return Exit.FAILED if any(each.level is Level.FAULT for each in found) else Exit.DONE
 
 
 def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
     try:
         operator = read_configuration(config)
-        path = configuration_path(config)
-        count = len(operator.repositories)
-        several = "1 repository" if count == 1 else f"{count} repositories"
-        yield fine(CONFIGURATION, f"{path.absolute()} is valid; it names {several}.")
+        path = configuration_path(config).absolute()
+        yield fine(CONFIGURATION, describe_configuration(path, operator))
         if agent:
             yield from try_agents(operator, environment())
             return
@@ -88,19 +89,10 @@ def _sum_up(found: list[Diagnosis]) -> str:
     faults = sum(each.level is Level.FAULT for each in found)
     warnings = sum(each.level is Level.WARNING for each in found)
     counted = [
-        f"{count} {word}{'' if count == 1 else 's'}"
+        pluralize(count, word)
         for count, word in ((faults, "fault"), (warnings, "warning"))
         if count
     ]
     if not counted:
         return "No problems found."
     return f"{' and '.join(counted)}{'' if faults else '; nothing stops the work'}."
-
-
-def _row(found: Diagnosis) -> dict[str, str | None]:
-    return {
-        "area": found.area,
-        "level": found.level,
-        "message": found.message,
-        "fix": found.fix or None,
-    }

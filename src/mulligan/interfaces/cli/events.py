@@ -41,7 +41,9 @@ def events(
         for page in pages(ledger, ref, after, follow=follow):
             for recorded in page:
                 written = (
-                    event_json(recorded, OUTPUT_FILTER.redactor) if json else _in_words(recorded)
+                    event_json(recorded, OUTPUT_FILTER.redactor)
+                    if json
+                    else OUTPUT_FILTER.clean(event_text(recorded))
                 )
                 sys.stdout.write(f"{written}\n")
             sys.stdout.flush()
@@ -121,21 +123,15 @@ def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
 
 def event_text(recorded: RecordedEvent) -> str:
     """Return an event as one line for people."""
-    attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
-    when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
     parts = (
-        when,
+        f"{recorded.at:%Y-%m-%d %H:%M:%S}",
         f"{recorded.seq}",
         f"{recorded.issue}",
-        attempt,
+        f"attempt {recorded.attempt}" if recorded.attempt else "",
         recorded.event.kind,
         sentence_of(recorded.event),
     )
     return "  ".join(part for part in parts if part)
-
-
-def _in_words(recorded: RecordedEvent) -> str:
-    return OUTPUT_FILTER.clean(event_text(recorded))
 
 
 # The JSON Schema of a line

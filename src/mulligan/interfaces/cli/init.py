@@ -62,7 +62,6 @@ from mulligan.interfaces.onboarding.proposal import (
     ActionSource,
     FileDraft,
     Origin,
-    Proposal,
     named,
     operator_text,
     origin_of,
@@ -176,11 +175,8 @@ def _gh_token(options: InitOptions, origin: Origin | None, config: Path) -> tupl
             f"{config} already exists. To take the token of gh, remove its `github` settings first."
         )
         raise UsageError(message)
-    return config.absolute().with_name(TOKEN_FILE), gh_token(environment(), _gh_host(origin))
-
-
-def _gh_host(origin: Origin | None) -> str:
-    return origin.host if origin and origin.api_url else ""
+    host = origin.host if origin and origin.api_url else ""
+    return config.absolute().with_name(TOKEN_FILE), gh_token(environment(), host)
 
 
 def _plan(
@@ -194,23 +190,21 @@ def _plan(
     policy, proposal = clone / POLICY, propose(read_tree(clone))
     if policy.exists():
         text = policy.read_text(encoding="utf-8")
-        found = load_policy(text.encode(), {}, str(policy))
-        labels = found.labels
-        console.print(f"{POLICY} already exists, with {pluralize(len(found.checks), 'check')}.")
+        existing = load_policy(text.encode(), {}, str(policy))
+        labels = existing.labels
+        console.print(f"{POLICY} already exists, with {pluralize(len(existing.checks), 'check')}.")
     else:
-        console.print(escape(_found(proposal, clone)))
+        found = f"No test commands found in {clone}. Add its checks to the file below."
+        if proposal.checks:
+            checks = pluralize(len(proposal.checks), "check")
+            found = f"{proposal.ecosystem}: {checks} found in {clone}."
+        console.print(escape(found))
         text = policy_text(proposal)
         drafts.append(FileDraft(policy, text))
     operator = _operator(console, origin, config, drafts, token)
     _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
     return InitPlan(text, tuple(drafts), missing, labels, operator, origin, token)
-
-
-def _found(proposal: Proposal, clone: Path) -> str:
-    if not proposal.checks:
-        return f"No test commands found in {clone}. Add its checks to the file below."
-    return f"{proposal.ecosystem}: {pluralize(len(proposal.checks), 'check')} found in {clone}."
 
 
 def _operator(
@@ -299,10 +293,10 @@ def _say_agents(console: Console, operator: Operator | None) -> None:
 def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | None) -> InitPlan:
     agent = plan.operator.agent if plan.operator else None
     proposed = propose_workflow(clone, plan.origin, agent, action)
-    if proposed.draft is None:
-        console.print(escape(proposed.reason))
+    if isinstance(proposed, str):
+        console.print(escape(proposed))
         return plan
-    return replace(plan, drafts=(*plan.drafts, proposed.draft))
+    return replace(plan, drafts=(*plan.drafts, proposed))
 
 
 def _show(console: Console, draft: FileDraft) -> None:
@@ -455,14 +449,6 @@ def _to_set_a_token() -> str:
 # The workflow of the Action
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowProposal:
-    """The file to write, or the reason why there is none."""
-
-    draft: FileDraft | None = None
-    reason: str = ""
-
-
 COMMAND = "command"
 
 UNKNOWN = (
@@ -478,21 +464,22 @@ OWN_AGENT = (
 
 def propose_workflow(
     clone: Path, origin: Origin | None, agent: AgentSettings | None, action: str | None
-) -> WorkflowProposal:
-    """Propose `.github/workflows/mulligan.yml`; `action` is OWNER/NAME@COMMIT of Mulligan."""
+) -> FileDraft | str:
+    """Propose `.github/workflows/mulligan.yml`, or return why not.
+
+    `action` is OWNER/NAME@COMMIT of Mulligan.
+    """
     given, path = named(action) if action else None, clone / WORKFLOW_FILE
     if path.exists():
-        return WorkflowProposal(reason=f"{WORKFLOW_FILE} already exists.")
+        return f"{WORKFLOW_FILE} already exists."
     source = given or installed_from(environment())
     if source is None or not source.serves(origin):
-        return WorkflowProposal(reason=UNKNOWN)
+        return UNKNOWN
     kind = agent.kind if agent else agent_here(environment())
     if kind not in {*BUILT_IN_AGENTS, COMMAND}:
-        return WorkflowProposal(reason=OWN_AGENT.format(kind=kind))
+        return OWN_AGENT.format(kind=kind)
     repository = origin.name if origin else clone.name
-    return WorkflowProposal(
-        FileDraft(path, workflow_text(_caller(source, kind, agent, repository)))
-    )
+    return FileDraft(path, workflow_text(_caller(source, kind, agent, repository)))
 
 
 def _caller(

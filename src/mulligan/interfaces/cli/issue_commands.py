@@ -80,7 +80,9 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
         row = {"issue": str(ref), "command": order.verb, "key": received.key, "at_work": worker}
         print_json(row)
         return Exit.DONE
-    when = f"{worker} carries it out within one poll." if worker else _no_worker_note(config)
+    when = f"{worker} carries it out within one poll."
+    if not worker:
+        when = f"Mulligan is not running. To carry the command out: {typed('once', config)}"
     make_console().print(escape(f"{ref}: recorded `{order.verb}`. {when}"), soft_wrap=True)
     return Exit.DONE
 
@@ -103,7 +105,3 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
     if found.is_pull_request:
         message = f"{ref} is a pull request. Give the number of its issue."
         raise UsageError(message)
-
-
-def _no_worker_note(config: Path | None) -> str:
-    return f"Mulligan is not running. To carry the command out: {typed('once', config)}"

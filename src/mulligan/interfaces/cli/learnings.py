@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from mulligan.config.operator import Operator
 from mulligan.domain.errors import UsageError
-from mulligan.domain.events import LearningsAccepted, LearningsDropped, NotedFact
+from mulligan.domain.events import LearningsAccepted, LearningsDropped
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.learning import Learning, in_force, issues_of, key_of, noted_in
 from mulligan.implement.ports import Ledger
@@ -40,7 +40,23 @@ def list_learnings(config: Path | None, issue: str | None, *, json: bool) -> Exi
     with open_ledger(operator) as ledger:
         found = _in_force(operator, ledger)
     if json:
-        print_json([_learning_row(each) for each in found])
+        print_json(
+            [
+                {
+                    "id": each.key,
+                    "repository": each.issue.repository,
+                    "fact": each.text,
+                    "issue": str(each.issue),
+                    "attempt": each.number,
+                    "noted_at": each.noted_at.isoformat(),
+                    "pull_request": each.pull_request or None,
+                    "accepted_by": "operator" if each.by_operator else "merge",
+                    "accepted_at": each.accepted_at.isoformat(),
+                    "expires_at": each.expires_at.isoformat(),
+                }
+                for each in found
+            ]
+        )
     else:
         _print_learnings(found, make_console())
     return Exit.DONE
@@ -51,7 +67,20 @@ def _list_noted(ref: IssueRef, operator: Operator, *, json: bool) -> Exit:
         noted = noted_in(ledger.history(ref))
         in_force = {each.text for each in _in_force(operator, ledger)}
     if json:
-        print_json([_fact_row(ref, fact, is_in_force=fact.text in in_force) for fact in noted])
+        print_json(
+            [
+                {
+                    "id": key_of(ref.repository, fact.text),
+                    "repository": ref.repository,
+                    "fact": fact.text,
+                    "issue": str(ref),
+                    "attempt": fact.number,
+                    "noted_at": fact.noted_at.isoformat(),
+                    "in_force": fact.text in in_force,
+                }
+                for fact in noted
+            ]
+        )
         return Exit.DONE
     console = make_console()
     for fact in noted:
@@ -79,33 +108,6 @@ def _print_learnings(found: Sequence[Learning], console: Console) -> None:
         )
     if not found:
         console.print(NOTHING)
-
-
-def _learning_row(each: Learning) -> dict[str, object]:
-    return {
-        "id": each.key,
-        "repository": each.issue.repository,
-        "fact": each.text,
-        "issue": str(each.issue),
-        "attempt": each.number,
-        "noted_at": each.noted_at.isoformat(),
-        "pull_request": each.pull_request or None,
-        "accepted_by": "operator" if each.by_operator else "merge",
-        "accepted_at": each.accepted_at.isoformat(),
-        "expires_at": each.expires_at.isoformat(),
-    }
-
-
-def _fact_row(ref: IssueRef, fact: NotedFact, *, is_in_force: bool) -> dict[str, object]:
-    return {
-        "id": key_of(ref.repository, fact.text),
-        "repository": ref.repository,
-        "fact": fact.text,
-        "issue": str(ref),
-        "attempt": fact.number,
-        "noted_at": fact.noted_at.isoformat(),
-        "in_force": is_in_force,
-    }
 
 
 # Accept and drop.

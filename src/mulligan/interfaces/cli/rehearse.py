@@ -4,7 +4,6 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -44,27 +43,20 @@ from mulligan.interfaces.cli.work import (
 )
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
-DIFF = "changes.diff"
 
 
-@dataclass(frozen=True, slots=True)
-class RehearseOptions:
-    """The options of `mulligan rehearse`; `agent` is a built-in kind or a command line."""
+def rehearse(
+    file: Path, directory: Path, agent: str | None, given: Path | None, attempts: int | None
+) -> Exit:
+    """Make attempts until the issue would rest; print where the change is.
 
-    file: Path
-    directory: Path
-    agent: str | None = None
-    config: Path | None = None
-    attempts: int | None = None
-
-
-def rehearse(options: RehearseOptions) -> Exit:
-    """Make attempts until the issue would rest; print where the change is."""
+    `agent` is a built-in kind or a command line; `given` is the operator's file.
+    """
     console = make_console()
-    setup = read_rehearsal_setup(options.file, options.directory.absolute())
+    setup = read_rehearsal_setup(file, directory.absolute())
     start_logs()
     stop_on_signals()
-    config = _write_configuration(setup, options)
+    config = _write_configuration(setup, agent, given)
     operator = load_operator(config, environment(), needs_token=False)
     console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
     comments = list[str]()
@@ -76,7 +68,7 @@ def rehearse(options: RehearseOptions) -> Exit:
         ) as container,
     ):
         with progress.live.shown(look_of(container)):
-            visit = Worker(container.context, options.attempts).visit(
+            visit = Worker(container.context, attempts).visit(
                 setup.issue.ref, operator_act(container)
             )
         history = container.context.ledger.history(setup.issue.ref)
@@ -92,12 +84,12 @@ def rehearse(options: RehearseOptions) -> Exit:
     return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
-def _write_configuration(setup: RehearsalSetup, options: RehearseOptions) -> Path:
+def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path | None) -> Path:
     """Write the configuration of the rehearsal, so that later commands can use it."""
-    path = configuration_path(options.config)
-    given = _given(path) if options.config or path.exists() else {}
-    if options.agent:
-        given["agent"] = _agent(options.agent, given.get("agent"))
+    path = configuration_path(config)
+    given = _given(path) if config or path.exists() else {}
+    if agent:
+        given["agent"] = _agent(agent, given.get("agent"))
     if "agent" not in given:
         message = "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
         raise UsageError(message)
@@ -157,7 +149,7 @@ def _say_where(
     """Print the commands that show the result."""
     ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
-        diff = artifacts.path(ref, changed[-1], DIFF)
+        diff = artifacts.path(ref, changed[-1], "changes.diff")
         console.print(f"\nThe last change: {diff}", markup=False, soft_wrap=True)
         mirror = shlex.quote(str(mirror_of(operator, setup)))
         console.print("To fetch it as a branch:")

@@ -1,9 +1,8 @@
 """`mulligan run`: the daemon, its log, and reloads of its configuration."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -60,7 +59,11 @@ def run(
     console = make_console()
     progress = ProgressLog(console, "Waiting for work. Press Ctrl-C to stop.")
     listeners: list[Listener] = [progress.on_event if console.is_interactive else _log_event]
-    notify = partial(_notify_all, listeners)
+
+    def notify(status: IssueStatus, event: Event) -> None:
+        for each in listeners:
+            each(status, event)
+
     build_runtime = _runtime_builder(notify, progress.live, take_over=take_over)
     daemon = Daemon(_configuration_reader(path, operator, build_runtime))
     with lock_state(operator, "run"), closing(daemon), progress.live.shown():
@@ -105,13 +108,14 @@ def _configuration_reader(
     path: Path, running: Operator, build_runtime: Callable[[Operator], Runtime]
 ) -> Callable[[], Runtime | None]:
     """Return a function that reads the file if it changed, and logs a mistake in it once."""
-    seen: list[object] = [None]
+    seen: object = None
 
     def reload() -> Runtime | None:
+        nonlocal seen
         found = _file_state(path)
-        if found == seen[0]:
+        if found == seen:
             return None
-        seen[0] = found
+        seen = found
         try:
             changed = read_configuration(path)
             if keys := keys_that_need_restart(running, changed):
@@ -158,12 +162,6 @@ def _file_state(path: Path) -> object:
     except OSError as error:
         return error.errno
     return (found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _notify_all(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
-    """Pass an event to all listeners."""
-    for each in listeners:
-        each(status, event)
 
 
 def _log_event(status: IssueStatus, event: Event) -> None:

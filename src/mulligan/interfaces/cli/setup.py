@@ -49,6 +49,13 @@ def configuration_path(named: Path | None) -> Path:
     return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
 
 
+def describe_configuration(path: Path, operator: Operator) -> str:
+    """Return the sentence about a valid file."""
+    count = len(operator.repositories)
+    several = "1 repository" if count == 1 else f"{count} repositories"
+    return f"{path} is valid; it names {several}."
+
+
 def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
     """Spell the repository as in the configuration; GitHub ignores case."""
     return IssueRef(repository_as_configured(ref.repository, operator), ref.number)

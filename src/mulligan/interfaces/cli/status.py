@@ -136,19 +136,12 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
     is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
     first, second = found.pull.url or "", found.reason
     why = (first or second) if is_open else (second or first)
+    described = (describe_attempt(found), describe_review(found), describe_restoration(found))
+    reasons = (one_line(why, 200), *described)
     return (
         str(found.issue),
         STAGE_TITLES[found.stage],
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (round {found.epoch})",  # noqa: PLR2004
         TITLES[found.outcome] if found.outcome else "",
-        "\n".join(filter(None, _reasons(found, why))),
-    )
-
-
-def _reasons(found: IssueStatus, why: str) -> tuple[str, ...]:
-    return (
-        one_line(why, 200),
-        describe_attempt(found),
-        describe_review(found),
-        describe_restoration(found),
+        "\n".join(filter(None, reasons)),
     )

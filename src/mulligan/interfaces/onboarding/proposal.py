@@ -130,11 +130,6 @@ class FileDraft:
     text: str
     before: str | None = None
 
-    @property
-    def is_new(self) -> bool:
-        """Return whether the proposal changes anything."""
-        return self.text != self.before
-
     def diff(self, shown: str) -> Iterator[str]:
         """Yield the lines of a unified diff, with `shown` as the file's name."""
         before = (self.before or "").splitlines()
