@@ -14,7 +14,6 @@ from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
     Container,
     Environment,
-    Git,
     assemble,
     for_git,
     open_git,
@@ -74,7 +73,7 @@ def build_shared(
         stores = Stores(ledger, RefLeases(session), usage, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
         storing = replace(worktrees, stores_verified_remotely=True)
-        git = Git.of(storing, policies)
+        git = (storing, policies)
         container = assemble(operator, environment, sandbox, github, git, stores)
         container = replace(container, context=replace(container.context, worker=worker))
         installation = Installation(ACTION, RecordedTimes(clock), clock)

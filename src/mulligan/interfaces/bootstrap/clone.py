@@ -36,7 +36,6 @@ from mulligan.interfaces.onboarding.ecosystems import (
 from mulligan.interfaces.onboarding.proposal import (
     SET_UP_BRANCH,
     ActionSource,
-    Origin,
     origin_of,
     policy_pull_request,
     recorded,
@@ -120,7 +119,7 @@ def _checked_out(environment: Environment, checkout: Path) -> ActionSource | Non
             return None
     except MulliganError:
         return None
-    return source_at(origin_in(checkout), commit)
+    return source_at(origin_of(git_config(checkout)), commit)
 
 
 def read_tree(directory: Path) -> RepositoryFiles:
@@ -146,11 +145,6 @@ def git_config(directory: Path) -> str:
         )
         raise UsageError(message)
     return _text(place / "config")
-
-
-def origin_in(directory: Path) -> Origin | None:
-    """Return the repository of a clone's remote `origin`; None if it has none."""
-    return origin_of(git_config(directory))
 
 
 def missing_labels(
@@ -215,13 +209,9 @@ def _paths(directory: Path, depth: int) -> Iterator[Path]:
         elif (
             depth < MAX_DEPTH
             and entry.is_dir(follow_symlinks=False)
-            and _is_source_directory(entry.name)
+            and entry.name not in SKIPPED_DIRECTORIES
         ):
             yield from _paths(Path(entry.path), depth + 1)
-
-
-def _is_source_directory(directory: str) -> bool:
-    return directory not in SKIPPED_DIRECTORIES
 
 
 def _text(path: Path) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Protocol
 
 from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
@@ -37,11 +36,9 @@ from mulligan.implement.ports import (
     GitWriter,
     Listener,
     NoOwners,
-    Policies,
     Tracker,
     TrackerWriter,
     VisitQueue,
-    Worktrees,
     ignore_event,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -98,38 +95,13 @@ class Container:
         return replace(self, context=replace(self.context, git=writer))
 
 
-class IssueSource(Protocol):
-    """Reads and writes the issues; has the credentials for their repositories."""
-
-    @property
-    def tracker(self) -> Tracker: ...
-    @property
-    def writer(self) -> TrackerWriter: ...
-    @property
-    def credentials(self) -> Credentials: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An IssueSource from separate parts."""
+    """What reads and writes issues, where that is not GitHub; has the credentials for git."""
 
     tracker: Tracker
     writer: TrackerWriter
     credentials: Credentials
-
-
-@dataclass(frozen=True, slots=True)
-class Git:
-    """The readers and writers of git, and the policies of base branches."""
-
-    worktrees: Worktrees
-    writer: GitWriter
-    policies: Policies
-
-    @classmethod
-    def of(cls, worktrees: GitWorktrees, policies: Policies) -> "Git":
-        """Use the same object for reading and writing."""
-        return cls(worktrees, worktrees, policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +127,7 @@ def build(
     with open_github(operator, redactor) as github:
         mirror = _mirror(operator, environment, github, redactor)
         on_event = _both(listener, mirror.on_event if mirror else None)
-        with _built_on(github, operator, environment, on_event) as (container, database):
+        with build_on(github, operator, environment, on_event) as (container, database):
             worker = container.context.worker
             installation = _installation(database, worker, options or OwnerOptions())
             queue = partial(open_queue, operator, database, github.tracker.own_login)
@@ -225,17 +197,9 @@ def open_owners(
 
 @contextmanager
 def build_on(
-    github: IssueSource, operator: Operator, environment: Environment, listener: Listener
-) -> Generator[Container]:
-    """Build for real work on the issues of a tracker that nobody else works on."""
-    with _built_on(github, operator, environment, listener) as (container, _):
-        yield container
-
-
-@contextmanager
-def _built_on(
-    github: IssueSource, operator: Operator, environment: Environment, listener: Listener
+    github: "GitHub | Source", operator: Operator, environment: Environment, listener: Listener
 ) -> Generator[tuple[Container, Database]]:
+    """Build for real work on the issues of a tracker that nobody else works on."""
     sandbox = confine(operator, environment)
     make_private(operator.workspace.root)
     redactor = publishing_redactor_of(operator, environment)
@@ -244,7 +208,7 @@ def _built_on(
         with_listeners(operator, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
-        git = Git.of(*open_git(operator, github, environment))
+        git = open_git(operator, github, environment)
         yield assemble(operator, environment, sandbox, github, git, stores), database
 
 
@@ -257,7 +221,7 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
         open_database(operator.state.url) as database,
     ):
         stores = open_stores(operator, database, redactor, ignore_event)
-        git = Git.of(*open_git(operator, github, environment))
+        git = open_git(operator, github, environment)
         built = assemble(operator, environment, Unconfined(), github, git, stores)
         owners = NoOwners(SqlSightings(database, SystemClock()).all())
         yield replace(built, context=replace(built.context, owners=owners))
@@ -277,12 +241,12 @@ def build_dry(
     with open_github(operator, redactor) as github, scratch_artifacts(redactor) as artifacts:
         writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
-        git = Git.of(*open_git(operator, github, environment))
-        git = replace(git, writer=DryRunGit(git.writer, write_redacted))
+        git = open_git(operator, github, environment)
         leases = MemoryLeases(clock)
         ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
-        yield assemble(operator, environment, sandbox, source, git, stores)
+        built = assemble(operator, environment, sandbox, source, git, stores)
+        yield built.with_git(DryRunGit(built.context.git, write_redacted))
 
 
 @contextmanager
@@ -319,19 +283,22 @@ def assemble(
     operator: Operator,
     environment: Environment,
     sandbox: Sandbox,
-    github: IssueSource,
-    git: Git,
+    github: "GitHub | Source",
+    git: tuple[GitWorktrees, BasePolicies],
     stores: Stores,
 ) -> Container:
     """Build the agents and the verifier, and combine all objects in one context."""
+    worktrees, policies = git
     agents = _agents(operator, environment, sandbox, stores.redactor)
+    named = {name: agent for name, agent in agents.items() if name}
+    fallback = {name: each.fallback for name, each in operator.all_agents.items()}
     machine = MachineProbes(operator, environment, sandbox_works=isinstance(sandbox, Bubblewrap))
     context = BotContext(
         tracker=github.tracker,
         writer=github.writer,
-        worktrees=git.worktrees,
-        git=git.writer,
-        policies=git.policies,
+        worktrees=worktrees,
+        git=worktrees,
+        policies=policies,
         verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
         ledger=stores.ledger,
         leases=stores.leases,
@@ -342,7 +309,7 @@ def assemble(
         limits=operator.limits,
         budget=operator.budget,
         redactor=stores.redactor,
-        agents=_agent_registry(operator, agents),
+        agents=AgentRegistry(agents[""], named, fallback),
         disk_shortage=lambda: disk_shortage_of(operator),
         holds=MachineHolds(machine, stores.paused, SystemClock()),
     )
@@ -365,13 +332,6 @@ def _agents(
         )
         for name, settings in operator.all_agents.items()
     }
-
-
-def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> AgentRegistry:
-    named = {name: agent for name, agent in agents.items() if name}
-    return AgentRegistry(
-        agents[""], named, {name: each.fallback for name, each in operator.all_agents.items()}
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,11 +367,10 @@ def open_github(
 
 
 def open_git(
-    operator: Operator, github: IssueSource, environment: Environment
+    operator: Operator, github: "GitHub | Source", environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
-
     worktrees = GitWorktrees(
         root=operator.workspace.root,
         repositories=settings,

@@ -64,7 +64,7 @@ def build_rehearsal(
     tracker = LocalTracker(scene.issue, facts)
     writer = RehearsalWriter(tracker, ask)
     local = Source(tracker, writer, TokenCredentials(GitHubSettings()))
-    with build_on(local, operator, environment, listener) as container:
+    with build_on(local, operator, environment, listener) as (container, _):
         yield container.with_git(DryRunGit(container.context.git, _nothing))
 
 
