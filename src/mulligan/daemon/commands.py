@@ -156,7 +156,8 @@ def _respond(
 ) -> None:
     _carry_out(ref, order, decision, context)
     if order.comment is not None:
-        context.writer.react(ref.repository, order.comment, _reaction(order))
+        reaction = MISTYPED_REACTION if order.verb is Verb.MISTYPED else DONE_REACTION
+        context.writer.react(ref.repository, order.comment, reaction)
     responded = HumanResponded(
         key=str(order.act), command=order.verb, actor=order.actor, answer=decision.answer
     )
@@ -235,7 +236,3 @@ def _resolved(ref: IssueRef, text: str, ledger: LedgerReader) -> Resolved:
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )
-
-
-def _reaction(order: PendingCommand) -> str:
-    return MISTYPED_REACTION if order.verb is Verb.MISTYPED else DONE_REACTION

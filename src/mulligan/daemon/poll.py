@@ -174,12 +174,9 @@ def _own(repository: str, known: KnownIssues, context: BotContext, freshness: Fe
     is_contested = context.owners.is_contested(repository)
     if is_contested:
         freshness.contested.add(repository)
-    if is_contested or any(map(_is_open, known.values())):
+    is_open = any(each.epoch and each.stage is not Stage.RESOLVED for each in known.values())
+    if is_contested or is_open:
         context.owners.require(repository, fresh=False)
-
-
-def _is_open(status: IssueStatus) -> bool:
-    return bool(status.epoch) and status.stage is not Stage.RESOLVED
 
 
 def _restore(
@@ -277,11 +274,8 @@ def _with_feedback(known: KnownIssues, context: ReadContext) -> list[IssueRef]:
     """List the issues whose pull request needs another attempt, whatever their labels."""
     pending = sorted(ref for ref, status in known.items() if status.feedback)
     fresh, now = map(context.ledger.status, pending), context.clock.now()
-    return [each.issue for each in fresh if _has_feedback(each) and _is_due(each, now)]
-
-
-def _has_feedback(status: IssueStatus) -> bool:
-    return status.feedback is not None and status.stage is Stage.READY
+    ready = (each for each in fresh if each.feedback and each.stage is Stage.READY)
+    return [each.issue for each in ready if _is_due(each, now)]
 
 
 def _is_due(status: IssueStatus | None, now: datetime) -> bool:

@@ -50,7 +50,6 @@ from mulligan.implement.ports import (
     ConcludeContext,
     PublishContext,
     ReadContext,
-    Verifier,
 )
 
 TIMESTAMP_TOLERANCE = timedelta(seconds=5)
@@ -357,9 +356,10 @@ def _record_checks(
     ref = status.issue
     shown = failed[:MAX_CHECKS]
     pulls, verifier = context.tracker.pulls, context.verifier
+    outputs = (pulls.log(ref, run) if at < MAX_LOGS else b"" for at, run in enumerate(shown))
     reports = [
-        _report(name, pulls.log(ref, run) if at < MAX_LOGS else b"", verifier)
-        for at, (name, run) in enumerate(zip(unique_names(shown), shown, strict=True))
+        verifier.condense(name, output) if output.strip() else FailedCheck(name=name)
+        for name, output in zip(unique_names(shown), outputs, strict=True)
     ]
     settings = context.policies.in_force(ref.repository).watch_ci
     event = decide_on_failed_checks(head, reports, status, attempts_left(status, context), settings)
@@ -367,7 +367,3 @@ def _record_checks(
     log.info("github_checks_failed", issue=str(ref), checks=len(failed), refused=event.refused)
     if event.refused:
         resume(ref, context)
-
-
-def _report(name: str, output: bytes, verifier: Verifier) -> FailedCheck:
-    return verifier.condense(name, output) if output.strip() else FailedCheck(name=name)

@@ -104,18 +104,10 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 # The rules, in the order of RULES.
 
 
-def _closed(facts: Facts) -> str | None:
-    return None if facts.issue.is_open else "The issue is closed; reopen it."
-
-
 def _pull_request(facts: Facts) -> str | None:
     if not facts.issue.is_pull_request:
         return None
     return "It is a pull request; add the label to an issue."
-
-
-def _archived(facts: Facts) -> str | None:
-    return "The repository is archived; unarchive it." if facts.archived else None
 
 
 def _unlabelled(facts: Facts) -> str | None:
@@ -207,10 +199,6 @@ def _paused(facts: Facts) -> str | None:
     return f"{who} paused it; write /mulligan resume to continue."
 
 
-def _not_due(facts: Facts) -> str | None:
-    return None if facts.at_once else describe_wait(facts.status, facts.now)
-
-
 def describe_wait(status: IssueStatus, now: datetime) -> str | None:
     """Return until when the next attempt waits, and why; None if it does not."""
     if status.due is None or status.due <= now:
@@ -228,9 +216,17 @@ def _misconfigured(facts: Facts) -> str | None:
 
 
 RULES = (
-    Rule("open", "It is open.", _closed),
+    Rule(
+        "open",
+        "It is open.",
+        lambda facts: None if facts.issue.is_open else "The issue is closed; reopen it.",
+    ),
     Rule("issue", "It is an issue, not a pull request.", _pull_request),
-    Rule("repository", "Its repository can be written to.", _archived),
+    Rule(
+        "repository",
+        "Its repository can be written to.",
+        lambda facts: "The repository is archived; unarchive it." if facts.archived else None,
+    ),
     Rule("labelled", "The label is on it.", _unlabelled),
     Rule("authorised", "A trusted person requested the work.", _unauthorised),
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
@@ -239,7 +235,11 @@ RULES = (
     Rule(UNCHANGED, "No untrusted person changed its text since the request.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
     Rule(PAUSED, "Nobody has paused it.", _paused),
-    Rule("due", "It has nothing to wait for.", _not_due),
+    Rule(
+        "due",
+        "It has nothing to wait for.",
+        lambda facts: None if facts.at_once else describe_wait(facts.status, facts.now),
+    ),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )
 
@@ -306,11 +306,8 @@ def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
         for sentence in DEPENDENCY_SENTENCE.finditer(plain)
         for name in NAMED.findall(sentence[1])
     )
-    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
-
-
-def _ref(name: str, repository: str) -> IssueRef:
-    return IssueRef.parse(f"{repository}{name}" if name.startswith("#") else name)
+    whole = (f"{of.repository}{name}" if name.startswith("#") else name for name in named)
+    return tuple(dict.fromkeys(map(IssueRef.parse, whole)))
 
 
 def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:

@@ -156,7 +156,16 @@ def in_force(events: Iterable[RecordedEvent], now: datetime) -> tuple[Learning, 
     for recorded in events:
         match recorded.event:
             case LearningsAccepted() as event:
-                for each in _learnings(event, recorded):
+                for fact in event.facts:
+                    each = Learning(
+                        text=fact.text,
+                        issue=recorded.issue,
+                        number=fact.number,
+                        noted_at=fact.noted_at,
+                        accepted_at=recorded.at,
+                        pull_request=event.pull_request,
+                        by_operator=event.by_operator,
+                    )
                     if event.by_operator or each.text not in dropped:
                         dropped.discard(each.text)
                         accepted.pop(each.text, None)
@@ -171,21 +180,6 @@ def in_force(events: Iterable[RecordedEvent], now: datetime) -> tuple[Learning, 
         if each.text not in dropped and now < each.expires_at and learnable([each.text])
     ]
     return tuple(alive[-MOST:])
-
-
-def _learnings(event: LearningsAccepted, recorded: RecordedEvent) -> Iterable[Learning]:
-    return (
-        Learning(
-            text=fact.text,
-            issue=recorded.issue,
-            number=fact.number,
-            noted_at=fact.noted_at,
-            accepted_at=recorded.at,
-            pull_request=event.pull_request,
-            by_operator=event.by_operator,
-        )
-        for fact in event.facts
-    )
 
 
 def issues_of(events: Iterable[RecordedEvent], text: str) -> tuple[IssueRef, ...]:

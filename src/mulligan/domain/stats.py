@@ -279,7 +279,8 @@ def summarise(
     # Keep earlier milestones: durations begin at them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, attempts=recent)
-    begin, failed = all_of_it.since, _failed(recent)
+    begin = all_of_it.since
+    failed = [(each, failure) for each in recent for failure in each.failures]
     merged = {
         each.issue
         for each in all_of_it.milestones
@@ -294,7 +295,7 @@ def summarise(
         places=_places(all_of_it.attempts, since),
         checks=_frequent_checks(failed),
         failures=_frequent_failures(failed),
-        repositories={name: _figures(_of(name, found), since) for name in _repositories(found)},
+        repositories=_by_repository(found, since),
         agents=_by_agent(recent, merged),
         labels=_by_label(found, merged),
         weeks=_weeks(found, since),
@@ -320,8 +321,11 @@ def _labelled(label: str, found: LedgerHistory) -> LedgerHistory:
     return _only(named.__contains__, found)
 
 
-def _of(repository: str, found: LedgerHistory) -> LedgerHistory:
-    return _only(lambda issue: issue.repository == repository, found)
+def _by_repository(found: LedgerHistory, since: datetime | None) -> dict[str, RepositoryStats]:
+    return {
+        name: _figures(_only(lambda issue, name=name: issue.repository == name, found), since)
+        for name in sorted({ref.repository for ref, _ in found.stages})
+    }
 
 
 def _only(wanted: Callable[[IssueRef], bool], found: LedgerHistory) -> LedgerHistory:
@@ -331,10 +335,6 @@ def _only(wanted: Callable[[IssueRef], bool], found: LedgerHistory) -> LedgerHis
         milestones=[each for each in found.milestones if wanted(each.issue)],
         stages=[each for each in found.stages if wanted(each[0])],
     )
-
-
-def _repositories(found: LedgerHistory) -> list[str]:
-    return sorted({ref.repository for ref, _ in found.stages})
 
 
 def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
@@ -575,10 +575,6 @@ MAX_LISTED = 10
 Failed = tuple[AttemptEntry, Failure]
 
 
-def _failed(tries: Iterable[AttemptEntry]) -> list[Failed]:
-    return [(each, failure) for each in tries for failure in each.failures]
-
-
 def _frequent_checks(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
     found = _by(lambda each: (each[0].issue.repository, each[1].check), failed)
     return _ranked(_frequent_failure(group) for group in found.values())
@@ -608,11 +604,12 @@ def _frequent_failure(group: Sequence[Failed]) -> FrequentFailure:
 
 
 def _ranked(found: Iterable[FrequentFailure]) -> tuple[FrequentFailure, ...]:
-    return tuple(sorted(found, key=_often)[:MAX_LISTED])
-
-
-def _often(each: FrequentFailure) -> tuple[int, int, str, str, str]:
-    return -each.attempts, -each.issues, each.repository, each.check, each.fingerprint
+    return tuple(
+        sorted(
+            found,
+            key=lambda of: (-of.attempts, -of.issues, of.repository, of.check, of.fingerprint),
+        )[:MAX_LISTED]
+    )
 
 
 def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:

@@ -1,6 +1,6 @@
 """The statistics as figures, tables and JSON, for the command and the dashboard. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -77,6 +77,9 @@ class StatsTable:
 def points(stats: Stats) -> list[Headline]:
     """Return the main figures."""
     of, cost, tried = stats.overall, stats.overall.cost, stats.retries
+    used = f"{tokens(cost)} tokens"
+    if cost.without_cost:
+        used += f", {pluralize(cost.without_cost, 'attempt')} did not report the cost"
     return [
         Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
         Headline(
@@ -88,7 +91,8 @@ def points(stats: Stats) -> list[Headline]:
         Headline(
             "retried, then succeeded",
             rate(tried.issues_succeeded, tried.issues),
-            _retried(tried),
+            f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
+            f"{tried.succeeded:,} of {tried.made:,} retries succeeded",
         ),
         Headline(
             "size of a retry context",
@@ -105,7 +109,7 @@ def points(stats: Stats) -> list[Headline]:
             "until the pull request", duration_text(of.to_pull_request), "median, from the request"
         ),
         Headline("until the merge", duration_text(of.to_merge), "median, from the request"),
-        Headline("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
+        Headline("spent", money(cost.usd, cost), used),
         Headline(
             "per attempt",
             money(cost.per(of.attempts), cost),
@@ -211,7 +215,10 @@ def _costs(weeks: Sequence[WeekStats]) -> StatsTable:
 
 def _durations(found: Sequence[DurationStats]) -> StatsTable:
     total = sum(each.attempts for each in found)
-    labels = tuple(_below(each) for each in found)
+    labels = tuple(
+        f"< {each.below.total_seconds() / MINUTE:.0f} min" if each.below else "longer"
+        for each in found
+    )
     return StatsTable(
         "Durations of attempts",
         ("took", "attempts", "share"),
@@ -222,10 +229,6 @@ def _durations(found: Sequence[DurationStats]) -> StatsTable:
         note="Each attempt is in the first row that fits.",
         plot=Plot(PlotKind.BARS, labels, {"attempts": tuple(each.attempts for each in found)}),
     )
-
-
-def _below(each: DurationStats) -> str:
-    return f"< {each.below.total_seconds() / MINUTE:.0f} min" if each.below else "longer"
 
 
 def _places(stats: Stats) -> StatsTable:
@@ -316,13 +319,6 @@ def _issues(found: Sequence[IssueStats]) -> StatsTable:
     )
 
 
-def _retried(tried: RetryStats) -> str:
-    return (
-        f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
-        f"{tried.succeeded:,} of {tried.made:,} retries succeeded"
-    )
-
-
 def _context_note(tried: RetryStats) -> str:
     total = sum(tried.sections.values())
     largest = [
@@ -349,22 +345,21 @@ def _repositories(stats: Stats) -> StatsTable:
     return StatsTable(
         "Repositories",
         columns,
-        tuple(_repository(name, of) for name, of in stats.repositories.items()),
-    )
-
-
-def _repository(name: str, of: RepositoryStats) -> tuple[str, ...]:
-    return (
-        name,
-        f"{of.taken:,}",
-        f"{of.attempts:,}",
-        rate(of.succeeded, of.counted),
-        f"{of.published:,}",
-        f"{of.merged:,}",
-        f"{of.stages.get(Stage.HITL, 0):,}",
-        money(of.cost.usd, of.cost),
-        money(of.cost.per(of.merged), of.cost),
-        duration_text(of.to_merge),
+        tuple(
+            (
+                name,
+                f"{of.taken:,}",
+                f"{of.attempts:,}",
+                rate(of.succeeded, of.counted),
+                f"{of.published:,}",
+                f"{of.merged:,}",
+                f"{of.stages.get(Stage.HITL, 0):,}",
+                money(of.cost.usd, of.cost),
+                money(of.cost.per(of.merged), of.cost),
+                duration_text(of.to_merge),
+            )
+            for name, of in stats.repositories.items()
+        ),
     )
 
 
@@ -427,15 +422,6 @@ def _out_of(of: RepositoryStats) -> str:
     free = of.attempts - of.counted
     left_out = f"; {free:,} more cost none" if free else ""
     return f"{of.succeeded:,} of {pluralize(of.counted, 'attempt')} that counted{left_out}"
-
-
-def _tokens_and_silence(cost: Cost) -> str:
-    return ", ".join([f"{tokens(cost)} tokens", *_unknown_costs(cost)])
-
-
-def _unknown_costs(cost: Cost) -> Iterator[str]:
-    if cost.without_cost:
-        yield f"{pluralize(cost.without_cost, 'attempt')} did not report the cost"
 
 
 # Amounts, shares and times in words
@@ -510,13 +496,34 @@ def as_json(found: Stats) -> dict[str, object]:
         "repositories": {name: _figures(of) for name, of in found.repositories.items()},
         "agents": {each.name: _group(each) for each in found.agents},
         "labels": {each.name: _group(each) for each in found.labels},
-        "weeks": [_week(each) for each in found.weeks],
+        "weeks": [
+            {
+                "from": of.monday.isoformat(),
+                "attempts": {"succeeded": of.succeeded, "failed": of.failed, "free": of.free},
+                "merged": of.merged,
+                "spent": {
+                    **_cost(of.cost),
+                    "usd_per_merged_pull_request": of.cost.per(of.merged),
+                },
+            }
+            for of in found.weeks
+        ],
         "durations": [
             {"below_seconds": _seconds(each.below), "attempts": each.attempts}
             for each in found.durations
         ],
         "retries": _retry_figures(found.retries),
-        "by_issue": [_issue(each) for each in found.issues],
+        "by_issue": [
+            {
+                "issue": str(of.issue),
+                "attempts": of.attempts,
+                "retries": of.retries,
+                "outcome": of.outcome,
+                "stage": of.stage,
+                "spent": _cost(of.cost),
+            }
+            for of in found.issues
+        ],
     }
 
 
@@ -536,17 +543,6 @@ def _retry_figures(of: RetryStats) -> dict[str, object]:
             each.feedback: {"attempts": each.attempts, "succeeded": each.succeeded}
             for each in of.feedback
         },
-    }
-
-
-def _issue(of: IssueStats) -> dict[str, object]:
-    return {
-        "issue": str(of.issue),
-        "attempts": of.attempts,
-        "retries": of.retries,
-        "outcome": of.outcome,
-        "stage": of.stage,
-        "spent": _cost(of.cost),
     }
 
 
@@ -592,15 +588,6 @@ def _group(each: GroupStats) -> dict[str, object]:
         "merged": each.merged,
         "median_seconds": _seconds(each.took),
         "spent": {**_cost(each.cost), "usd_per_attempt": each.cost.per(each.attempts)},
-    }
-
-
-def _week(each: WeekStats) -> dict[str, object]:
-    return {
-        "from": each.monday.isoformat(),
-        "attempts": {"succeeded": each.succeeded, "failed": each.failed, "free": each.free},
-        "merged": each.merged,
-        "spent": {**_cost(each.cost), "usd_per_merged_pull_request": each.cost.per(each.merged)},
     }
 
 

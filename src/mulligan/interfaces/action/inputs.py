@@ -106,9 +106,12 @@ def operator_of(
     """Merge the inputs with the operator's file from the base branch, if one is named."""
     where = inputs.config or WHERE
     written = read_content(text or b"", where)
+    # Unless the file names an app, the token is the run's.
+    by_app = bool(_keys(written.get("github")).get("app"))
+    github = _keys(inputs.given["github"])
     given: dict[str, JsonValue] = {
         **inputs.given,
-        "github": _github(_keys(inputs.given["github"]), _keys(written.get("github"))),
+        "github": {key: each for key, each in github.items() if key != "token" or not by_app},
         "repositories": [_repository(runner.repository, written.get("repositories"))],
     }
     if inputs.agent:
@@ -128,11 +131,6 @@ def bootstrap_operator(inputs: Inputs, runner: Runner, variables: Mapping[str, s
         "agent": {"kind": "command", "command": ["none"]},
     }
     return read_operator(b"", variables, WHERE, given)
-
-
-def _github(run: Mapping[str, JsonValue], own: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the address and, unless the file names an app, the token of the run."""
-    return {key: value for key, value in run.items() if key != "token" or not own.get("app")}
 
 
 def _keys(value: JsonValue) -> dict[str, JsonValue]:

@@ -102,12 +102,12 @@ def _property(text: str) -> str:
 def outputs(reports: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
     """Return the outputs in the format of the runner's file; single values are the last issue's."""
     last = reports[-1] if reports else None
-    values = {**_values(last), "results": _results(reports), "artifacts": artifacts}
+    values = {
+        **_values(last),
+        "results": json.dumps([*map(_values, reports)]),
+        "artifacts": artifacts,
+    }
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
-
-
-def _results(reports: Sequence[IssueReport]) -> str:
-    return json.dumps([_values(report) for report in reports])
 
 
 def _values(report: IssueReport | None) -> Mapping[str, str]:
