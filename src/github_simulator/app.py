@@ -176,8 +176,7 @@ async def _respond(
 
 async def _is_truncated(body: bytes) -> AsyncIterator[bytes]:
     yield body[: len(body) // 2]
-    message = "the simulator was asked to cut this answer"
-    raise ConnectionAbortedError(message)
+    raise ConnectionAbortedError("the simulator was asked to cut this answer")
 
 
 def answer_request(handler: Handler, call: ApiCall, fault: Fault | None) -> Answer:

@@ -77,13 +77,13 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        message = (
+        raise SimulatorError(
             f"git {arguments[0]} took longer than {TIMEOUT} seconds in {directory}; try again."
-        )
-        raise SimulatorError(message) from error
+        ) from error
     except OSError as error:
-        message = f"git cannot be started in {directory} ({error}); install git."
-        raise SimulatorError(message) from error
+        raise SimulatorError(
+            f"git cannot be started in {directory} ({error}); install git."
+        ) from error
     return done.stdout if done.returncode == 0 else None
 
 
@@ -188,6 +188,5 @@ def _lines(file: Path) -> list[str]:
 
 def _required(output: bytes | None) -> bytes:
     if output is None:
-        message = "The simulator's repository cannot be used by git; make it anew."
-        raise SimulatorError(message)
+        raise SimulatorError("The simulator's repository cannot be used by git; make it anew.")
     return output

@@ -171,8 +171,7 @@ class ApiCall:
             raise ErrorReply(410, "This issue was deleted")
         if found.moved_to:
             full_name, number = found.moved_to
-            url = f"{self.base}/repos/{full_name}/issues/{number}"
-            raise self.moved(url)
+            raise self.moved(f"{self.base}/repos/{full_name}/issues/{number}")
         return found
 
     def pull(self) -> tuple[Issue, Pull]:

@@ -325,8 +325,9 @@ def make_repository(directory: Path) -> Path:
         git(bare, "fast-import", "--quiet", stdin=stream),
     )
     if None in made:
-        message = f"git could not make the demo's repository in {bare}; name an empty directory."
-        raise SimulatorError(message)
+        raise SimulatorError(
+            f"git could not make the demo's repository in {bare}; name an empty directory."
+        )
     return bare
 
 

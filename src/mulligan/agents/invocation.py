@@ -44,8 +44,7 @@ def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
     found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
     if found is None:
         known = ", ".join([*BUILT_IN, *own, "command"])
-        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
-        raise ConfigError(message)
+        raise ConfigError(f"agent.kind: {settings.kind!r} is not known; write one of {known}.")
     return found
 
 
@@ -148,12 +147,11 @@ def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...])
     if wanted is None:
         return Network.MODEL if known else Network.OPEN
     if wanted == Network.MODEL and not known:
-        message = (
+        raise ConfigError(
             f"sandbox.network: model cannot be used, because the configuration does not say where"
             f" {adapter.program} finds its model; name its hosts in sandbox.hosts, or describe the"
             " service under adapters.NAME.services."
         )
-        raise ConfigError(message)
     return Network(wanted)
 
 
@@ -236,10 +234,9 @@ def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route
     for variable, header in service.keys.items():
         if key := environment.get(variable, "").strip():
             if not (key.isascii() and key.isprintable()):
-                message = (
+                raise MisconfiguredError(
                     f"{variable} is not a valid key: it cannot be sent in a header; set it again."
                 )
-                raise MisconfiguredError(message)
             field, _, value = header.partition(":")
             return Route(name, origin, field, key, value.strip())
     return Route(name, origin)
@@ -260,5 +257,6 @@ def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
     if fine:
         return parts
     where = service.url_variable if service.url_variable in environment else "url"
-    message = f"{where} is not the address of a model; write https://HOST, or remove it."
-    raise MisconfiguredError(message)
+    raise MisconfiguredError(
+        f"{where} is not the address of a model; write https://HOST, or remove it."
+    )

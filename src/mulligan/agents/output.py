@@ -561,8 +561,7 @@ def read_report(content: bytes) -> AgentReport | None:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "it"
-        message = f"{where}: {one_line(first['msg'], LINE_CHARS)}"
-        raise ValueError(message) from error
+        raise ValueError(f"{where}: {one_line(first['msg'], LINE_CHARS)}") from error
     return AgentReport(
         status=report.status,
         reason=_shortened(report.reason, REASON_CHARS),

@@ -328,11 +328,10 @@ class CommandAgent:
         missing = [name for name in wanted if name not in self._environment]
         if missing:
             verb = "is" if len(missing) == 1 else "are"
-            message = (
+            raise MisconfiguredError(
                 f"agent.env names {', '.join(missing)}, which {verb} not set where Mulligan runs;"
                 " set it there, or remove it from agent.env."
             )
-            raise MisconfiguredError(message)
         usual = [name for name in self._adapter.environment if name in self._environment]
         return {name: self._environment[name] for name in (*usual, *wanted)}
 
@@ -375,11 +374,10 @@ def _make_own(private: Path) -> tuple[Path, Path]:
         home = own / "home"
         home.mkdir(mode=0o700)
     except OSError as error:
-        message = (
+        raise UnavailableError(
             f"No home for the agent could be created in {private}:"
             f" {error.strerror}; free some disk space."
-        )
-        raise UnavailableError(message) from error
+        ) from error
     return home, own / "report.json"
 
 
@@ -391,11 +389,10 @@ def _put(files: Mapping[str, str], home: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content, encoding="utf-8")
         except OSError as error:
-            message = (
+            raise UnavailableError(
                 f"The agent's file {name} could not be written: {error.strerror};"
                 " free some disk space."
-            )
-            raise UnavailableError(message) from error
+            ) from error
 
 
 def _read_record(path: Path | None, home: Path, reader: Reader) -> None:
@@ -431,14 +428,12 @@ def _content(path: Path, most: int) -> bytes:
     descriptor = os.open(path, flags)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            message = "it is not a file"
-            raise ValueError(message)
+            raise ValueError("it is not a file")
         content = os.read(descriptor, most + 1)
     finally:
         os.close(descriptor)
     if len(content) > most:
-        message = f"it is larger than {most} bytes"
-        raise ValueError(message)
+        raise ValueError(f"it is larger than {most} bytes")
     return content
 
 

@@ -101,8 +101,7 @@ class CommandVerifier:
         """Run the setup commands in order; UnavailableError if one fails (SETUP-1)."""
         if failed := self._set_up(lines, worktree, log, Network.OPEN):
             reason = _failure_reason(failed, self.set_up_timeout)
-            message = f"The setup command {failed.line!r} failed: {reason}"
-            raise UnavailableError(message)
+            raise UnavailableError(f"The setup command {failed.line!r} failed: {reason}")
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
@@ -297,11 +296,10 @@ class CommandVerifier:
         log = worktree.private / "program.log"
         look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
         if self._run(look_up, worktree, log).exit_code:
-            message = (
+            raise MisconfiguredError(
                 f"{program!r} not found. It is the program of the check {check.name!r}; "
                 "install it in a setup command, or change the check's command."
             )
-            raise MisconfiguredError(message)
 
 
 def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:

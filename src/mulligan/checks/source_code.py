@@ -217,6 +217,5 @@ def _steps(root: Path, name: str) -> tuple[str, ...]:
     path = PurePosixPath(name)
     parts = (path.relative_to(root.as_posix()) if path.is_absolute() else path).parts
     if not parts or ".." in parts:
-        message = f"{name!r} is not a file in {root}."
-        raise ValueError(message)
+        raise ValueError(f"{name!r} is not a file in {root}.")
     return parts

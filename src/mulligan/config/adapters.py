@@ -117,8 +117,7 @@ def _compiled(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        message = f"{pattern!r} is not a regular expression: {error}"
-        raise ValueError(message) from error
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
     return pattern
 
 
@@ -151,8 +150,7 @@ class Service(Settings):
     def _headers(cls, keys: dict[str, str]) -> dict[str, str]:
         for header in keys.values():
             if not HEADER.fullmatch(header):
-                message = f"{header!r} is not a header with its key; write NAME: {{key}}"
-                raise ValueError(message)
+                raise ValueError(f"{header!r} is not a header with its key; write NAME: {{key}}")
         return keys
 
 

@@ -137,20 +137,17 @@ def _text_of(path: Path) -> str:
             if path.name == str(path) and above.is_file()
             else "Run `mulligan init` to write one, or name another file with --config FILE."
         )
-        message = f"No configuration at {path}. {fix}"
-        raise ConfigError(message) from None
+        raise ConfigError(f"No configuration at {path}. {fix}") from None
     except IsADirectoryError:
-        message = (
+        raise ConfigError(
             f"{path} is a directory, not a configuration file. Name a file with --config FILE."
-        )
-        raise ConfigError(message) from None
+        ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "invalid file name"
-        message = (
+        raise ConfigError(
             f"Mulligan cannot read {path} ({reason}). Correct its permissions, or name "
             f"another file."
-        )
-        raise ConfigError(message) from error
+        ) from error
 
 
 def _decoded(text: bytes, where: str) -> str:

@@ -68,8 +68,9 @@ class AppSettings(Settings):
     @classmethod
     def _one_key(cls, key: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if (key is None) is (info.data.get("private_key_file") is None):
-            message = "name either the file of the app's private key or the key itself as $NAME"
-            raise ValueError(message)
+            raise ValueError(
+                "name either the file of the app's private key or the key itself as $NAME"
+            )
         return key
 
 
@@ -115,16 +116,14 @@ class GitHubSettings(Settings):
     def _one_of_them(cls, app: AppSettings | None, info: ValidationInfo) -> AppSettings | None:
         others = (app, info.data.get("token"), info.data.get("token_file"))
         if sum(each is not None for each in others) > 1:
-            message = "name one of token, token_file and app"
-            raise ValueError(message)
+            raise ValueError("name one of token, token_file and app")
         return app
 
     @field_validator("webhook_secret_file")
     @classmethod
     def _one_secret(cls, file: LocalPath | None, info: ValidationInfo) -> LocalPath | None:
         if file and info.data.get("webhook_secret"):
-            message = "name one of webhook_secret and webhook_secret_file"
-            raise ValueError(message)
+            raise ValueError("name one of webhook_secret and webhook_secret_file")
         return file
 
 
@@ -166,8 +165,7 @@ class Dashboard(Settings):
     @classmethod
     def _a_url(cls, url: str) -> str:
         if url and not re.fullmatch(r"https?://[\w.:\[\]-]+(?:/[\w./-]*)?", url, re.ASCII):
-            message = "write the address of a website, such as https://HOST"
-            raise ValueError(message)
+            raise ValueError("write the address of a website, such as https://HOST")
         return url.rstrip("/")
 
     @field_validator("listen")
@@ -175,8 +173,7 @@ class Dashboard(Settings):
     def _an_address(cls, listen: str) -> str:
         found = ADDRESS.fullmatch(listen)
         if listen != OFF and (found is None or int(found["port"]) > HIGHEST_PORT):
-            message = f"write HOST:PORT, such as {LISTEN}, or off"
-            raise ValueError(message)
+            raise ValueError(f"write HOST:PORT, such as {LISTEN}, or off")
         return listen
 
     @property
@@ -215,8 +212,9 @@ class Notify(Settings):
     @classmethod
     def _is_address(cls, url: SecretStr | None) -> SecretStr | None:
         if url and not url.get_secret_value().startswith(("https://", "http://")):
-            message = "write an address that begins with https://, or the variable that holds it"
-            raise ValueError(message)
+            raise ValueError(
+                "write an address that begins with https://, or the variable that holds it"
+            )
         return url
 
 
@@ -325,8 +323,7 @@ class AgentSettings(Settings):
     @classmethod
     def _something_to_run(cls, command: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if info.data.get("kind") == "command" and not command:
-            message = "write the program and its arguments here, or another agent.kind"
-            raise ValueError(message)
+            raise ValueError("write the program and its arguments here, or another agent.kind")
         return command
 
 
@@ -536,8 +533,7 @@ class Retention(Settings):
     def _past_the_day(cls, ledger: timedelta) -> timedelta:
         # The daily budget needs today's spending.
         if ledger < timedelta(days=2):
-            message = "write 2d or more"
-            raise ValueError(message)
+            raise ValueError("write 2d or more")
         return ledger
 
 
@@ -614,8 +610,7 @@ class Operator(Settings):
         names = [repository.name.lower() for repository in found]
         for name in names:
             if names.count(name) > 1:
-                message = f"{name!r} is listed twice; list each repository once"
-                raise ValueError(message)
+                raise ValueError(f"{name!r} is listed twice; list each repository once")
         return found
 
     @field_validator("engine")
@@ -624,8 +619,7 @@ class Operator(Settings):
         state = info.data.get("state")
         is_shared = bool(state) and state.url.startswith("postgresql")
         if engine is Engine.FLEET and state and not is_shared:
-            message = "a fleet needs state.url: postgresql://USER@HOST/NAME"
-            raise ValueError(message)
+            raise ValueError("a fleet needs state.url: postgresql://USER@HOST/NAME")
         return engine or (Engine.FLEET if is_shared else Engine.POLLING)
 
     @field_validator("dashboard")
@@ -634,8 +628,7 @@ class Operator(Settings):
         github: GitHubSettings | None = info.data.get("github")
         asked = github and (github.webhook_secret or github.webhook_secret_file)
         if asked and dashboard.address is None:
-            message = "github.webhook_secret needs an address here, to receive deliveries"
-            raise ValueError(message)
+            raise ValueError("github.webhook_secret needs an address here, to receive deliveries")
         return dashboard
 
     @property
@@ -650,6 +643,7 @@ class Operator(Settings):
             for name in settings.fallback:
                 if name not in self.agents:
                     known = ", ".join(self.agents) or "none"
-                    message = f"{where}.fallback names {name!r}; the names in `agents`: {known}"
-                    raise ValueError(message)
+                    raise ValueError(
+                        f"{where}.fallback names {name!r}; the names in `agents`: {known}"
+                    )
         return self

@@ -134,8 +134,7 @@ class Check(Settings):
     def _inside(cls, report: str | None) -> str | None:
         parts = PurePosixPath(report or "report").parts
         if report is not None and (not parts or parts[0] == "/" or ".." in parts):
-            message = "write a relative path inside the worktree"
-            raise ValueError(message)
+            raise ValueError("write a relative path inside the worktree")
         return report
 
     @field_validator("patterns")
@@ -145,8 +144,7 @@ class Check(Settings):
             try:
                 re.compile(pattern)
             except re.error as error:
-                message = f"write a valid regular expression ({error})"
-                raise ValueError(message) from error
+                raise ValueError(f"write a valid regular expression ({error})") from error
         return patterns
 
 
@@ -433,8 +431,7 @@ def _pattern(text: str) -> str:
     try:
         GitIgnoreSpec.from_lines([text])
     except (ValueError, re.error) as error:
-        message = f"write a pattern as in .gitignore ({error})"
-        raise ValueError(message) from error
+        raise ValueError(f"write a pattern as in .gitignore ({error})") from error
     return text
 
 
@@ -563,6 +560,5 @@ class Policy(Settings):
         names = [check.name for check in checks]
         for name in names:
             if names.count(name) > 1:
-                message = f"two checks are called {name!r}; give each its own name"
-                raise ValueError(message)
+                raise ValueError(f"two checks are called {name!r}; give each its own name")
         return checks

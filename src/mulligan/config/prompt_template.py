@@ -167,8 +167,9 @@ def complete(prompt: str, values: Mapping[str, Value]) -> str:
     for name in REQUIRED_SECTIONS:
         if str(values[name]) not in prompt:
             when = "first attempts" if values["attempt"] == 1 else f"attempt {values['attempt']}"
-            message = f"the template leaves out {name!r} on {when}; write {{{{ {name} }}}} there"
-            raise UnfitTemplateError(message)
+            raise UnfitTemplateError(
+                f"the template leaves out {name!r} on {when}; write {{{{ {name} }}}} there"
+            )
     return prompt
 
 

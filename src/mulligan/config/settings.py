@@ -41,8 +41,7 @@ def parse_duration(value: object) -> timedelta:
         return value
     text = value if isinstance(value, str) else ""
     if not re.fullmatch(rf"(?:{DURATION.pattern})+", text):
-        message = "write it like 30s, 10m or 1h"
-        raise ValueError(message)
+        raise ValueError("write it like 30s, 10m or 1h")
     return sum((int(count) * UNITS[unit] for count, unit in DURATION.findall(text)), timedelta())
 
 
@@ -68,8 +67,9 @@ def _expand(value: object) -> object:
     try:
         return Path(value).expanduser() if isinstance(value, str | Path) else value
     except RuntimeError as error:
-        message = "there is no home directory of that name on this machine; write the whole path"
-        raise ValueError(message) from error
+        raise ValueError(
+            "there is no home directory of that name on this machine; write the whole path"
+        ) from error
 
 
 LocalPath = Annotated[Path, BeforeValidator(_expand)]
@@ -110,8 +110,7 @@ class Settings(BaseModel):
         """Refuse `true` as a number, which pydantic would accept as 1."""
         kind = cls.model_fields[about.field_name or ""].annotation
         if isinstance(value, bool) and kind in WHOLE_NUMBERS:
-            wrong = "int_type"
-            raise PydanticKnownError(wrong)
+            raise PydanticKnownError("int_type")
         return value
 
 

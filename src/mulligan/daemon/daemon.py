@@ -311,8 +311,7 @@ class Daemon:
         """
         with self._runtimes.reloaded() as runtime:
             if runtime is None:
-                message = "Mulligan is starting; it polls all repositories then."
-                raise UnavailableError(message)
+                raise UnavailableError("Mulligan is starting; it polls all repositories then.")
             names = {name.lower(): name for name in runtime.repositories}
             name = names.get(repository.lower())
             if name is not None:

@@ -86,15 +86,12 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
     """
     context.worktrees.fetch_base(ref.repository)
     if fault := context.policies.fault(ref.repository):
-        message = f"The prompt cannot be written, since the policy is invalid: {fault}"
-        raise ConfigError(message)
+        raise ConfigError(f"The prompt cannot be written, since the policy is invalid: {fault}")
     facts = collect_facts(ref, context)
     if facts.issue.is_pull_request:
-        message = f"{ref} is a pull request; name an issue."
-        raise UsageError(message)
+        raise UsageError(f"{ref} is a pull request; name an issue.")
     if is_blank(facts.issue):
-        message = f"Mulligan would not start an agent for {ref}. {NO_TEXT.reason}"
-        raise UsageError(message)
+        raise UsageError(f"Mulligan would not start an agent for {ref}. {NO_TEXT.reason}")
     case = _as_requested(load_context(facts.issue, context), facts)
     policy = context.policies.in_force(ref.repository)
     agent = select_agent(case, policy, context.agents)

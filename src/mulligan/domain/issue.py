@@ -39,8 +39,7 @@ class IssueRef:
         """Parse `owner/name#12`; UsageError explains the error in any other text."""
         repository, _, number = text.rpartition("#")
         if not REPOSITORY.fullmatch(repository) or not re.fullmatch(r"[1-9][0-9]{0,9}", number):
-            message = f"{text!r} does not name an issue; write OWNER/NAME#NUMBER."
-            raise UsageError(message)
+            raise UsageError(f"{text!r} does not name an issue; write OWNER/NAME#NUMBER.")
         return cls(repository, int(number))
 
     @property

@@ -316,8 +316,7 @@ def _labelled(label: str, found: LedgerHistory) -> LedgerHistory:
         known = sorted({each for labels in found.labels.values() for each in labels})
         near = get_close_matches(label, known, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "`mulligan stats` lists the labels."
-        message = f"No issue in the ledger has the label {label!r}. {hint}"
-        raise UsageError(message)
+        raise UsageError(f"No issue in the ledger has the label {label!r}. {hint}")
     return _only(named.__contains__, found)
 
 

@@ -114,14 +114,12 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
-        message = f"GitHub's answer to {request} is not JSON; try again later."
-        raise TransientError(message)
+        raise TransientError(f"GitHub's answer to {request} is not JSON; try again later.")
     where = ".".join(str(part) for part in first["loc"]) or "the whole"
-    message = (
+    raise UnavailableError(
         f"GitHub's answer to {request} is not as expected ({where}: {first['msg']}); try again "
         "later, and check github.api_url."
     )
-    raise UnavailableError(message)
 
 
 def moved(request: str, to: str) -> WorldError:

@@ -100,11 +100,10 @@ def convert(client: Client, code: str) -> MadeApp:
     try:
         return client.write(MADE, "POST", path, {})
     except NotFoundError as error:
-        message = (
+        raise DeniedError(
             "GitHub does not know the code from the browser. A code works once, within an hour. "
             "Start again with `mulligan init --app`."
-        )
-        raise DeniedError(message) from error
+        ) from error
 
 
 class AppShape(Shape):
@@ -187,11 +186,10 @@ class AppCredentials:
         try:
             where = self._client.read(INSTALLATION, f"/repos/{repository}/installation")
         except NotFoundError as error:
-            message = (
+            raise DeniedError(
                 f"The app is not installed on {repository}; install it there, or "
                 "remove the repository from the configuration."
-            )
-            raise DeniedError(message) from error
+            ) from error
         name = repository.partition("/")[2]
         path = f"/app/installations/{where.id}/access_tokens"
         token = self._client.write(TOKEN, "POST", path, {"repositories": [name]})
@@ -208,8 +206,9 @@ class AppCredentials:
         try:
             return jwt.encode(claims, private_key(self._settings), algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError) as error:
-            message = "The App's private key is not in PEM form; fix github.app."
-            raise MisconfiguredError(message) from error
+            raise MisconfiguredError(
+                "The App's private key is not in PEM form; fix github.app."
+            ) from error
 
 
 def private_key(settings: AppSettings) -> str:
@@ -220,5 +219,6 @@ def private_key(settings: AppSettings) -> str:
     try:
         return place.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        message = f"{place} could not be read; fix github.app.private_key_file."
-        raise MisconfiguredError(message) from error
+        raise MisconfiguredError(
+            f"{place} could not be read; fix github.app.private_key_file."
+        ) from error

@@ -125,8 +125,9 @@ def _require_same_account(answer: PermissionShape, who: Account) -> None:
     same_login = user is None or user.login.casefold() == who.login.casefold()
     same_id = user is None or None in {user.id, who.id} or user.id == who.id
     if not same_login or not same_id:
-        message = f"GitHub gave the permission of another account for {who.login}; try again later."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"GitHub gave the permission of another account for {who.login}; try again later."
+        )
 
 
 def permission_of(answer: PermissionShape) -> Permission:
@@ -282,8 +283,7 @@ class EditsReader:
             after = history.changes.page.end
             if not history.changes.page.more:
                 return history, found
-        message = f"{ref} was edited too often to read all edits; open a new issue."
-        raise UnavailableError(message)
+        raise UnavailableError(f"{ref} was edited too often to read all edits; open a new issue.")
 
 
 def _renamings(events: Iterable[EventShape], act: Act | None, at: datetime) -> Iterator[TextChange]:
@@ -302,8 +302,9 @@ def _creation(changes: Iterable[Change], history: History) -> Change:
 
 def _edit_belongs(name: str, history: History, ref: IssueRef) -> None:
     if name.casefold() != ref.repository.casefold() or history.number != ref.number:
-        message = f"GitHub gave the history of {name}#{history.number} for {ref}; try again later."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"GitHub gave the history of {name}#{history.number} for {ref}; try again later."
+        )
 
 
 class RepositoryReader(Protocol):
@@ -442,8 +443,9 @@ class Authorization:
         reader = EditsReader(self._client, trust)
         edits = reader.since(ref, status.text.act or status.request.act, at, events)
         if edits.unread_reason:
-            message = f"Mulligan could not read the edits of the text: {edits.unread_reason}"
-            raise UnavailableError(message)
+            raise UnavailableError(
+                f"Mulligan could not read the edits of the text: {edits.unread_reason}"
+            )
         if edits.by_strangers:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
         return None if edits.names_authors else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
@@ -470,8 +472,9 @@ def _trust_refusal(
         return _checked(ref, _account(status), trust)
     act = next((event for event in events if event.id == number), None)
     if act is None:
-        message = f"GitHub does not report who added the label to {ref}; try again later."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"GitHub does not report who added the label to {ref}; try again later."
+        )
     who = act.actor
     if who and who.id and status.request.actor_id and who.id != status.request.actor_id:
         return f"{who.login} is not the account that added the label; add it again."
@@ -482,8 +485,7 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
     try:
         return trust.check(ref.repository, who)
     except WorldError as error:
-        message = f"The request could not be read again: {error}"
-        raise UnavailableError(message) from error
+        raise UnavailableError(f"The request could not be read again: {error}") from error
 
 
 def _since_feedback(status: IssueStatus) -> IssueStatus:
@@ -511,5 +513,6 @@ def _account(status: IssueStatus) -> Account:
 def _belongs(event: EventShape, ref: IssueRef) -> None:
     """Raise UnavailableError for an event of another repository; some servers omit the URL."""
     if event.url and not leads_to(event.url, f"/repos/{ref.repository}/issues/events/{event.id}"):
-        message = f"GitHub gave an event of another repository for {ref} ({event.url})."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"GitHub gave an event of another repository for {ref} ({event.url})."
+        )

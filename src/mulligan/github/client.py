@@ -206,8 +206,7 @@ class Client:
     ) -> None:
         parts = urlsplit(api_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            message = f"github.api_url is {api_url!r}; write it like https://HOST/api/v3."
-            raise ConfigError(message)
+            raise ConfigError(f"github.api_url is {api_url!r}; write it like https://HOST/api/v3.")
         self._api_url = api_url.rstrip("/")
         # GitHub Enterprise: /api/v3 beside /api/graphql.
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
@@ -265,8 +264,7 @@ class Client:
             if following is None or (enough and enough(page)):
                 return found
             query = following
-        message = f"GitHub's list at {path} does not end; try again later."
-        raise UnavailableError(message)
+        raise UnavailableError(f"GitHub's list at {path} does not end; try again later.")
 
     def download(self, path: str) -> bytes:
         """Get the end of a file; follow the redirect to its storage without sending the token."""
@@ -328,8 +326,7 @@ class Client:
             if requester.answer is None:
                 raise
         if requester.answer is None:
-            message = f"PyGithub asked nothing of {repository}."
-            raise InvariantError(message)
+            raise InvariantError(f"PyGithub asked nothing of {repository}.")
         return parsed(shape, requester.answer, requester.request)
 
     def on_issue(self, shape: TypeAdapter[T], ref: IssueRef, use: Callable[[Issue], object]) -> T:
@@ -421,11 +418,10 @@ class Client:
         target, api = urlsplit(found[1]), urlsplit(self._api_url)
         same = (target.scheme, target.netloc) == (api.scheme, api.netloc)
         if not same or not target.path.startswith(f"{api.path}/"):
-            message = (
+            raise UnavailableError(
                 f"A list of {api.netloc} continues at {target.netloc}{target.path}, which Mulligan"
                 " does not read; check github.api_url."
             )
-            raise UnavailableError(message)
         return dict(parse_qsl(target.query))
 
     def _ask(self, ask: ApiRequest) -> Answer:
@@ -460,8 +456,9 @@ class Client:
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
             advice = "start it, or fix github.api_url" if is_refused(error) else "try again later"
-            message = f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
-            raise TransientError(message) from error
+            raise TransientError(
+                f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
+            ) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
         self._transport.metrics.read(answer)
         now = self._retry.now()

@@ -127,11 +127,10 @@ class Comments:
 
 def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
     if not leads_to(comment.issue_url, f"/repos/{ref.repository}/issues/{ref.number}"):
-        message = (
+        raise UnavailableError(
             f"GitHub gave a comment of another issue for {ref} ({comment.issue_url}); if the "
             "repository was renamed, write the new name in the configuration."
         )
-        raise UnavailableError(message)
     return comment
 
 

@@ -94,8 +94,7 @@ class _Reply(RequestsResponse):
             body += chunk
             if time.monotonic() > deadline or len(body) > MAX_BODY:
                 self.response.close()
-                message = f"its answer was not complete within {self._seconds} s"
-                raise InvalidResponseError(message)
+                raise InvalidResponseError(f"its answer was not complete within {self._seconds} s")
         return body.decode("utf-8")
 
 
@@ -278,14 +277,13 @@ def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> 
     try:
         status, body = _get(url, timeout, ca_file)
     except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
-        message = f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
-        raise TransientError(message) from error
+        raise TransientError(
+            f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
+        ) from error
     if status in DOWNLOAD_GONE:
-        message = f"{host} no longer has a file that GitHub kept there."
-        raise NotFoundError(message)
+        raise NotFoundError(f"{host} no longer has a file that GitHub kept there.")
     if status != HTTPStatus.OK:
-        message = f"{host} answered {status} for GitHub's file; try again later."
-        raise TransientError(message)
+        raise TransientError(f"{host} answered {status} for GitHub's file; try again later.")
     return body
 
 
@@ -293,8 +291,7 @@ def _host_of(url: str, api_url: str) -> str:
     parts = urlsplit(url)
     allowed = {"https"} if urlsplit(api_url).scheme == "https" else {"http", "https"}
     if parts.scheme not in allowed or not parts.hostname:
-        message = "GitHub keeps a file at an unsafe address; open it in a browser."
-        raise UnavailableError(message)
+        raise UnavailableError("GitHub keeps a file at an unsafe address; open it in a browser.")
     return parts.hostname
 
 
@@ -326,8 +323,7 @@ def _end_of(response: Response) -> bytes:
         kept += chunk
         read += len(chunk)
         if time.monotonic() > deadline or read > MAX_DOWNLOAD:
-            message = f"it was not complete within {DOWNLOAD_SECONDS:.0f} s"
-            raise InvalidResponseError(message)
+            raise InvalidResponseError(f"it was not complete within {DOWNLOAD_SECONDS:.0f} s")
         if len(kept) > 2 * MAX_DOWNLOAD_TAIL:
             del kept[:-MAX_DOWNLOAD_TAIL]
     return bytes(kept[-MAX_DOWNLOAD_TAIL:])

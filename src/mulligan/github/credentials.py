@@ -73,8 +73,7 @@ class TokenCredentials:
         del repository
         token = self._read().strip()
         if not re.fullmatch(r"[!-~]*", token):
-            message = "The token contains invalid characters; fix github.token."
-            raise MisconfiguredError(message)
+            raise MisconfiguredError("The token contains invalid characters; fix github.token.")
         return token or None
 
     def close(self) -> None:
@@ -97,8 +96,9 @@ class TokenCredentials:
         try:
             return settings.token_file.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            message = f"{settings.token_file} could not be read; fix github.token_file."
-            raise MisconfiguredError(message) from error
+            raise MisconfiguredError(
+                f"{settings.token_file} could not be read; fix github.token_file."
+            ) from error
 
 
 class Identity:

@@ -84,8 +84,7 @@ class LocalTracker:
     def repository(self, name: str) -> RepositoryFacts:
         """Return the facts that were known at the start."""
         if name != self.facts.name:
-            message = f"A rehearsal works on {self.facts.name} only, not on {name}."
-            raise GoneError(message)
+            raise GoneError(f"A rehearsal works on {self.facts.name} only, not on {name}.")
         return self.facts
 
     def recent_repository(self, name: str) -> RepositoryFacts:
@@ -109,8 +108,7 @@ class LocalTracker:
     def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
         del with_comments
         if ref != self.issue.ref:
-            message = f"A rehearsal works on {self.issue.ref} only, not on {ref}."
-            raise GoneError(message)
+            raise GoneError(f"A rehearsal works on {self.issue.ref} only, not on {ref}.")
         return self.issue
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:

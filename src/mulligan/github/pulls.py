@@ -105,11 +105,10 @@ def is_from(pull: PullShape, ref: IssueRef) -> bool:
 
 def belongs(pull: PullShape, ref: IssueRef) -> PullShape:
     if not leads_to(pull.url, f"/repos/{ref.repository}/pulls/{pull.number}"):
-        message = (
+        raise UnavailableError(
             f"GitHub gave a pull request of another repository for {ref} ({pull.url}); if the "
             "repository was renamed, write the new name in the configuration."
         )
-        raise UnavailableError(message)
     return pull
 
 

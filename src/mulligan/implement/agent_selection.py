@@ -20,11 +20,10 @@ def select_agent(case: IssueContext, policy: Policy, registry: AgentRegistry) ->
     agent = registry.named.get(name)
     if agent is None:
         known = ", ".join(registry.named) or "no other agent"
-        message = (
+        raise MisconfiguredError(
             f"The repository's policy chooses the agent {name!r}, and mulligan.yml knows {known};"
             " name it under `agents` there, or fix the policy."
         )
-        raise MisconfiguredError(message)
     return agent
 
 

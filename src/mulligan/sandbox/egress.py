@@ -93,8 +93,9 @@ def open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessL
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("w", encoding="utf-8")
     except OSError as error:
-        message = f"The log {log} could not be written: {error.strerror}; free some disk space."
-        raise UnavailableError(message) from error
+        raise UnavailableError(
+            f"The log {log} could not be written: {error.strerror}; free some disk space."
+        ) from error
     with file:
         yield AccessLog(file, clean)
 
@@ -497,10 +498,9 @@ def open_proxy(
     try:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     except OSError as error:
-        message = (
+        raise UnavailableError(
             f"The agent's proxy could not be opened: {error.strerror}; it is tried again later."
-        )
-        raise UnavailableError(message) from error
+        ) from error
     with ours, theirs:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()

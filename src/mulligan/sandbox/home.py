@@ -64,11 +64,10 @@ class Homes:
         try:
             self.place.mkdir(mode=0o700, parents=True)
         except OSError as error:
-            message = (
+            raise UnavailableError(
                 f"No home directory could be created in {self.private}:"
                 f" {error.strerror}; check that disk."
-            )
-            raise UnavailableError(message) from error
+            ) from error
         try:
             yield self.place
         finally:
@@ -123,8 +122,9 @@ def do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -
     if ended.stopped_by or ended.exit_code:
         lines = ended.text.strip().splitlines()
         why = "it has too many files" if ended.stopped_by or not lines else lines[-1]
-        message = f"The files of a command could not be created: {why}; check that disk."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"The files of a command could not be created: {why}; check that disk."
+        )
     return ended.text
 
 

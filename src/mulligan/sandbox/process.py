@@ -210,17 +210,18 @@ def _start(command: Command) -> _Supervisor:
     try:
         request = _request(command)
     except ValueError as error:
-        message = f"{program!r} cannot be started: {error}; fix the command or its variables."
-        raise MisconfiguredError(message) from error
+        raise MisconfiguredError(
+            f"{program!r} cannot be started: {error}; fix the command or its variables."
+        ) from error
     try:
         # A command without a sandbox can end or stop the launcher, too; then there is a new one.
         found = _ask_launcher(command, request) or _ask_launcher(command, request)
     except OSError as error:
-        message = f"{program} cannot be started in {command.directory}: {error.strerror}."
-        raise UnavailableError(message) from error
+        raise UnavailableError(
+            f"{program} cannot be started in {command.directory}: {error.strerror}."
+        ) from error
     if not found:
-        message = f"{program} cannot be started: {sys.executable} ends or hangs."
-        raise UnavailableError(message)
+        raise UnavailableError(f"{program} cannot be started: {sys.executable} ends or hangs.")
     return found
 
 
@@ -229,8 +230,7 @@ def _request(command: Command) -> bytes:
     limits, environment = command.limits, dict[str, str]()
     for name, value in command.environment.items():
         if not name or "=" in name:
-            message = f"a variable cannot have the name {name!r}"
-            raise ValueError(message)
+            raise ValueError(f"a variable cannot have the name {name!r}")
         environment[_as_utf8(name)] = _as_utf8(value)
     request = (
         [_as_utf8(argument) for argument in command.argv],
@@ -247,8 +247,7 @@ def _as_utf8(text: str) -> str:
     """Decode what this system makes of a text as the launcher does, whatever the locale here."""
     encoded = os.fsencode(text)
     if b"\0" in encoded:
-        message = "embedded null byte"
-        raise ValueError(message)
+        raise ValueError("embedded null byte")
     return encoded.decode(errors="surrogateescape")
 
 

@@ -75,8 +75,9 @@ class FileArtifacts:
             try:
                 return place.read_bytes() if last is None else _end_of(place, last)
             except FileNotFoundError:
-                message = f"The artifact {artifact} no longer exists; retention removed it."
-                raise UnavailableError(message) from None
+                raise UnavailableError(
+                    f"The artifact {artifact} no longer exists; retention removed it."
+                ) from None
 
     def attempts(self) -> tuple[AttemptFiles, ...]:
         """List the attempts that have files here, in no order; skip other files.
@@ -111,8 +112,9 @@ class FileArtifacts:
         with _translated(place):
             inside = "\0" not in artifact and place.resolve().is_relative_to(self.root.resolve())
         if not inside or ".." in place.parts:
-            message = f"{artifact!r} is not an artifact of {self.root}; name one of those."
-            raise UnavailableError(message)
+            raise UnavailableError(
+                f"{artifact!r} is not an artifact of {self.root}; name one of those."
+            )
         return place
 
 
@@ -153,8 +155,9 @@ def _translated(place: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{place} cannot be used ({error.strerror}); check its permissions and its disk."
-        raise UnavailableError(message) from error
+        raise UnavailableError(
+            f"{place} cannot be used ({error.strerror}); check its permissions and its disk."
+        ) from error
 
 
 @contextmanager

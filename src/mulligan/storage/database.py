@@ -136,8 +136,9 @@ class Database:
                 raise
             raise translated from error
         except PoolTimeoutError as error:
-            message = f"All connections of this process to {self.name} are in use; try again."
-            raise UnavailableError(message) from error
+            raise UnavailableError(
+                f"All connections of this process to {self.name} are in use; try again."
+            ) from error
 
     @contextmanager
     def _known(self, connection: Connection) -> Generator[None]:
@@ -239,12 +240,12 @@ def _parsed(url: str) -> URL:
         parsed = make_url(url)
     except ArgumentError:
         # The URL itself may contain a password.
-        message = "state.url is not a database URL; write it like sqlite:////PATH/mulligan.db."
-        raise ConfigError(message) from None
+        raise ConfigError(
+            "state.url is not a database URL; write it like sqlite:////PATH/mulligan.db."
+        ) from None
     if parsed.drivername not in POSTGRES | sqlite.NAMES:
         ways = "sqlite:////PATH or postgresql://USER@HOST/NAME"
-        message = f"Mulligan cannot keep its state in {parsed.drivername}; write {ways}."
-        raise ConfigError(message)
+        raise ConfigError(f"Mulligan cannot keep its state in {parsed.drivername}; write {ways}.")
     return parsed
 
 
@@ -256,8 +257,9 @@ def _connected(url: URL, connections: int) -> tuple[Database, Callable[[Database
     try:
         from mulligan.storage import postgres  # noqa: PLC0415
     except ImportError as error:
-        message = "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'."
+        ) from error
     where = postgres.name_of(url)
     engine = postgres.set_up(url, connections)
     return Database(engine, where, postgres.translate_error), postgres.is_away
@@ -287,15 +289,17 @@ def _revision(connection: Connection, where: str) -> str | None:
         _require_head(found, where)
         return found
     if tables:
-        message = f"{where} is the database of another program; name another one in state.url."
-        raise ConfigError(message)
+        raise ConfigError(
+            f"{where} is the database of another program; name another one in state.url."
+        )
     return None
 
 
 def _require_head(found: str | None, where: str) -> None:
     if found is not None and found > HEAD:
-        message = f"{where} was written by a newer Mulligan; use that version or a later one."
-        raise OutdatedError(message)
+        raise OutdatedError(
+            f"{where} was written by a newer Mulligan; use that version or a later one."
+        )
 
 
 def _migrate(connection: Connection) -> None:

@@ -152,8 +152,9 @@ class JobQueue:
             now = write_time(self.clock.now())
             holder = {"account": lease.account, "fence": lease.fence, "now": now}
             if connection.execute(LEADS, holder).first() is None:
-                message = "Another worker of the fleet polls GitHub now; this one stops polling."
-                raise LeaseLostError(message)
+                raise LeaseLostError(
+                    "Another worker of the fleet polls GitHub now; this one stops polling."
+                )
             yield connection, now
 
     def _wait(self, connection: Connection, due: Iterable[IssueRef], now: str) -> None:

@@ -105,8 +105,9 @@ def recorded_of(row: Row) -> RecordedEvent:
     if row.schema_version > EVENT_SCHEMA_VERSION:
         raise _not_readable(row)
     if row.checksum is not None and row.checksum != checksum_of(row):
-        message = f"Event {row.seq} of the ledger, of {row.issue}, is damaged; restore a backup."
-        raise ConfigError(message)
+        raise ConfigError(
+            f"Event {row.seq} of the ledger, of {row.issue}, is damaged; restore a backup."
+        )
     try:
         event = EVENTS.validate_json(row.body)
     except ValidationError as error:
@@ -204,8 +205,9 @@ def statuses_of(stored: Iterable[str]) -> list[IssueStatus]:
     try:
         return _many().validate_json(f"[{','.join(stored)}]")
     except ValidationError as error:
-        message = "This version cannot read a status in the ledger; install a newer version."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            "This version cannot read a status in the ledger; install a newer version."
+        ) from error
 
 
 @cache

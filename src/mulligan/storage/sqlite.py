@@ -35,8 +35,9 @@ def path_of(url: URL) -> Path:
     """Return the file of a URL; ConfigError if it is not a plain one."""
     named = url.database or ":memory:"
     if named.startswith((":memory:", "file:")) or url.query:
-        message = "state.url does not name a plain file; write it like sqlite:////PATH/mulligan.db."
-        raise ConfigError(message)
+        raise ConfigError(
+            "state.url does not name a plain file; write it like sqlite:////PATH/mulligan.db."
+        )
     return Path(named).expanduser().absolute()
 
 
@@ -68,10 +69,9 @@ def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        message = (
+        raise UnavailableError(
             f"The directory {directory} could not be created ({error.strerror}); fix state.url."
-        )
-        raise UnavailableError(message) from error
+        ) from error
 
 
 def _make_private(path: Path) -> None:

@@ -32,11 +32,10 @@ def make_private(directory: Path) -> None:
         if found.st_uid == os.geteuid() and found.st_mode & 0o077:
             directory.chmod(0o700)
     except OSError as error:
-        message = (
+        raise UnavailableError(
             f"The directory {directory} could not be created ({error.strerror});"
             " check its permissions and its disk."
-        )
-        raise UnavailableError(message) from error
+        ) from error
 
 
 @contextmanager
@@ -96,8 +95,9 @@ def _take(file: IO[str], place: Path) -> None:
         _take_at_once(file)
     except BlockingIOError as error:
         file.seek(0)
-        message = f"{_holder(file.read())} already uses {place.parent}; wait for it or stop it."
-        raise UsageError(message) from error
+        raise UsageError(
+            f"{_holder(file.read())} already uses {place.parent}; wait for it or stop it."
+        ) from error
     except OSError as error:
         raise _unusable(place, error) from error
 
@@ -142,8 +142,9 @@ def disk_space_for(directory: Path) -> DiskSpace:
         place = next(each for each in (directory, *directory.parents) if each.exists())
         disk = os.statvfs(place)
     except OSError as error:
-        message = f"{directory} could not be read ({error.strerror}); check its permissions."
-        raise UnavailableError(message) from error
+        raise UnavailableError(
+            f"{directory} could not be read ({error.strerror}); check its permissions."
+        ) from error
     writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
     files = disk.f_favail if disk.f_files else None
     return DiskSpace(directory, disk.f_bavail * disk.f_frsize, writable, files)

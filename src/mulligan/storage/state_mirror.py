@@ -140,11 +140,10 @@ class StateMirror:
 
     def _write(self, repository: str, texts: Mapping[IssueRef, bytes], now: datetime) -> None:
         if not (self._may_be_public or self._facts(repository).is_private):
-            message = (
+            raise UsageError(
                 f"{repository} is public, and so is the ref. To mirror it all the same, write"
                 " `state: {mirror: public}`."
             )
-            raise UsageError(message)
         retrying = Retrying(
             retry=retry_if_exception_type(RefMovedError),
             stop=stop_after_attempt(MAX_READS),

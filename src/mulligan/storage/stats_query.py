@@ -165,8 +165,9 @@ def _read(
             return _Labels.model_validate_json(body)
         milestone = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
-        message = f"This version cannot read an event of {issue}; install a newer version."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            f"This version cannot read an event of {issue}; install a newer version."
+        ) from error
     turn = (
         PULL_REQUEST_ENDS.get(milestone.resolution, MilestoneKind.SKIPPED)
         if kind == RESOLVED

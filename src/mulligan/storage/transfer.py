@@ -76,6 +76,5 @@ def _at_rest(stored: Snapshot, ledger: SqlLedger) -> Snapshot:
     now = ledger.clock.now()
     for issue, tenure in stored.leases.items():
         if tenure.is_good(now):
-            message = f"{tenure.worker} is working on {issue}; wait until that run ends."
-            raise UsageError(message)
+            raise UsageError(f"{tenure.worker} is working on {issue}; wait until that run ends.")
     return stored

@@ -205,18 +205,14 @@ def check_context(
         detailed.outcome is Outcome.SCOPE_VIOLATION and not detailed.guard_violations
     )
     if is_bare and not detailed.restored:
-        message = f"The record of attempt {detailed.number} does not say what failed."
-        raise InvariantError(message)
+        raise InvariantError(f"The record of attempt {detailed.number} does not say what failed.")
     for check in failed[:findings]:
         if verdict(check) not in text or not holds_first_finding(text, check):
-            message = f"The retry context does not tell how {check.name!r} failed."
-            raise InvariantError(message)
+            raise InvariantError(f"The retry context does not tell how {check.name!r} failed.")
     if len(text.encode()) > budget:
-        message = f"The retry context is larger than its budget of {budget} bytes."
-        raise InvariantError(message)
+        raise InvariantError(f"The retry context is larger than its budget of {budget} bytes.")
     if guidance not in text:
-        message = "The retry context does not hold the guidance whole."
-        raise InvariantError(message)
+        raise InvariantError("The retry context does not hold the guidance whole.")
 
 
 # The parts, each within its own limit (CONTEXT-5).

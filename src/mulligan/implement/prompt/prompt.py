@@ -110,8 +110,9 @@ def render_template(request: PromptRequest, sections: Mapping[str, str]) -> str:
     try:
         return complete(render(request.policy.prompt, values), values)
     except UnfitTemplateError as error:
-        message = f"The prompt cannot be written: in .github/mulligan.yml, {error}."
-        raise MisconfiguredError(message) from error
+        raise MisconfiguredError(
+            f"The prompt cannot be written: in .github/mulligan.yml, {error}."
+        ) from error
 
 
 def sections_of(request: PromptRequest) -> dict[str, str]:

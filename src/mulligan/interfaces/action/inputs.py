@@ -56,10 +56,9 @@ def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
     """Read the runner's variables; UsageError outside a workflow run."""
     repository, temp = variables.get("GITHUB_REPOSITORY", ""), variables.get("RUNNER_TEMP", "")
     if not REPOSITORY.fullmatch(repository) or not temp:
-        message = (
+        raise UsageError(
             "`mulligan action` works only in a GitHub workflow. Elsewhere, run `mulligan once`."
         )
-        raise UsageError(message)
     event = variables.get("GITHUB_EVENT_NAME", "")
     run = f"{_digits(variables, 'GITHUB_RUN_ID')}.{_digits(variables, 'GITHUB_RUN_ATTEMPT')}"
     return Runner(
@@ -154,8 +153,9 @@ def _arguments(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        message = f"The input `command` is not a valid command line ({error}). Fix its quotes."
-        raise UsageError(message) from error
+        raise UsageError(
+            f"The input `command` is not a valid command line ({error}). Fix its quotes."
+        ) from error
 
 
 def _repository(name: str, listed: JsonValue) -> dict[str, JsonValue]:
@@ -181,10 +181,9 @@ def _number(values: Mapping[str, str], name: str) -> int | None:
     if not value:
         return None
     if not NUMBER.fullmatch(value):
-        message = (
+        raise UsageError(
             f"The input `{name.lower()}` is {value[:20]!r}; write a whole number of at least 1."
         )
-        raise UsageError(message)
     return int(value)
 
 
@@ -192,12 +191,10 @@ def _lease(value: str) -> timedelta:
     try:
         found = parse_duration(value)
     except ValueError as error:
-        message = f"The input `lease` is {value[:20]!r}; {error}."
-        raise UsageError(message) from error
+        raise UsageError(f"The input `lease` is {value[:20]!r}; {error}.") from error
     if found < MIN_LEASE:
-        message = (
+        raise UsageError(
             f"The input `lease` is {value[:20]!r}; write 60s or more, so that a"
             " slow run keeps its lease."
         )
-        raise UsageError(message)
     return found

@@ -42,10 +42,9 @@ def minute_of(repository: str) -> int:
 def workflow_text(caller: WorkflowSettings) -> str:
     """Return the file; UsageError if it would not be pinned to a commit."""
     if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
-        message = (
+        raise UsageError(
             "Write Mulligan's repository as OWNER/NAME, and the commit as 40 hexadecimal digits."
         )
-        raise UsageError(message)
     wanted = {"install": caller.install, "command": caller.command, "model": caller.model}
     inputs = "".join(f"      {key}: {_quoted(value)}\n" for key, value in wanted.items() if value)
     name = caller.secret

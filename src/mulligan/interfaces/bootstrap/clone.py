@@ -85,12 +85,12 @@ def gh_token(environment: Environment, host: str = "") -> str:
     try:
         done = run(command)
     except MisconfiguredError as error:
-        message = "The program `gh` was not found. Install it, or set GITHUB_TOKEN instead."
-        raise UsageError(message) from error
+        raise UsageError(
+            "The program `gh` was not found. Install it, or set GITHUB_TOKEN instead."
+        ) from error
     token = done.text.strip()
     if done.exit_code or not token or len(token.split()) > 1:
-        message = f"`{' '.join(asked)}` gave no token. Run `gh auth login` first."
-        raise UsageError(message)
+        raise UsageError(f"`{' '.join(asked)}` gave no token. Run `gh auth login` first.")
     return token
 
 
@@ -139,11 +139,10 @@ def git_config(directory: Path) -> str:
     """Return the text of a clone's git configuration; UsageError if it is no clone."""
     place = directory / ".git"
     if not place.exists():
-        message = (
+        raise UsageError(
             f"{directory} is not the top directory of a git repository. Name the"
             " directory of a clone."
         )
-        raise UsageError(message)
     return _text(place / "config")
 
 

@@ -54,8 +54,7 @@ def read_policy(place: Path | None, directory: Path) -> Policy:
     try:
         text = path.read_bytes()
     except OSError as error:
-        message = (
+        raise ConfigError(
             f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
-        )
-        raise ConfigError(message) from error
+        ) from error
     return load_policy(text, {}, str(path))

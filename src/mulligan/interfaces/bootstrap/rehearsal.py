@@ -36,12 +36,14 @@ def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{file} is not a readable text file. Name a Markdown file with the issue."
-        raise UsageError(message) from error
+        raise UsageError(
+            f"{file} is not a readable text file. Name a Markdown file with the issue."
+        ) from error
     found = split_issue(text)
     if found is None:
-        message = f"{file} has no heading. Add one as the first line; it becomes the title: # Title"
-        raise UsageError(message)
+        raise UsageError(
+            f"{file} has no heading. Add one as the first line; it becomes the title: # Title"
+        )
     name = INVALID_NAME_CHARS.sub("-", clone.name).strip(".") or "repository"
     return RehearsalSetup(Issue(IssueRef(f"{OWNER}/{name}", 1), *found), clone, _branch_of(clone))
 
@@ -76,14 +78,12 @@ def _branch_of(clone: Path) -> str:
             place = clone / place.read_text(encoding="utf-8").partition("gitdir: ")[2].strip()
         head = (place / "HEAD").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = (
+        raise UsageError(
             f"{clone} is not the top directory of a git repository. Name the directory of a clone."
-        )
-        raise UsageError(message) from error
+        ) from error
     if found := BRANCH.fullmatch(head):
         return found[1]
-    message = f"{clone} has no branch checked out. Check out the branch to work on."
-    raise UsageError(message)
+    raise UsageError(f"{clone} has no branch checked out. Check out the branch to work on.")
 
 
 def _nothing(_: str) -> None:

@@ -130,8 +130,9 @@ def _needing_procrastinate() -> Generator[None]:
     try:
         yield
     except ImportError as error:
-        message = "A fleet needs Procrastinate; run: pip install 'mulligan[fleet]'."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            "A fleet needs Procrastinate; run: pip install 'mulligan[fleet]'."
+        ) from error
 
 
 def copy_state(operator: Operator, other: Operator) -> list[str]:
@@ -140,12 +141,12 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
     UsageError if a worker uses either ledger.
     """
     if operator.state.url == other.state.url:
-        message = "Both configurations have the same state.url, so there is nothing to copy."
-        raise UsageError(message)
+        raise UsageError(
+            "Both configurations have the same state.url, so there is nothing to copy."
+        )
     for each in (other, operator):
         if worker := at_work(each):
-            message = f"{worker} is running. Stop it, then repeat this command."
-            raise UsageError(message)
+            raise UsageError(f"{worker} is running. Stop it, then repeat this command.")
     with (
         lock_state(operator, "state copy"),
         open_database(other.state.url) as old,
@@ -309,8 +310,9 @@ def check_writable(operator: Operator, heartbeat: Callable[[], None]) -> None:
     with open_database(operator.state.url) as database, database.write():
         pass
     if not disk_space_for(place).writable:
-        message = f"{place} is not writable. Check its permissions and the free space on its disk."
-        raise UnavailableError(message)
+        raise UnavailableError(
+            f"{place} is not writable. Check its permissions and the free space on its disk."
+        )
 
 
 def publishing_redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:

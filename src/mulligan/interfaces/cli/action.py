@@ -102,8 +102,9 @@ def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> O
     OUTPUT_FILTER.redactor = publishing_redactor_of(before, variables)
     text = read_base_file(before, variables, inputs.config)
     if text is None:
-        message = f"There is no file {inputs.config} on the base branch of {runner.repository}."
-        raise ConfigError(message)
+        raise ConfigError(
+            f"There is no file {inputs.config} on the base branch of {runner.repository}."
+        )
     return operator_of(inputs, runner, variables, text)
 
 

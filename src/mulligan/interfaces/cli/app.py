@@ -319,8 +319,9 @@ def inspect(
     }
     chosen = [name for name, wanted in parts.items() if wanted]
     if len(chosen) > 1:
-        message = "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
-        raise UsageError(message)
+        raise UsageError(
+            "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
+        )
     if verify:
         return show.verify(config, issue, json=json)
     if chosen:

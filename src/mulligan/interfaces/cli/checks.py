@@ -28,8 +28,7 @@ from mulligan.interfaces.cli.terminal import print_json, print_point
 def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:
     """Condense a log from standard input."""
     if sys.stdin.isatty():
-        message = "No log on standard input. Give one: mulligan digest < build.log"
-        raise UsageError(message)
+        raise UsageError("No log on standard input. Give one: mulligan digest < build.log")
     found = condense(
         sys.stdin.buffer,
         command=command,
@@ -48,11 +47,10 @@ def _content(report: Path | None) -> bytes | None:
     try:
         return report.read_bytes() if report else None
     except OSError as error:
-        message = (
+        raise UsageError(
             f"{report} could not be read ({error.strerror}). Name a readable"
             " report with --report FILE."
-        )
-        raise UsageError(message) from error
+        ) from error
 
 
 def _row(found: Digest) -> dict[str, object]:

@@ -77,8 +77,7 @@ def _checked(config: Path | None, policy: Path | None, repository: str | None) -
 def _operator(config: Path | None, policy: Path | None, repository: str | None) -> Operator | None:
     """Read the operator's file; None if only a policy is to be checked."""
     if repository and not policy:
-        message = "--repository needs a policy file. Name it with --policy FILE."
-        raise UsageError(message)
+        raise UsageError("--repository needs a policy file. Name it with --policy FILE.")
     if policy and not (config or repository):
         return None
     return read_configuration(config, needs_token=False)
@@ -89,16 +88,16 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
     overrides: Mapping[str, JsonValue] = {}
     if operator and repository:
         if not REPOSITORY.fullmatch(repository):
-            message = f"{repository!r} does not name a repository; write OWNER/NAME."
-            raise UsageError(message)
+            raise UsageError(f"{repository!r} does not name a repository; write OWNER/NAME.")
         name = repository_as_configured(repository, operator)
         overrides = next(each.policy for each in operator.repositories if each.name == name)
     try:
         text = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "invalid file name"
-        message = f"{path} could not be read ({reason}). Name the policy file with --policy FILE."
-        raise ConfigError(message) from error
+        raise ConfigError(
+            f"{path} could not be read ({reason}). Name the policy file with --policy FILE."
+        ) from error
     return load_policy(text, overrides, str(path))
 
 

@@ -185,8 +185,7 @@ def _place(directory: Path | None) -> Path:
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="mulligan-demo-"))
     if directory.exists() and any(directory.iterdir()):
-        message = f"{directory} is not empty; name a new directory, or remove that one."
-        raise UsageError(message)
+        raise UsageError(f"{directory} is not empty; name a new directory, or remove that one.")
     directory.mkdir(parents=True, exist_ok=True)
     return directory.absolute()
 

@@ -122,11 +122,10 @@ def init(options: InitOptions) -> Exit:
     if options.workflow:
         plan = _with_workflow(console, plan, clone, options.action)
     if options.pull_request and not plan.can_propose:
-        message = (
+        raise UsageError(
             "To open a pull request, Mulligan needs the repository's name and a token. Set"
             " GITHUB_TOKEN, or add --gh-token."
         )
-        raise UsageError(message)
     if not (plan.drafts or plan.missing or options.pull_request):
         console.print("Nothing to do.")
         return Exit.DONE
@@ -153,8 +152,7 @@ def _origin(options: InitOptions, config: str) -> Origin | None:
     if options.repository is None:
         return found
     if not REPOSITORY.fullmatch(options.repository):
-        message = f"{options.repository!r} does not name a repository; write OWNER/NAME."
-        raise UsageError(message)
+        raise UsageError(f"{options.repository!r} does not name a repository; write OWNER/NAME.")
     return Origin(options.repository, found.host if found else "")
 
 
@@ -171,10 +169,9 @@ def _gh_token(options: InitOptions, origin: Origin | None, config: Path) -> tupl
     if not options.gh_token:
         return None
     if config.exists():
-        message = (
+        raise UsageError(
             f"{config} already exists. To take the token of gh, remove its `github` settings first."
         )
-        raise UsageError(message)
     host = origin.host if origin and origin.api_url else ""
     return config.absolute().with_name(TOKEN_FILE), gh_token(environment(), host)
 
@@ -324,11 +321,10 @@ def _answer(console: Console, options: InitOptions, plan: InitPlan, clone: Path)
     if options.yes:
         return chosen
     if not sys.stdin.isatty():
-        message = (
+        raise UsageError(
             "Nothing was written, because there is no terminal to confirm on. To"
             " write the files, add --yes."
         )
-        raise UsageError(message)
     has_policy = any(draft.path == clone / POLICY for draft in plan.drafts)
     offered = has_policy and plan.can_propose and not options.pull_request
     if options.pull_request:
@@ -572,14 +568,14 @@ def _reserved(place: Path) -> Generator[Callable[[str], None]]:
         place.parent.mkdir(parents=True, exist_ok=True)
         opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        message = f"{place} already exists. Move it, or name another file with --key-file FILE."
-        raise UsageError(message) from error
+        raise UsageError(
+            f"{place} already exists. Move it, or name another file with --key-file FILE."
+        ) from error
     except OSError as error:
-        message = (
+        raise UsageError(
             f"{place} could not be written ({error.strerror}). Name another file"
             " with --key-file FILE."
-        )
-        raise UsageError(message) from error
+        ) from error
     with os.fdopen(opened, "w", encoding="utf-8") as file:
         try:
             yield lambda text: _keep(text, file.fileno())
@@ -638,11 +634,10 @@ class OAuthCallbackServer:
         """Return the code from the redirect; UnavailableError if none arrives in time."""
         if not self._heard.wait(limit.total_seconds()):
             time = format_duration(limit)
-            message = (
+            raise UnavailableError(
                 f"No answer from the browser within {time}, so nothing was"
                 " written. Start again: mulligan init --app"
             )
-            raise UnavailableError(message)
         return self._code
 
     def answer(self, host: str, target: str) -> tuple[HTTPStatus, str]:

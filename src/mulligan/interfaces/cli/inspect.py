@@ -55,10 +55,9 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
         history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
         events = ledger.events(ref)
     if attempt and not history and attempt != found.number:
-        message = (
+        raise UsageError(
             f"{ref} has no attempt {attempt}. To list its attempts, run `mulligan inspect {ref}`."
         )
-        raise UsageError(message)
     decisions = [row for row in decisions_of(events) if attempt in {None, row["number"]}]
     if json:
         print_json(inspection(found, history, decisions))
@@ -84,10 +83,9 @@ def part(
         stored = artifacts.find(ref, number, name)
         if stored is None:
             advice = f"`mulligan inspect {ref}` says how far it came"
-            message = (
+            raise UsageError(
                 f"{name} of attempt {number} of {ref} was never written, or was removed; {advice}."
             )
-            raise UsageError(message)
         content = artifacts.read(stored)
     if sys.stdout.isatty() or not as_bytes:
         content = visible(content.decode(errors="replace")).encode()
@@ -123,8 +121,9 @@ def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
 def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
     found = ledger.status(ref)
     if not (found.number or found.epoch or found.reason):
-        message = f"{ref} is not in the ledger. To list known issues, run `mulligan status`."
-        raise UsageError(message)
+        raise UsageError(
+            f"{ref} is not in the ledger. To list known issues, run `mulligan status`."
+        )
     return found
 
 
@@ -191,11 +190,10 @@ def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     if json:
         print_json(_row(found))
     elif not (found.exists or found.title):
-        message = (
+        raise GoneError(
             f"Issue {ref} not found on GitHub. Check its number; it may have been"
             " deleted or transferred."
         )
-        raise GoneError(message)
     else:
         _print(found, make_console())
     return Exit.DONE if found.exists else Exit.FAILED

@@ -93,15 +93,13 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
         try:
             found = github.tracker.read(ref)
         except GoneError as error:
-            message = (
+            raise GoneError(
                 f"Issue {ref} not found on GitHub. Check its number; it may have"
                 " been deleted or transferred."
-            )
-            raise GoneError(message) from error
+            ) from error
         except WorldError:
             if is_known:
                 return
             raise
     if found.is_pull_request:
-        message = f"{ref} is a pull request. Give the number of its issue."
-        raise UsageError(message)
+        raise UsageError(f"{ref} is a pull request. Give the number of its issue.")

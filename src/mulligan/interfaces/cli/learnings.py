@@ -146,8 +146,7 @@ def drop(config: Path | None, keys: Sequence[str]) -> Exit:
 def _check_known(keys: Iterable[str], known: Iterable[str], to_list: str) -> None:
     unknown = [key for key in keys if key not in {*known}]
     if unknown:
-        message = f"There is no fact {', '.join(unknown)}. To list the facts: {to_list}"
-        raise UsageError(message)
+        raise UsageError(f"There is no fact {', '.join(unknown)}. To list the facts: {to_list}")
 
 
 def _say(done: str, facts: Iterable[str]) -> None:

@@ -91,8 +91,9 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
     if agent:
         given["agent"] = _agent(agent, given.get("agent"))
     if "agent" not in given:
-        message = "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
-        raise UsageError(message)
+        raise UsageError(
+            "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
+        )
     policy = setup.clone / POLICY
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
     settings = {
@@ -130,8 +131,9 @@ def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
     try:
         command: list[JsonValue] = [*shlex.split(named)]
     except ValueError as error:
-        message = f"--agent {named!r} is not a valid command line ({error}). Fix its quotes."
-        raise UsageError(message) from error
+        raise UsageError(
+            f"--agent {named!r} is not a valid command line ({error}). Fix its quotes."
+        ) from error
     return {**kept, "kind": "command", "command": command}
 
 

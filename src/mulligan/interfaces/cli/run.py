@@ -49,10 +49,9 @@ def run(
     path = configuration_path(config)
     operator = read_configuration(path)
     if role != Role.ALL and operator.engine is not Engine.FLEET:
-        message = (
+        raise UsageError(
             "--role needs a fleet's job engine; set state.url: postgresql://… in mulligan.yml."
         )
-        raise UsageError(message)
     start_logs(logging.INFO, as_json=json_logs)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)

@@ -66,8 +66,9 @@ def repository_as_configured(name: str, operator: Operator) -> str:
     for repository in operator.repositories:
         if repository.name.lower() == name.lower():
             return repository.name
-    message = f"{name} is not in the configuration. Add it to `repositories` in mulligan.yml."
-    raise UsageError(message)
+    raise UsageError(
+        f"{name} is not in the configuration. Add it to `repositories` in mulligan.yml."
+    )
 
 
 def environment() -> dict[str, str]:

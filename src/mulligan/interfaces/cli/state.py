@@ -94,8 +94,7 @@ def _move(
     operator = read_configuration(config)
     start_logs()
     if worker := at_work(operator):
-        message = f"{worker} is running. Stop it, then repeat this command."
-        raise UsageError(message)
+        raise UsageError(f"{worker} is running. Stop it, then repeat this command.")
     with lock_state(operator, what):
         moved = move(operator, environment())
     return _told(moved, done)

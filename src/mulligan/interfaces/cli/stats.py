@@ -58,18 +58,16 @@ def time_ago(now: datetime, span: str) -> datetime:
     try:
         return now - parse_duration(span)
     except (ValueError, OverflowError) as error:
-        message = f"{span!r} is not a duration. Write it like 12h or 30d."
-        raise UsageError(message) from error
+        raise UsageError(f"{span!r} is not a duration. Write it like 12h or 30d.") from error
 
 
 def _write(page: Path, found: Stats) -> None:
     try:
         page.write_text(write_page(found), encoding="utf-8")
     except OSError as error:
-        message = (
+        raise UnavailableError(
             f"{page} could not be written ({error.strerror}). Name another file with --html FILE."
-        )
-        raise UnavailableError(message) from error
+        ) from error
 
 
 TEMPLATE = Path(__file__).with_name("stats.html")

@@ -69,11 +69,10 @@ def key_in(directory: Path) -> DashboardKey:
     try:
         return DashboardKey(_read(place) or _make(place), place)
     except (OSError, UnicodeError) as error:
-        message = (
+        raise UnavailableError(
             f"The dashboard's access key could not be written to {place}"
             f" ({error}). Check the directory and its free space."
-        )
-        raise UnavailableError(message) from error
+        ) from error
 
 
 def _read(place: Path) -> str:

@@ -85,8 +85,7 @@ def find_issue(
     ref = IssueRef.parse(f"{parameters['owner']}/{parameters['name']}#{parameters['number']}")
     known = ledger.events(ref)
     if not known:
-        message = f"{ref} is not in the ledger."
-        raise UsageError(message)
+        raise UsageError(f"{ref} is not in the ledger.")
     return ledger.status(ref), ledger.history(ref), known
 
 

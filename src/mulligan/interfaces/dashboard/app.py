@@ -187,11 +187,10 @@ def _listen(address: tuple[str, int]) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        message = (
+        raise UnavailableError(
             f"The dashboard cannot listen on {host}:{port} ({error.strerror}). Free the port, or "
             "name another in dashboard.listen."
-        )
-        raise UnavailableError(message) from error
+        ) from error
     return listening
 
 

@@ -27,8 +27,9 @@ async def read_form(request: Request) -> dict[str, str]:
     """Read a form of short fields, the first value of each; UsageError if it is too large."""
     form = await read_body(request, MAX_FORM_BYTES)
     if form is None:
-        message = f"The form is too large. Write at most {MAX_FORM_BYTES // 2:,} characters."
-        raise UsageError(message)
+        raise UsageError(
+            f"The form is too large. Write at most {MAX_FORM_BYTES // 2:,} characters."
+        )
     fields = parse_qs(form.decode(errors="replace"))
     return {name: values[0] for name, values in fields.items()}
 
@@ -57,8 +58,9 @@ def _record(state: DashboardState, request: Request, form: dict[str, str]) -> Re
     status, _, _ = find_issue(state, request)
     offered = {each.verb for each in offers(status)}
     if form.get("command") not in offered:
-        message = f"This command is not possible now. Load the page of {status.issue} again."
-        raise UsageError(message)
+        raise UsageError(
+            f"This command is not possible now. Load the page of {status.issue} again."
+        )
     verb = Verb(form["command"])
     order = command(verb, form.get("text", "") if verb in WITH_TEXT else "")
     if order.verb is Verb.MISTYPED:

@@ -59,10 +59,9 @@ def text(state: DashboardState, request: Request) -> Response:
     part, number = request.path_params["part"], attempt_in(request, status)
     shown = content_of(state, status.issue, number, part, history)
     if shown is None:
-        message = (
+        raise UsageError(
             f"{part} of attempt {number} of {status.issue} is not stored here, or was removed."
         )
-        raise UsageError(message)
     return PlainTextResponse(shown)
 
 
@@ -70,8 +69,7 @@ def attempt_in(request: Request, status: IssueStatus) -> int:
     """Return the attempt that an address names; UsageError if the issue has none such."""
     number = request.path_params["attempt"]
     if not ATTEMPT_NUMBER.fullmatch(number) or not 1 <= int(number) <= status.number:
-        message = f"{status.issue} has no attempt {number}."
-        raise UsageError(message)
+        raise UsageError(f"{status.issue} has no attempt {number}.")
     return int(number)
 
 
@@ -268,8 +266,9 @@ def log(state: DashboardState, request: Request) -> Response:
     """Stream the output of a running attempt as pieces of HTML, from `after` on."""
     status, _, _ = find_issue(state, request)
     if status.stage is not Stage.RUNNING or request.path_params["attempt"] != str(status.number):
-        message = f"Attempt {request.path_params['attempt']} of {status.issue} is not running."
-        raise UsageError(message)
+        raise UsageError(
+            f"Attempt {request.path_params['attempt']} of {status.issue} is not running."
+        )
     resumed = request.headers.get("last-event-id") or request.query_params.get("after", "")
     pieces = _pieces(state, status, LogPosition.parse(resumed))
     return StreamingResponse(pieces, headers=STREAM_HEADERS)

@@ -319,8 +319,7 @@ class Pages:
         name = request.path_params["name"]
         sheets = {each.slug: each for each in stats_tables(found) if each.plot} if found else {}
         if name not in sheets:
-            message = f"There is no plot {name}."
-            raise UsageError(message)
+            raise UsageError(f"There is no plot {name}.")
         drawn = visible(self.state.redactor.text(draw(sheets[name], name)))
         return Response(drawn, media_type="image/svg+xml", headers=PLOT_HEADERS)
 

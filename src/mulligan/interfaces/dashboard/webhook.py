@@ -101,9 +101,9 @@ def webhook_secret(settings: GitHubSettings) -> str:
     try:
         secret = place.read_text("utf-8") if place else given.get_secret_value() if given else ""
     except (OSError, UnicodeError) as error:
-        message = f"{place} could not be read; fix {key}."
-        raise ConfigError(message) from error
+        raise ConfigError(f"{place} could not be read; fix {key}.") from error
     if len(secret.strip()) < MIN_SECRET_CHARS:
-        message = f"The secret of {key} is too short; use {MIN_SECRET_CHARS} characters or more."
-        raise ConfigError(message)
+        raise ConfigError(
+            f"The secret of {key} is too short; use {MIN_SECRET_CHARS} characters or more."
+        )
     return secret.strip()

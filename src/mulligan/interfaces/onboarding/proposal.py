@@ -278,10 +278,9 @@ def named(text: str) -> ActionSource:
     """Parse OWNER/NAME@COMMIT."""
     found = NAMED.fullmatch(text)
     if found is None:
-        message = (
+        raise UsageError(
             f"--action is {text!r}; write OWNER/NAME@COMMIT, with all 40 digits of the commit."
         )
-        raise UsageError(message)
     return ActionSource(found[1], found[2])
 
 
