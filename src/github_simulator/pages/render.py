@@ -1,6 +1,5 @@
 """Fill in the templates of the pages. Pure, apart from reading the templates."""
 
-from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def page(name: str, repository: Repository | None = None, **values: object) -> s
     """Render a template; texts in it are escaped, and Markdown is made safe."""
     known = {
         "address": address,
-        "clock": _clock,
+        "clock": "{:%Y-%m-%d %H:%M} UTC".format,
         "faces": REACTION_EMOJI,
         "markdown": partial(_markdown, repository),
         "repository": repository,
@@ -115,10 +114,6 @@ def _sentence(event: Event) -> str:
 def _markdown(repository: Repository | None, text: str | None) -> Markup:
     safe = as_html(text or "", repository.full_name if repository else "")
     return Markup(safe)  # noqa: S704 - as_html escapes all HTML of the text
-
-
-def _clock(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 @cache

@@ -21,7 +21,7 @@ from github_simulator.pulls import (
     start_of,
     submit_review,
 )
-from github_simulator.records import Issue, Permission, Pull, Repository, Review, ReviewComment
+from github_simulator.records import Issue, Permission, Pull, Repository, ReviewComment
 from github_simulator.reply import ErrorReply, Reply
 from github_simulator.request import ApiCall, Handler
 
@@ -184,7 +184,7 @@ def review(call: ApiCall) -> Reply:
         raise ErrorReply(409, MOVED)
     notes = [require_line(by.repository, pull, note) for note in form.notes()]
     done = submit_review(by, found, pull, (form.text("event"), form.text("body")), notes)
-    return _back(call, found, _anchor(done))
+    return _back(call, found, f"#pullrequestreview-{done.id}")
 
 
 def answer(call: ApiCall) -> Reply:
@@ -207,10 +207,6 @@ def ready(call: ApiCall) -> Reply:
     by, (found, pull) = call.actor(Permission.WRITE), call.pull()
     mark_ready(by, found, pull)
     return _back(call, found)
-
-
-def _anchor(done: Review) -> str:
-    return f"#pullrequestreview-{done.id}"
 
 
 PLACE = "/{owner}/{repo}"

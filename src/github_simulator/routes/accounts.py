@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlencode
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from pydantic import JsonValue
 
 from github_simulator import json_shapes
 from github_simulator.json_shapes import repository as repository_shape
@@ -160,7 +159,9 @@ def manifest_form(call: ApiCall) -> Reply:
     wanted = Fields.read(text.encode())
     name, back = wanted.required("name"), wanted.required("redirect_url")
     hook = wanted.values.get("hook_attributes")
-    if len(name) > LONGEST_APP_NAME or not wanted.text("url") or not _has_url(hook):
+    # GitHub requires a webhook's URL even if it is inactive.
+    has_url = hook is None or (isinstance(hook, dict) and hook.get("url"))
+    if len(name) > LONGEST_APP_NAME or not wanted.text("url") or not has_url:
         raise ErrorReply(422, "The manifest is not valid.")
     code = f"{call.world.stamps.id():040x}"
     call.world.apps.manifests[code] = json.dumps(wanted.values)
@@ -207,11 +208,6 @@ def manifest_conversion(call: ApiCall) -> Reply:
             "pem": pem.decode(),
         },
     )
-
-
-def _has_url(hook: JsonValue) -> bool:
-    """Return whether a webhook has a URL, which GitHub requires even if it is inactive."""
-    return hook is None or (isinstance(hook, dict) and bool(hook.get("url")))
 
 
 ROUTES = (

@@ -177,7 +177,8 @@ def _edits(call: ApiCall) -> Reply:
     if issue is None:
         number = given.get("number")
         return _problem(f"Could not resolve to an Issue with the number of {number}.", "NOT_FOUND")
-    start = _start(given.get("after"))
+    after = given.get("after")
+    start = int(after) if isinstance(after, str) and after.isdecimal() else 0
     found: Shape = {"nameWithOwner": repository.full_name, "issue": _history(issue, start)}
     return Reply(200, {"data": {"repository": found}})
 
@@ -200,10 +201,6 @@ def _comments(call: ApiCall) -> Iterator[Comment]:
 def _issue(repository: Repository, number: JsonValue) -> Issue | None:
     found = repository.issues.get(number) if isinstance(number, int) else None
     return None if found is None or found.deleted or found.moved_to or found.pull else found
-
-
-def _start(cursor: JsonValue) -> int:
-    return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else 0
 
 
 def _history(issue: Issue, start: int) -> Shape:

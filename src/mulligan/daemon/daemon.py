@@ -274,11 +274,7 @@ class Daemon:
 
         If the ledger is unavailable, log that and leave everything to the next poll.
         """
-        with self.pulse.note_poll():
-            self._poll(wake)
-
-    def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        with self._runtimes.reloaded() as runtime:
+        with self.pulse.note_poll(), self._runtimes.reloaded() as runtime:
             if runtime is None:
                 return
             try:

@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 class HealthSnapshot:
     """The health at one moment; times are seconds on a monotonic clock.
 
-    `last_beat` is when the poll last reported that it runs, `polled` when the last poll ended.
-    `failed_repositories` counts all polls of a repository that failed, `failing` those in the last
-    poll. `has_succeeded` is set once any repository was polled. `undone` counts the visits that did
-    not complete a recorded decision; a later poll completes it. `faults` are
-    those of this machine that held due issues at the last poll.
+    `last_beat` is when the poll last reported that it runs. `failed_repositories` counts all polls
+    of a repository that failed, `failing` those in the last poll. `has_succeeded` is set once any
+    repository was polled. `undone` counts the visits that did not complete a recorded decision; a
+    later poll completes it. `faults` are those of this machine that held due issues at the last
+    poll.
     """
 
     last_beat: float
     repositories: int = 0
     polls: int = 0
-    polled: float | None = None
     poll_seconds: float = 0.0
     failed_repositories: int = 0
     failing: int = 0
@@ -66,7 +65,6 @@ class DaemonHealth:
             lambda known: replace(
                 known,
                 last_beat=ended,
-                polled=ended,
                 polls=known.polls + 1,
                 poll_seconds=known.poll_seconds + ended - began,
             )

@@ -17,24 +17,27 @@ def import_from_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[s
 
     Their attempts' usage counts for its day here, too.
     """
-    stored, moved = _at_rest(ref.read(), ledger), list[IssueRef]()
-    for issue, text in stored.issues.items():
-        events = read_lines(issue, text)
-        if issue.repository == repository and _is_newer(events, ledger.events(issue)):
-            ledger.adopt(issue, events)
-            moved.append(issue)
-    count_spending(ledger, SqlUsageStore(ledger.database, ledger.redactor), moved)
-    return [str(issue) for issue in moved]
+    stored = _at_rest(ref.read(), ledger).issues
+    own = {issue: text for issue, text in stored.items() if issue.repository == repository}
+    found = ((issue, read_lines(issue, text)) for issue, text in own.items())
+    return [str(issue) for issue in _adopt(found, ledger)]
 
 
 def import_from_ledger(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
     """Import the issues whose record in another ledger is newer; return their names."""
+    known = (status.issue for status in source.statuses())
+    return _adopt(((issue, source.events(issue)) for issue in known), ledger)
+
+
+def _adopt(
+    records: Iterable[tuple[IssueRef, Sequence[RecordedEvent]]], ledger: SqlLedger
+) -> list[IssueRef]:
+    """Take over the records that are newer, and count their usage; return their issues."""
     moved = list[IssueRef]()
-    for status in source.statuses():
-        events = source.events(status.issue)
-        if _is_newer(events, ledger.events(status.issue)):
-            ledger.adopt(status.issue, events)
-            moved.append(status.issue)
+    for issue, events in records:
+        if _is_newer(events, ledger.events(issue)):
+            ledger.adopt(issue, events)
+            moved.append(issue)
     count_spending(ledger, SqlUsageStore(ledger.database, ledger.redactor), moved)
     return moved
 

@@ -19,10 +19,11 @@ from mulligan.git.repository import Repository
 from mulligan.github.app import MadeApp, convert, manifest, page, web_url
 from mulligan.github.client import Client
 from mulligan.github.connection import Transport
-from mulligan.github.labels import label_styles
+from mulligan.github.labels import LabelStyle, label_styles
 from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
     Environment,
+    GitHub,
     for_git,
     open_github,
     remote_of,
@@ -151,8 +152,7 @@ def missing_labels(
 ) -> tuple[str, ...]:
     """List the labels of Mulligan that a repository lacks."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
-        existing = {name.casefold() for name in github.tracker.label_names(repository)}
-    return tuple(look.name for look in label_styles(labels) if look.name.casefold() not in existing)
+        return tuple(look.name for look in _missing(github, repository, labels))
 
 
 def create_labels(
@@ -160,10 +160,13 @@ def create_labels(
 ) -> None:
     """Create the labels of Mulligan that a repository lacks, with colour and description."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
-        existing = {name.casefold() for name in github.tracker.label_names(repository)}
-        for look in label_styles(labels):
-            if look.name.casefold() not in existing:
-                github.writer.create_label(repository, look)
+        for look in _missing(github, repository, labels):
+            github.writer.create_label(repository, look)
+
+
+def _missing(github: GitHub, repository: str, labels: Labels) -> list[LabelStyle]:
+    existing = {name.casefold() for name in github.tracker.label_names(repository)}
+    return [look for look in label_styles(labels) if look.name.casefold() not in existing]
 
 
 @dataclass(frozen=True, slots=True)

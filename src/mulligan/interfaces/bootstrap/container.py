@@ -33,7 +33,6 @@ from mulligan.implement.ports import (
     BotContext,
     CodingAgent,
     Credentials,
-    GitWriter,
     Listener,
     NoOwners,
     Tracker,
@@ -90,9 +89,10 @@ class Container:
     retention: RetentionPlan
     open_queue: Callable[[], VisitQueue | None] = lambda: None
 
-    def with_git(self, writer: GitWriter) -> "Container":
-        """Return this container with another writer of git."""
-        return replace(self, context=replace(self.context, git=writer))
+    def with_dry_git(self, say: Callable[[str], None]) -> "Container":
+        """Return this container with a git that pushes nothing, and says what it would."""
+        git = DryRunGit(self.context.git, say)
+        return replace(self, context=replace(self.context, git=git))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def build_dry(
         ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
         built = assemble(operator, environment, sandbox, source, git, stores)
-        yield built.with_git(DryRunGit(built.context.git, write_redacted))
+        yield built.with_dry_git(write_redacted)
 
 
 @contextmanager

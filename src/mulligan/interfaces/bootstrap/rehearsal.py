@@ -9,7 +9,6 @@ from pathlib import Path
 from mulligan.config.operator import GitHubSettings, Operator
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
-from mulligan.git.worktrees.dry_run import DryRunGit
 from mulligan.git.worktrees.naming import repository_paths
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.issue_file import LocalTracker, split_issue
@@ -67,7 +66,8 @@ def build_rehearsal(
     writer = RehearsalWriter(tracker, ask)
     local = Source(tracker, writer, TokenCredentials(GitHubSettings()))
     with build_on(local, operator, environment, listener) as (container, _):
-        yield container.with_git(DryRunGit(container.context.git, _nothing))
+        # The command itself prints where the commits are.
+        yield container.with_dry_git(lambda _: None)
 
 
 def _branch_of(clone: Path) -> str:
@@ -84,7 +84,3 @@ def _branch_of(clone: Path) -> str:
     if found := BRANCH.fullmatch(head):
         return found[1]
     raise UsageError(f"{clone} has no branch checked out. Check out the branch to work on.")
-
-
-def _nothing(_: str) -> None:
-    """Ignore the message about a push; the command itself prints where the commits are."""

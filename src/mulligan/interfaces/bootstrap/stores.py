@@ -195,7 +195,7 @@ def restore_state(
     aside = place.with_name(f"{place.name}.before-{now:%Y%m%dT%H%M%SZ}")
     existed = place.exists()
     with (
-        locked(_locked_directory(operator), what="state restore", since=now),
+        locked(state_directory_of(operator), what="state restore", since=now),
         restoring(backup, place, aside) as (database, found),
     ):
         ledger = SqlLedger(database, SystemClock())
@@ -322,13 +322,13 @@ def publishing_redactor_of(operator: Operator, environment: Mapping[str, str]) -
 
 
 def state_directory_of(operator: Operator) -> Path:
-    """Return the directory of the ledger, or the workspace if the ledger is on a server."""
+    """Return the directory to lock: the ledger's, or the workspace if that is on a server."""
     return state_directory(operator.state.url) or operator.workspace.root
 
 
 def at_work(operator: Operator) -> str | None:
     """Return the worker that runs here, or the fleet's workers; None if there is none."""
-    local, url = holder(_locked_directory(operator)), operator.state.url
+    local, url = holder(state_directory_of(operator)), operator.state.url
     if local or state_directory(url):
         return local
     with open_database(url) as database:
@@ -347,13 +347,8 @@ def lock_state(operator: Operator, what: str) -> Generator[None]:
     Leases in a database that workers share expire by themselves.
     """
     url, clock = operator.state.url, SystemClock()
-    with locked(_locked_directory(operator), what=what, since=clock.now()):
+    with locked(state_directory_of(operator), what=what, since=clock.now()):
         if state_directory(url):
             with open_database(url) as database:
                 SqlLeases(database, clock).release_all()
         yield
-
-
-def _locked_directory(operator: Operator) -> Path:
-    """Return the directory to lock: the state directory, or else the workspace."""
-    return state_directory(operator.state.url) or operator.workspace.root

@@ -158,10 +158,6 @@ def _usd(meta: WorkerResultMeta) -> float:
     return spent_by([meta]).usd
 
 
-def _grouped(count: int) -> str:
-    return f"{count:,}"
-
-
 FILTERS: Mapping[str, Callable[..., object]] = {
     "clock": clock,
     "iso": _iso,
@@ -179,7 +175,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "usd": _usd,
     "stage_name": STAGE_TITLES.__getitem__,
     "dollars": dollars,
-    "grouped": _grouped,
+    "grouped": "{:,}".format,
 }
 """The filters that templates may use."""
 
