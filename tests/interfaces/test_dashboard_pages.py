@@ -421,11 +421,12 @@ WAITING = IssueStatus(THREE, epoch=1, text=SeenText("Mend that"))
 def test_an_issue_is_in_the_list_of_who_must_act() -> None:
     reviewed, done = replace(WAITING, stage=Stage.REVIEW), replace(HITL, stage=Stage.RESOLVED)
     board = overview([HITL, RUNNING, WAITING, reviewed, done, replace(HITL, phase=Phase.DECIDED)])
-    assert board.asked.shown == (HITL,)
-    assert board.running.shown == (RUNNING, replace(HITL, phase=Phase.DECIDED))
-    assert (board.waiting.shown, board.review.shown) == ((WAITING,), (reviewed,))
-    assert board.resolved == 1
-    many = overview([WAITING] * (MAX_LISTED + 2)).waiting
+    assert board[ListName.ASKED].shown == (HITL,)
+    assert board[ListName.RUNNING].shown == (RUNNING, replace(HITL, phase=Phase.DECIDED))
+    assert board[ListName.WAITING].shown == (WAITING,)
+    assert board[ListName.REVIEW].shown == (reviewed,)
+    assert board[ListName.DONE].count == 1
+    many = overview([WAITING] * (MAX_LISTED + 2))[ListName.WAITING]
     assert (len(many.shown), many.count, many.more) == (MAX_LISTED, MAX_LISTED + 2, 2)
 
 

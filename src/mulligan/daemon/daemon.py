@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 
@@ -104,25 +104,18 @@ class ReloadableRuntime:
         with self._lock:
             if changed := self._reload():
                 self._runtimes.append(_RuntimeUse(changed))
-            uses = self._begin(self._runtimes[-1:])
-        with self._using(uses):
-            yield uses[0].runtime if uses else None
+        with self._using(-1) as runtimes:
+            yield runtimes[0] if runtimes else None
 
     @contextmanager
     def current(self) -> Generator[Runtime]:
         """Use the newest runtime; one must exist."""
-        with self._lock:
-            uses = self._begin(self._runtimes[-1:])
-        with self._using(uses):
-            yield uses[0].runtime
+        with self._using(-1) as runtimes:
+            yield runtimes[0]
 
-    @contextmanager
-    def all(self) -> Generator[list[Runtime]]:
+    def all(self) -> AbstractContextManager[list[Runtime]]:
         """Use every runtime that still has users, and the newest."""
-        with self._lock:
-            uses = self._begin(self._runtimes)
-        with self._using(uses):
-            yield [each.runtime for each in uses]
+        return self._using()
 
     def close(self) -> None:
         """Close all runtimes; call this when none is in use."""
@@ -131,15 +124,14 @@ class ReloadableRuntime:
         for each in gone:
             each.runtime.close()
 
-    def _begin(self, uses: list[_RuntimeUse]) -> list[_RuntimeUse]:
-        for each in uses:
-            each.uses += 1
-        return list(uses)
-
     @contextmanager
-    def _using(self, uses: list[_RuntimeUse]) -> Generator[None]:
+    def _using(self, first: int | None = None) -> Generator[list[Runtime]]:
+        with self._lock:
+            uses = self._runtimes[first:]
+            for each in uses:
+                each.uses += 1
         try:
-            yield
+            yield [each.runtime for each in uses]
         finally:
             with self._lock:
                 for each in uses:
@@ -383,11 +375,9 @@ class Daemon:
                 except MulliganError as error:
                     log.warning("commands_not_read", reason=str(error))
 
-    @contextmanager
-    def current(self) -> Generator[Runtime | None]:
+    def current(self) -> AbstractContextManager[Runtime | None]:
         """Use the newest runtime, after reading the configuration if it changed."""
-        with self._runtimes.reloaded() as runtime:
-            yield runtime
+        return self._runtimes.reloaded()
 
     def clean_up(self) -> None:
         """Delete what retention does not keep; log failures, which the next run repeats."""

@@ -549,6 +549,10 @@ EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=Tr
 """Reads and writes any event as JSON."""
 
 
+STEP_ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resolved)
+"""After these events, no step of an attempt is under way."""
+
+
 class RecordedEvent(Record):
     """An event as the ledger holds it: `seq` orders all events of one ledger."""
 

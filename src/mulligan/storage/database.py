@@ -1,7 +1,7 @@
 """Open the ledger's database: create, migrate, and make it durable; translate its errors."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -76,26 +76,20 @@ class Database:
     is_away: Callable[[DatabaseError], bool] = _never
     is_migrated: bool = False
 
-    @contextmanager
-    def read(self) -> Generator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """Yield one consistent snapshot; never wait for a writer."""
-        with self._transaction(self.engine) as connection:
-            yield connection
+        return self._transaction(self.engine)
 
-    @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """Yield the one writing transaction; durable at the end of the block."""
-        with self._writing(ALONE) as connection:
-            yield connection
+        return self._writing(ALONE)
 
-    @contextmanager
-    def write_rows(self) -> Generator[Connection]:
+    def write_rows(self) -> AbstractContextManager[Connection]:
         """Yield a writing transaction that waits only for writers of the same rows.
 
         It must record no event, and count no rows that others add.
         """
-        with self._writing(ROWS) as connection:
-            yield connection
+        return self._writing(ROWS)
 
     @property
     def is_shared(self) -> bool:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.events import (
+    STEP_ENDS,
     AgentFinished,
     AgentStarted,
     AttemptContextAssembled,
@@ -22,17 +23,10 @@ from mulligan.domain.events import (
     BaselineRecorded,
     CheckFinished,
     Decided,
-    Drafted,
-    Escalated,
     Event,
     FixRoundStarted,
-    Published,
     PublishStarted,
-    Resolved,
-    RetryScheduled,
     ReviewFinished,
-    StoodDown,
-    Waiting,
     WorktreeReset,
 )
 from mulligan.domain.issue import IssueRef
@@ -73,12 +67,10 @@ PHASES: dict[type[Event], str] = {
 }
 """The step that follows an event."""
 
-ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resolved)
-
 
 def after(now: Activity | None, status: IssueStatus, event: Event, at: float) -> Activity | None:
     """Return the step of an issue after an event; None for a step that takes no time."""
-    if isinstance(event, ENDS):
+    if isinstance(event, STEP_ENDS):
         return None
     phase = PHASES.get(type(event))
     if phase is None:

@@ -17,23 +17,19 @@ from prometheus_client.registry import Collector
 from mulligan import __version__
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.events import (
+    STEP_ENDS,
     AgentFinished,
     AgentStarted,
     AttemptCompleted,
     AttemptStarted,
     Decided,
-    Drafted,
     Escalated,
     Event,
     FixRoundStarted,
     HumanResponded,
-    Published,
     Resolved,
     Restored,
     RetryContextAssembled,
-    RetryScheduled,
-    StoodDown,
-    Waiting,
     WorktreeReset,
 )
 from mulligan.domain.issue import IssueRef, Stage
@@ -196,7 +192,6 @@ STEPS: Mapping[type[Event], str] = {
 }
 """The step of an issue that an event begins; it lasts until the next of these, or an end."""
 
-STEP_ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resolved)
 STEP_BUCKETS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
 CONTEXT_BUCKETS = (500, 1000, 2000, 4000, 8000, 16000, 32000, 64000)
 

@@ -207,7 +207,7 @@ class Pages:
                 "layout": "full",
                 "seq": recent.seq,
                 "all": board,
-                "running": self._running_now(board.running, recent),
+                "running": self._running_now(board[ListName.RUNNING], recent),
                 "why": why,
                 "results": recent.results,
                 "used": used_today(day, stores.budget),
@@ -222,7 +222,7 @@ class Pages:
     def running(self, _: Request) -> Response:
         """Show the part of the board that changes without an event: logs, times and usage."""
         recent = self.recent.refresh(self.state.stores.ledger)
-        running = self._running_now(overview(recent.statuses).running, recent)
+        running = self._running_now(overview(recent.statuses)[ListName.RUNNING], recent)
         return HTMLResponse(self.render("running.html", {"running": running}))
 
     def issues(self, request: Request) -> Response:

@@ -124,35 +124,15 @@ def matching(statuses: Iterable[IssueStatus], chosen: ListName, text: str, page:
         )
 
     found = [each for each in statuses if is_wanted(each)]
-    begin = (page - 1) * PAGE_SIZE
-    return IssueList(
-        tuple(found[begin : begin + PAGE_SIZE]), len(found), max(0, len(found) - begin - PAGE_SIZE)
-    )
+    return _cut(found, (page - 1) * PAGE_SIZE, PAGE_SIZE)
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """All issues, by who must act."""
-
-    asked: IssueList
-    running: IssueList
-    waiting: IssueList
-    review: IssueList
-    resolved: int
-
-
-def overview(statuses: Iterable[IssueStatus]) -> Overview:
+def overview(statuses: Iterable[IssueStatus]) -> Mapping[ListName, IssueList]:
     """Sort all issues by who must act; keep their order, the longest known first."""
     found = defaultdict[ListName, list[IssueStatus]](list)
     for each in statuses:
         found[list_of(each)].append(each)
-    return Overview(
-        asked=_issue_list(found[ListName.ASKED]),
-        running=_issue_list(found[ListName.RUNNING]),
-        waiting=_issue_list(found[ListName.WAITING]),
-        review=_issue_list(found[ListName.REVIEW]),
-        resolved=len(found[ListName.DONE]),
-    )
+    return {name: _cut(found[name], 0, MAX_LISTED) for name in ListName}
 
 
 def why_waiting(status: IssueStatus, now: datetime) -> str:
@@ -300,5 +280,6 @@ def page_of(ref: IssueRef) -> str:
     return f"/issues/{ref.repository}/{ref.number}"
 
 
-def _issue_list(issues: Sequence[IssueStatus]) -> IssueList:
-    return IssueList(tuple(issues[:MAX_LISTED]), len(issues), max(0, len(issues) - MAX_LISTED))
+def _cut(issues: Sequence[IssueStatus], begin: int, most: int) -> IssueList:
+    shown = tuple(issues[begin : begin + most])
+    return IssueList(shown, len(issues), max(0, len(issues) - begin - most))
