@@ -7,7 +7,9 @@ import select
 import shlex
 import shutil
 import sys
+import termios
 import textwrap
+import tty
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -183,10 +185,6 @@ def single_keys() -> Generator[ReadKey]:
 
     The terminal keeps Ctrl-C.
     """
-    # Imported here: only a terminal needs it.
-    import termios  # noqa: PLC0415
-    import tty  # noqa: PLC0415
-
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
 
