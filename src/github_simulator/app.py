@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import re
 import socket
 import threading
@@ -330,6 +331,8 @@ def _listen(host: str, port: int) -> socket.socket:
         # Opened again by its number, which finds out that it is TCP: asyncio asks for that.
         return socket.socket(fileno=socket.create_server((host, port)).detach())
     except OSError as error:
-        message = f"The simulator cannot listen on port {port}: {error.strerror}. "
-        message += f"Choose another port: --port {port + 1}"
-        raise SimulatorError(message) from error
+        reason = os.strerror(error.errno) if error.errno else error
+        raise SimulatorError(
+            f"The simulator cannot listen on port {port}: {reason}."
+            f" Choose another port: --port {port + 1}"
+        ) from error
