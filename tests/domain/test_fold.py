@@ -40,10 +40,10 @@ from mulligan.domain.issue import CommentAct, ReviewAct, Stage
 from mulligan.domain.outcome import Escalate, Outcome, Retry
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
+    BaseMerged,
     CommentsRead,
     Pushed,
     StageShown,
-    StatusWritten,
     event_of,
     kept_effect,
 )
@@ -272,7 +272,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
         },
     ),
     "a review too many": (
-        BUSY,
+        replace(BUSY, phase=Phase.IDLE),
         REVIEWED.model_copy(update={"refused": "Enough."}),
         {
             "outcome": None,
@@ -446,7 +446,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             rounds=1,
             ci_attempts=2,
             paused_by="mia",
-            effects=(kept_effect(StatusWritten("7")), kept_effect(CommentsRead(9))),
+            effects=(kept_effect(BaseMerged("b", "h", "m")), kept_effect(CommentsRead(9))),
             handled=("comment<=30",),
         ),
         {
@@ -456,12 +456,12 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             "rounds": 1,
             "ci_attempts": 2,
             "paused_by": "mia",
-            "effects": BUSY.effects.plus(StatusWritten("7")),
+            "effects": BUSY.effects.plus(BaseMerged("b", "h", "m")),
             "handled": Handled(HandledIds(30)),
         },
     ),
     "a restoration of less": (
-        FRESH,
+        replace(FRESH, epoch=1),
         Restored(source="GitHub", number=1),
         {
             "restored": "GitHub",

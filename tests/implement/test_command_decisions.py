@@ -64,10 +64,35 @@ def test_every_command_in_every_stage(verb: Verb, deeds: list[CommandAction]) ->
     assert found == deeds
 
 
+ABORTED = "ada stopped it; to continue, write /mulligan retry or add the label."
+
+
+@pytest.mark.parametrize(
+    ("verb", "stage", "answer"),
+    [
+        (Verb.PAUSE, Stage.HITL, "This issue is paused. A running attempt finishes."),
+        (Verb.RESUME, Stage.HITL, "Work continues."),
+        (Verb.STATUS, Stage.HITL, "Replied with the status."),
+        (Verb.MISTYPED, Stage.HITL, "There is no `rety`."),
+        (Verb.RETRY, Stage.HITL, "New attempts start."),
+        (
+            Verb.RETRY,
+            Stage.RUNNING,
+            "An attempt is already running. To start again with an instruction, use `fix:`.",
+        ),
+        (Verb.ABORT, Stage.READY, ABORTED),
+    ],
+)
+def test_a_command_is_answered_in_one_sentence(verb: Verb, stage: Stage, answer: str) -> None:
+    given = order(verb, stage, "There is no `rety`.")
+    assert decide_command(given, tried(stage), is_open=True).answer == answer
+
+
 @pytest.mark.parametrize("verb", [Verb.RETRY, Verb.FIX])
 def test_a_closed_issue_is_not_taken_up(verb: Verb) -> None:
     ruled = decide_command(order(verb, Stage.HITL), tried(Stage.HITL), is_open=False)
-    assert (ruled.action, "Reopen" in ruled.answer) == (CommandAction.REPLY, True)
+    answer = "This issue is closed. Reopen it, then write the command again."
+    assert (ruled.action, ruled.answer) == (CommandAction.REPLY, answer)
 
 
 def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
@@ -85,7 +110,8 @@ def test_one_that_is_queued_already_stays_as_it_is() -> None:
 def test_an_abort_that_ended_the_attempt_is_done() -> None:
     given = order(Verb.ABORT, Stage.RUNNING)
     done = replace(given, is_done=True)
-    assert decide_command(done, tried(Stage.RESOLVED), is_open=True).action is CommandAction.NOTHING
+    ended = decide_command(done, tried(Stage.RESOLVED), is_open=True)
+    assert (ended.action, ended.answer) == (CommandAction.NOTHING, ABORTED)
     assert decide_command(given, tried(Stage.RESOLVED), is_open=True).action is CommandAction.REPLY
     assert given.as_withdrawal.startswith("ada stopped it")
 
@@ -106,7 +132,8 @@ def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
     opened = replace(tried(Stage.READY), request=Request(str(retry.act)))
     left, done = tried(Stage.RESOLVED), replace(skip, is_done=True)
-    assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
+    again = decide_command(retry, opened, is_open=True)
+    assert (again.action, again.answer) == (CommandAction.SHOW, "New attempts start.")
     assert decide_command(done, left, is_open=True).action is CommandAction.SHOW
     assert decide_command(skip, left, is_open=True).action is CommandAction.RESOLVE
     assert decide_command(done, left, is_open=True).answer == "ada skipped it: too old"

@@ -195,6 +195,12 @@ def test_decisions_read_well(
     assert after(*epoch, policy=policy) == decision
 
 
+@pytest.mark.parametrize("end", [".", "!", "?", "…", ")"])
+def test_a_reason_that_ends_a_sentence_gets_no_full_stop(end: str) -> None:
+    decision = after(EndedAttempt(O.CHECKS_FAILED, f"It is red{end}"))
+    assert decision == Retry(reason=f"It is red{end} 2 attempts left.")
+
+
 def test_attempts_on_a_review_share_the_epoch_with_the_one_that_was_published() -> None:
     decision = after(EndedAttempt(O.SUCCEEDED), RED, policy=RetryPolicy(max_issue_attempts=2))
     assert decision == Escalate(
@@ -348,6 +354,6 @@ def test_an_attempt_is_judged_by_its_record() -> None:
 
 
 def test_only_the_attempts_of_the_epoch_count() -> None:
-    earlier, later = red(1), red(2).model_copy(update={"epoch": 2})
+    earlier, later = red(1), attempt(2, O.ZERO_COMMIT).model_copy(update={"epoch": 2})
     status = IssueStatus(REF, epoch=2)
     assert epoch_of(status, [earlier, later]) == [EndedAttempt.of(later)]

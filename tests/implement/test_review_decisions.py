@@ -70,6 +70,7 @@ def test_a_review_makes_an_attempt_or_a_round_or_asks_a_person(
 ) -> None:
     event = decide_on_reviews([FIRST, NEXT], status, left, SETTINGS)
     assert (event.reviews, event.author, event.at) == ((1, 2), "wes", NOON)
+    assert event.author_id == FIRST.author_id
     assert event.remarks == (SAID,)
     assert event.opens_epoch is opens
     assert event.refused.startswith(refused)

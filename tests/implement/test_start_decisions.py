@@ -7,7 +7,7 @@ import pytest
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.eligibility import PAUSED, POLICY, UNCHANGED, Facts
-from mulligan.domain.events import AttemptCompleted, Authorised, Decided
+from mulligan.domain.events import AttemptCompleted, Authorised, Decided, IssueSeen
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, LabelAct, Stage
 from mulligan.domain.outcome import FREE, Escalate, OpenPullRequest, Outcome, StandDown
 from mulligan.domain.recorded_effects import Effects, Obstacle, Pushed, block_shown
@@ -60,6 +60,25 @@ def facts(
 
 
 # Admission.
+
+
+def test_the_text_is_recorded_with_its_author_its_address_and_other_labels() -> None:
+    issue = replace(
+        ISSUE, author="ann", url="https://x/1", labels=frozenset({"mulligan", "ui", "bug"})
+    )
+    assert decide_admission(facts(NEW, FIRST, issue)).seen == IssueSeen(
+        title="Mend it",
+        author="ann",
+        url="https://x/1",
+        text_sha256=issue.text_sha256,
+        act="labeled:7",
+        labels=("bug", "ui"),
+    )
+
+
+def test_a_verified_commit_that_was_kept_is_published_without_an_attempt() -> None:
+    kept = "The change of the last attempt is verified and was kept."
+    assert decide_start(StartFacts(KNOWN, has_kept_commit=True)) == OpenPullRequest(reason=kept)
 
 
 @pytest.mark.parametrize(
