@@ -275,7 +275,8 @@ def test_what_costs_an_attempt(epoch: tuple[EndedAttempt, ...], spent: int) -> N
 
 def test_deaths_beyond_their_limit_use_attempts_up() -> None:
     assert isinstance(after(*[DEATH] * 5), Retry)
-    assert isinstance(after(*[DEATH] * 6), Escalate)
+    used_up = "Mulligan crashed 6 times during this issue, and no attempt is left."
+    assert after(*[DEATH] * 6) == Escalate(reason=used_up)
 
 
 def test_a_limit_lowered_meanwhile_holds_at_once() -> None:
