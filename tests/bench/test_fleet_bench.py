@@ -226,7 +226,7 @@ class Site:
         """Count the processes of agents that run, by repository; a suspended one does not."""
         found = Counter[str]()
         for each in psutil.process_iter():
-            with suppress(psutil.Error):
+            with suppress(psutil.Error, KeyError):  # one that ends has no environment
                 is_agent = str(self.directory / "agent.py") in each.cmdline()
                 if is_agent and each.status() != psutil.STATUS_STOPPED:
                     found[IssueRef.parse(each.environ()["MULLIGAN_ISSUE"]).repository] += 1
