@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.errors import DeniedError
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.git.repository import Remote, Repository, access
 from world.repositories import git
 
@@ -21,9 +21,13 @@ SHA = "1" * 40
 
 @dataclass
 class Server:
-    """A git server with one branch, behind a password; `spied` is where the token was seen."""
+    """A git server with one branch, behind a password; `spied` is where the token was seen.
+
+    It answers its first requests with the statuses in `outage`.
+    """
 
     url: str = ""
+    outage: list[int] = field(default_factory=list[int])
     redirect: str = ""
     given: list[str] = field(default_factory=list[str])
     spied: set[str] = field(default_factory=set[str])
@@ -55,6 +59,10 @@ def serving(server: Server) -> Generator[Server]:
 
         def do_GET(self) -> None:
             server.spied |= spy()
+            if server.outage:
+                self.send_response(server.outage.pop(0))
+                self.end_headers()
+                return
             given = self.headers.get("Authorization", "")
             if server.redirect:
                 self.send_response(302)
@@ -123,6 +131,39 @@ def test_a_redirect_does_not_get_the_token(repository: Repository) -> None:
         with pytest.raises(DeniedError):
             Remote(f"{server.url}/octo/calc.git", TOKEN).head_of(repository, "refs/heads/main")
         assert other.given == []
+
+
+@pytest.mark.parametrize("outage", [[503, 403], [429], [500, 502]])
+def test_an_outage_of_a_moment_is_waited_out(
+    outage: list[int], repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
+    with serving(Server(outage=outage)) as server:
+        remote = Remote(f"{server.url}/octo/calc.git", TOKEN)
+        assert remote.head_of(repository, "refs/heads/main") == SHA
+        assert server.outage == []
+
+
+@pytest.mark.parametrize(
+    ("outage", "kind", "left"),
+    [
+        ([403] * 9, DeniedError, 6),
+        ([503] * 9, UnavailableError, 6),
+        ([404] * 9, DeniedError, 8),
+    ],
+)
+def test_a_refusal_that_lasts_is_reported(
+    outage: list[int],
+    kind: type[WorldError],
+    left: int,
+    repository: Repository,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
+    with serving(Server(outage=outage)) as server:
+        with pytest.raises(kind):
+            Remote(f"{server.url}/octo/calc.git", TOKEN).head_of(repository, "refs/heads/main")
+        assert len(server.outage) == left
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,20 @@ FAULT_PATTERNS = (
 ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
+MAY_PASS = re.compile(
+    r"returned error: (?:403|408|429|5\d\d)|could not resolve host|failed to connect|"
+    r"connection (?:reset|refused|timed out|was reset)|early eof|rpc failed|"
+    r"remote end hung up|unexpected disconnect|internal server error|gnutls_handshake|ssl_read",
+    re.IGNORECASE,
+)
+"""What servers and networks say in an outage of seconds; GitHub answers 403 then, too."""
+
+
+def may_pass(output: str) -> bool:
+    """Return whether a message of git may be of an outage, so that a second try may succeed."""
+    return bool(MAY_PASS.search(output))
+
+
 def fault_of(output: str, doing: str) -> WorldError:
     """Return the error for a message of git: its class names who must act."""
     sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(output)), ANYTHING_ELSE)

@@ -9,9 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tenacity import (
+    RetryError,
+    Retrying,
+    retry_if_result,
+    stop_after_attempt,
+    wait_exponential,
+)
+
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.git.faults import fault_of, one_line
+from mulligan.git.faults import fault_of, may_pass, one_line
+from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.sandbox.process import Command, Finished, run
 
 # The environment and the settings of every git command.
@@ -196,8 +205,21 @@ class Repository:
         return finished
 
     def run(self, *arguments: str, timeout: timedelta, access: Access | None = None) -> Finished:
-        """Run a long command; raise if it fails."""
-        finished = self.attempt(*arguments, timeout=timeout, access=access)
+        """Run a long command; raise if it fails.
+
+        With a remote, a failure that may pass is repeated in place (GITHUB-4). A push may be, too:
+        its lease refuses the second one if the first one has reached the server.
+        """
+        retrying = Retrying(
+            retry=retry_if_result(lambda done: bool(done.exit_code) and may_pass(done.text)),
+            stop=stop_after_attempt(REMOTE_TRIES if access else 1),
+            wait=wait_exponential(REMOTE_WAIT_SECONDS, min=REMOTE_WAIT_SECONDS),
+            sleep=sleep_until_cancelled,
+        )
+        try:
+            finished = retrying(self.attempt, *arguments, timeout=timeout, access=access)
+        except RetryError as error:
+            finished = error.last_attempt.result()
         if finished.exit_code:
             raise fault_of(finished.text, self._doing(arguments))
         return finished
@@ -259,6 +281,11 @@ TRANSFER_TIMEOUT = timedelta(hours=1)
 """Time limit of a transfer; a stalled one ends after 30 s (http.lowSpeedTime)."""
 
 REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
+
+REMOTE_TRIES = 3
+
+REMOTE_WAIT_SECONDS = 1.0
+"""The wait before the second try; it doubles."""
 
 
 @dataclass(frozen=True, slots=True)
