@@ -105,7 +105,7 @@ def test_a_line_that_is_mistyped_would_be_noticed(
 
 def test_the_log_lines_that_the_page_explains_are_written() -> None:
     written = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
-    section = OURS.partition("## What it says")[2].partition("\n## ")[0]
+    section = OURS.partition("## The log")[2].partition("\n## ")[0]
     explained = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)))
     assert "not_polled" in explained
     names = [name for name in explained if name != "event"]
