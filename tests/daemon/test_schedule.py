@@ -2,10 +2,9 @@
 
 import threading
 import time
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from apscheduler.schedulers import base
 
 from mulligan.daemon.daemon import run_periodically
 from world.processes import wait_until
@@ -65,25 +64,6 @@ def test_a_tick_that_breaks_comes_again() -> None:
 
     with run_periodically({"broken": (broken, lambda: OFTEN)}, now()):
         wait_until(lambda: len(calls) >= 2)
-
-
-def test_ticks_go_on_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks, behind = list[int](), [timedelta()]
-
-    class Clock(datetime):
-        """The machine's clock, as APScheduler reads it."""
-
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> "Clock":
-            assert tz
-            found = tz.fromutc((datetime.now(UTC) - behind[0]).replace(tzinfo=tz))
-            return cls.fromtimestamp(found.timestamp(), UTC)
-
-    monkeypatch.setattr(base, "datetime", Clock)
-    with run_periodically({"often": (lambda: ticks.append(1), lambda: OFTEN)}, now()):
-        wait_until(lambda: len(ticks) >= 2)
-        behind[0] = timedelta(hours=2)
-        wait_until(lambda: len(ticks) >= 5, 10)
 
 
 def test_an_interval_may_change_while_it_ticks() -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -156,29 +156,6 @@ class _VariableIntervalTrigger(BaseTrigger):
         return following if following > now else now + interval
 
 
-class _SteadyTime(tzinfo):
-    """UTC as it goes on from `start`, whatever the machine's clock is set to meanwhile.
-
-    APScheduler reads its time only as `datetime.now(timezone)`, which calls `fromutc`. With the
-    machine's clock, a clock that is set back by two hours would stop all jobs for two hours.
-    """
-
-    def __init__(self, start: datetime) -> None:
-        self._start, self._began = start, time.monotonic()
-
-    def utcoffset(self, _at: datetime | None) -> timedelta:
-        return timedelta()
-
-    def dst(self, _at: datetime | None) -> timedelta:
-        return timedelta()
-
-    def tzname(self, _at: datetime | None) -> str:
-        return "UTC"
-
-    def fromutc(self, _at: datetime) -> datetime:
-        return self._start + timedelta(seconds=time.monotonic() - self._began)
-
-
 @contextmanager
 def run_periodically(
     jobs: Mapping[str, tuple[PeriodicJob, Interval]], now: datetime
@@ -193,7 +170,7 @@ def run_periodically(
     logger.setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(
         logger=logger,
-        timezone=_SteadyTime(now),
+        timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     for name, (job, interval) in jobs.items():
