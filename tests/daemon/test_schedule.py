@@ -2,10 +2,13 @@
 
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
+from apscheduler.schedulers import base
+from structlog.testing import capture_logs
 
+from mulligan.daemon import daemon
 from mulligan.daemon.daemon import run_periodically
 from world.processes import wait_until
 
@@ -64,6 +67,29 @@ def test_a_tick_that_breaks_comes_again() -> None:
 
     with run_periodically({"broken": (broken, lambda: OFTEN)}, now()):
         wait_until(lambda: len(calls) >= 2)
+
+
+def test_ticks_go_on_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks, behind = list[int](), [timedelta()]
+
+    class Clock(datetime):
+        """The machine's clock, as APScheduler and the daemon read it."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Clock":
+            return cls.fromtimestamp((datetime.now(tz) - behind[0]).timestamp(), tz)
+
+    for module in (base, daemon):
+        monkeypatch.setattr(module, "datetime", Clock)
+    monkeypatch.setattr(daemon, "CLOCK_CHECK", OFTEN)
+    jobs = {"often": (lambda: ticks.append(1), lambda: OFTEN)}
+    with capture_logs() as logs, run_periodically(jobs, now()):
+        wait_until(lambda: len(ticks) >= 2)
+        behind[0] = timedelta(hours=2)
+        wait_until(lambda: logs != [])
+        before = len(ticks)
+        wait_until(lambda: len(ticks) >= before + 3)
+    assert [(each["event"], each["seconds"]) for each in logs] == [("clock_set_back", 7200)]
 
 
 def test_an_interval_may_change_while_it_ticks() -> None:

@@ -43,6 +43,12 @@ MIN_INTERVAL = timedelta(milliseconds=10)
 
 CLEANUP_INTERVAL = timedelta(hours=1)
 
+CLOCK_CHECK = timedelta(seconds=5)
+"""How often the machine's clock is compared with one that nobody can set."""
+
+SET_BACK = timedelta(seconds=1)
+"""The least that counts as set back; synchronization moves a clock by less between two checks."""
+
 HINT_INTERVAL = timedelta(seconds=1)
 """The average time between two polls that webhooks start; deliveries meanwhile become one poll."""
 
@@ -163,7 +169,8 @@ def run_periodically(
     """Call each job at `now` and then at its interval, never twice at a time, in this block.
 
     A late job runs once, however late it is; APScheduler's default grace of one second would drop
-    it silently. Leaving the block waits for the jobs that are running.
+    it silently. If the machine's clock is set back, all jobs run within `CLOCK_CHECK`. Leaving the
+    block waits for the jobs that are running.
     """
     # It warns of each call that is skipped while the one before still runs, which is intended.
     logger = logging.getLogger(NAME)
@@ -179,9 +186,44 @@ def run_periodically(
         )
     scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
-        yield
+        with _watching_clock(scheduler, jobs):
+            yield
     finally:
         scheduler.shutdown(wait=True)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _machine_time() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - APScheduler reads it, whatever the port Clock tells
+
+
+@contextmanager
+def _watching_clock(scheduler: BackgroundScheduler, names: Iterable[str]) -> Generator[None]:
+    """Run the named jobs when the machine's clock is set back, in a thread, during this block.
+
+    APScheduler keeps the time of each next run. If a clock is set back by two hours, it would wait
+    for two hours.
+    """
+    ended = threading.Event()
+
+    def watch() -> None:
+        now, since = _machine_time(), time.monotonic()
+        while not ended.wait(CLOCK_CHECK.total_seconds()):
+            expected = now + timedelta(seconds=time.monotonic() - since)
+            now, since = _machine_time(), time.monotonic()
+            if (back := expected - now) >= SET_BACK:
+                log.warning("clock_set_back", seconds=round(back.total_seconds()))
+                for name in names:
+                    scheduler.modify_job(  # pyright: ignore[reportUnknownMemberType]
+                        name, next_run_time=now
+                    )
+
+    thread = threading.Thread(target=watch, name="clock")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class Hints:
