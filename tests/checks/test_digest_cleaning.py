@@ -38,6 +38,8 @@ pytestmark = pytest.mark.pure
         (b"\x1b]0;never ended\nnext", b"\nnext"),
         (b"\x1bPq#0\x1b\\after \x1b(B\x1bMlast\x1b", b"after last"),
         (b"a\0b\x01c\x7fd", b"abcd"),
+        (b"1 failed\n\x89PNG\x1a\x00\xff\x08\xfe\nend", b"1 failed\n\nend"),
+        ("caf\u00e9 failed".encode("latin-1") + b"\n\x1f\x8b\x08\x00\xf4\x03", b"caf\xe9 failed\n"),
         (b"ab\bc \xc3\xa9\bd", b"ac d"),
         (b"dos\r\nlines\r\n", b"dos\nlines\n"),
         (b"1%\r2%\r3%\nnext", b"3%\nnext"),

@@ -28,6 +28,7 @@ ROWS = TypeAdapter(list[Row]).validate_json(
 OPERATOR: list[tuple[str, list[str]]] = [
     *((row.file, row.said) for row in ROWS),
     (TENFOLD, ["the file has over 20000 values; shorten it."]),
+    ("a" * (1024 * 1024 + 1), ["the file has over 1048576 characters; shorten it."]),
     (
         "a: " + "[" * 2000,
         ["the file is nested too deeply, or contains itself; write it without the nesting."],

@@ -117,8 +117,15 @@ class _Loader(yaml.SafeLoader):
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
+MAX_CHARS = 1024 * 1024
+"""A larger file is not parsed: PyYAML takes a minute for 30 million characters in one line."""
+
+
 def read_document(text: str) -> Document:
     """Parse YAML; NotReadableError if it is invalid, or uses YAML that no configuration needs."""
+    if len(text) > MAX_CHARS:
+        message = f"the file has over {MAX_CHARS} characters; shorten it"
+        raise NotReadableError(ConfigMistake(None, "", message))
     try:
         return _read(_Loader(text))
     except yaml.MarkedYAMLError as error:
