@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from github_simulator.world import Fault
 from mulligan.config.operator import Limits
@@ -122,10 +123,16 @@ def test_a_visit_that_fails_is_made_again_at_the_next_poll(here: WorkerEnvironme
     assert len(here.ledger.history(ref)) == 1
 
 
-def test_a_repository_that_fails_does_not_stop_the_others(here: WorkerEnvironment) -> None:
+def test_a_repository_that_fails_is_logged_once_and_does_not_stop_the_others(
+    here: WorkerEnvironment,
+) -> None:
     ref, woken = here.desk.ready(), list[list[IssueRef]]()
-    Daemon(Reloads(crew(here.context(fix_the_bug), "acme/gone", NAME))).poll(woken.append)
-    assert woken == [[ref]]
+    daemon = Daemon(Reloads(crew(here.context(fix_the_bug), "acme/gone", NAME)))
+    with capture_logs() as logs:
+        for _ in range(3):
+            daemon.poll(woken.append)
+    assert woken == [[ref]] * 3
+    assert [each["repository"] for each in logs if each["event"] == "not_polled"] == ["acme/gone"]
 
 
 def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(

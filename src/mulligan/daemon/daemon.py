@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -279,6 +279,7 @@ class Daemon:
         self.outdated: OutdatedError | None = None
         self._workers = 1
         self._held = set[str]()
+        self._failures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         """Recover, then poll every repository, and call `wake` with the issues that are due.
@@ -300,10 +301,9 @@ class Daemon:
             runtime.repositories,
             only_idle=runtime.queue is not None,
         )
-        for ref, reason in recovered.failed.items():
-            log.warning("not_recovered", issue=str(ref), reason=reason)
         repositories = self.pulse.note_each(runtime.repositories)
         found, failed, held = _poll_each(repositories, runtime)
+        self._log_failures({str(ref): why for ref, why in recovered.failed.items()}, failed)
         failed_repositories = len(set(failed) & set(runtime.repositories))
         self.pulse.asked(len(runtime.repositories), failed_repositories)
         standing = {back.sentence for back in runtime.context.owners.standing_back()}
@@ -333,10 +333,22 @@ class Daemon:
                 return
             repositories = [name for name in runtime.repositories if name in names]
             try:
-                found, _, held = _poll_each(repositories, runtime)
+                found, failed, held = _poll_each(repositories, runtime)
+                for name, reason in failed.items():
+                    log.warning("not_polled", repository=name, reason=reason)
                 wake([ref for ref in found if ref.repository not in held])
             except MulliganError as error:
                 log.warning("not_polled", reason=str(error))
+
+    def _log_failures(self, recovery: Mapping[str, str], polls: Mapping[str, str]) -> None:
+        """Log each failure once, and again when its reason changes: a wait can last an hour."""
+        (recovery_before, polls_before), self._failures = self._failures, (recovery, polls)
+        for issue, reason in recovery.items():
+            if recovery_before.get(issue) != reason:
+                log.warning("not_recovered", issue=issue, reason=reason)
+        for name, reason in polls.items():
+            if polls_before.get(name) != reason:
+                log.warning("not_polled", repository=name, reason=reason)
 
     def _log_holds(self, reasons: set[str]) -> None:
         """Log each hold once, when it begins, and once when none is left."""
@@ -427,8 +439,8 @@ class Daemon:
 
 def _poll_each(
     repositories: Iterable[str], runtime: Runtime
-) -> tuple[list[IssueRef], Collection[str], Mapping[str, Hold]]:
-    """Poll repositories; return the due issues, the failed polls, which it logs, and the holds."""
+) -> tuple[list[IssueRef], Mapping[str, str], Mapping[str, Hold]]:
+    """Poll repositories; return the due issues, the reason of each failed poll, and the holds."""
     found, failed = poll(
         repositories,
         runtime.context,
@@ -436,9 +448,7 @@ def _poll_each(
         runtime.fetch_cache,
         is_for_others=runtime.queue is not None,
     )
-    for name, reason in failed.items():
-        log.warning("not_polled", repository=name, reason=reason)
-    return found, failed.keys(), holds_on(found, runtime.context)
+    return found, failed, holds_on(found, runtime.context)
 
 
 def _visit(ref: IssueRef, runtime: Runtime) -> Visit:

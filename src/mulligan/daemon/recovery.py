@@ -59,13 +59,14 @@ def recover(
 
 
 def _recover(ref: IssueRef, context: ConcludeContext) -> Visit:
-    log.info("recovered", issue=str(ref), phase=context.ledger.status(ref).phase)
+    phase = context.ledger.status(ref).phase
     decision = resume(ref, context)
     status = context.ledger.status(ref)
     if status.has_deferred_comment:
         write_deferred_status(ref, context)
     elif not status.is_shown:
         reopen_or_show(ref, context)
+    log.info("recovered", issue=str(ref), phase=phase)
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
 
