@@ -15,6 +15,7 @@ from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import Stage
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
@@ -72,6 +73,7 @@ def rehearse(
                 setup.issue.ref, operator_act(container)
             )
         history = container.context.ledger.history(setup.issue.ref)
+        waits = container.context.ledger.status(setup.issue.ref).stage is Stage.READY
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console)
@@ -81,7 +83,8 @@ def rehearse(
     if history:
         changed = [meta.number for meta in history if meta.head_sha]
         _say_where(console, operator, setup, config, changed)
-    return Exit.FAILED if visit.skipped else exit_code_of(done)
+    # No pass follows that could make the next attempt.
+    return Exit.FAILED if visit.skipped or waits else exit_code_of(done)
 
 
 def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path | None) -> Path:
