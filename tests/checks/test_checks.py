@@ -117,11 +117,11 @@ def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -
     before, same = checked(one, line.format("a")), checked(other, line.format("a"))
     assert [found.file for found in before.findings] == ["a/index.js"]
     assert same.fingerprint == before.fingerprint
-    assert VERIFIER.subtract_baseline(same, before).preexisting
+    assert VERIFIER.subtract_baseline(same, before, ()).preexisting
     # Another package has a file of that name.
     beside = checked(other, line.format("b"))
     assert beside.fingerprint != before.fingerprint
-    assert VERIFIER.subtract_baseline(beside, before).findings == beside.findings
+    assert VERIFIER.subtract_baseline(beside, before, ()).findings == beside.findings
     assert str(other.path) not in beside.digest
     assert str(other.path) in log_of(other)
 

@@ -356,6 +356,27 @@ NPM = """\
       at Context.<anonymous> (test/store.js:6:12)
 
 """
+MAVEN = """\
+[INFO] Building {0} 1.0                                                  [2/3]
+[INFO] --------------------------------[ jar ]---------------------------------
+[INFO] Running app.CartTest
+[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 4.770 s <<< FAILURE! -- in app.CartTest
+[ERROR] app.CartTest.adds -- Time elapsed: 2.043 s <<< FAILURE!
+org.opentest4j.AssertionFailedError: expected: <2> but was: <1>
+\tat org.junit.jupiter.api.Assertions.assertEquals(Assertions.java:531)
+\tat app.CartTest.adds(CartTest.java:5)
+
+[INFO] Results:
+[ERROR] Failures:\x20
+[ERROR]   CartTest.adds:5 expected: <2> but was: <1>
+[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0
+[INFO]\x20
+"""  # noqa: E501
+MAVEN_QUIET = (
+    "".join(f"{line}\n" for line in MAVEN.splitlines() if not line.startswith("[INFO]"))
+    + "[ERROR] Failed to execute goal org.apache:maven-surefire-plugin:3.2.5:test (default-test) "
+    "on project {0}: There are test failures.\n"
+)
 JUNIT = (
     '<testsuites><testsuite name="{0}/store.spec.js"><testcase classname="Store" name="opens">'
     '<failure message="no">at f (lib/compare.js:1:2)</failure></testcase></testsuite></testsuites>'
@@ -404,11 +425,13 @@ NAMED = {
     "gradle": (GRADLE, "[:{0}:test] StoreTest > opens()"),
     "prove": (PROVE, "t/{0}.t › opens"),
     "make": (MAKE, "[{0}] src/store.test.js › Store › opens"),
+    "maven": (MAVEN, "[{0}] app.CartTest.adds"),
+    "maven -q": (MAVEN_QUIET, "[{0}] app.CartTest.adds"),
     "npm": (NPM, "[@shop/{0}] test/store.js › Store opens"),
     "junit": (JUNIT, "{0}/store.spec.js::Store opens"),
     "junit of go": (GO_JUNIT, "example.com/m/{0}::{0} TestOpen"),
 }
-IN_ONE_PROJECT = {"pytest", "make", "npm"}
+IN_ONE_PROJECT = {"pytest", "make", "maven", "maven -q", "npm"}
 """Whose project is told only where there are several."""
 
 
@@ -682,3 +705,96 @@ def test_a_failure_is_not_excused_by_one_that_only_looks_like_it(case: str) -> N
     assert subtract_baseline(after, before).fails
     if case != "numbers without names":
         assert subtract_baseline(before, before).preexisting
+
+
+MAVEN_IN_TURN = {
+    red: "".join(
+        MAVEN.format(name) if name == red else f"[INFO] Building {name} 1.0  [2/3]\n"
+        for name in ("cart", "price")
+    )
+    for red in ("cart", "price")
+}
+MAVEN_IN_PARALLEL = {
+    red: "[INFO] Using the MultiThreadedBuilder implementation with a thread count of 2\n"
+    "[INFO] Building cart 1.0  [2/3]\n[INFO] Building price 1.0  [3/3]\n"
+    + MAVEN.partition("\n")[2]
+    + f"[ERROR] Failed to execute goal a:b (default-test) on project {red}: Tests failed.\n"
+    for red in ("cart", "price")
+}
+MAVEN_QUIET_ALONE = {red: MAVEN_QUIET.format(red) for red in ("cart", "price")}
+MODULES = [
+    f"{name}/src/{of}"
+    for name in ("cart", "price")
+    for of in ("main/Cart.java", "test/app/CartTest.java")
+]
+TWO_PYTHON = ["a/tests/test_store.py", "b/tests/test_store.py", "setup.py"]
+STORE_LINE = "src/store.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'.\n"
+STORE_FILES = ["a/src/store.ts", "b/src/store.ts"]
+COPIED_MODULES = ["a/store_test.go", "b/store_test.go", "a/go.mod", "b/go.mod"]
+MAKE_IN_PARALLEL = (
+    "make[1]: Entering directory '/w/a'\nmake[1]: Entering directory '/w/b'\n"
+    f"{STORE_LINE}make[1]: Leaving directory '/w/b'\nmake[1]: Leaving directory '/w/a'\n"
+)
+NPM_IN_PARALLEL = f"\n> @shop/a@1.0.0 lint\n> tsc\n\n\n> @shop/b@1.0.0 lint\n> tsc\n\n{STORE_LINE}"
+UNCERTAIN = {
+    "maven, in parallel": (*MAVEN_IN_PARALLEL.values(), MODULES),
+    "maven -q, one module": (*MAVEN_QUIET_ALONE.values(), MODULES),
+    "pytest, one of two directories": (pytest_run("tests/test_store.py::test_a"),) * 2
+    + (TWO_PYTHON,),
+    "a silent compiler in two directories": (STORE_LINE, STORE_LINE, STORE_FILES),
+    "go, two modules of one path": (GO.format("x"), GO.format("x"), COPIED_MODULES),
+    "make -j": (MAKE_IN_PARALLEL, MAKE_IN_PARALLEL, STORE_FILES),
+    "npm scripts side by side": (NPM_IN_PARALLEL, NPM_IN_PARALLEL, STORE_FILES),
+}
+
+
+@pytest.mark.parametrize("case", UNCERTAIN)
+def test_a_name_that_two_files_of_the_repository_have_excuses_nothing(case: str) -> None:
+    before, after, files = UNCERTAIN[case]
+    counted = subtract_baseline(checked(after), checked(before), files)
+    assert counted.fails
+    assert counted.findings == checked(after).findings
+    # In a repository with one such file, it can be no other.
+    single = [name for name in files if not name.startswith(("b/", "price/"))]
+    assert subtract_baseline(checked(before), checked(before), single).preexisting
+
+
+NAMED_IN_FULL = {
+    "maven": (MAVEN_IN_TURN["cart"], MODULES),
+    "go": (GO.format("a"), ["a/store_test.go", "b/store_test.go"]),
+    "go, directories of one name": (GO.format("a/x"), ["a/x/store_test.go", "b/x/store_test.go"]),
+    "cargo, root and member": (
+        CARGO.replace("{0}/src", "src").format("a"),
+        ["src/lib.rs", "b/src/lib.rs"],
+    ),
+    "pytest": (pytest_run("a/tests/test_store.py::test_a"), TWO_PYTHON),
+    "pytest, no such file": (pytest_run("made/test_store.py::test_a"), TWO_PYTHON),
+    "a class": (PHPUNIT.partition("\n/w/")[0].format("A", 1), ["a/StoreTest.php"]),
+}
+
+
+@pytest.mark.parametrize("case", NAMED_IN_FULL)
+def test_a_name_that_one_file_of_the_repository_has_excuses_the_failure(case: str) -> None:
+    output, files = NAMED_IN_FULL[case]
+    assert subtract_baseline(checked(output), checked(output), files).preexisting
+
+
+def test_one_module_of_maven_excuses_no_other() -> None:
+    before, after = (checked(MAVEN_IN_TURN[red]) for red in ("cart", "price"))
+    assert ids(after.findings) == ["[price] app.CartTest.adds"]
+    assert subtract_baseline(after, before, MODULES).findings == after.findings
+
+
+def test_directories_of_make_may_contain_each_other() -> None:
+    def nested(red: str) -> str:
+        inner = "".join(
+            f"make[2]: Entering directory '/w/{name}'\n{STORE_LINE if name == red else ''}"
+            f"make[2]: Leaving directory '/w/{name}'\n"
+            for name in ("a", "b")
+        )
+        return f"make[1]: Entering directory '/w'\n{inner}make[1]: Leaving directory '/w'\n"
+
+    before, after = (checked(nested(red)) for red in ("a", "b"))
+    assert after.findings[0].message.startswith("[b] ")
+    assert subtract_baseline(after, before, STORE_FILES).fails
+    assert subtract_baseline(after, after, STORE_FILES).preexisting

@@ -1,6 +1,6 @@
 """A verifier whose set-up and checks are Python functions over the worktree, not shell lines."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,8 +84,10 @@ class ScriptedVerifier:
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
         return baseline.keep_reproduced(first, again)
 
-    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        return baseline.subtract_baseline(failed, before)
+    def subtract_baseline(
+        self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
+    ) -> CheckResult:
+        return baseline.subtract_baseline(failed, before, files)
 
     def place(self, worktree: RunDirectory) -> str:
         return str(worktree.path)

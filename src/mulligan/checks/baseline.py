@@ -1,7 +1,8 @@
 """Separate new failures from those of the start tree and from flaky ones. Pure."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 from mulligan.checks.digest import MAX_CHARS
 from mulligan.checks.digest.findings import clip, fingerprint, identity, normalise
@@ -59,8 +60,13 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
     return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
 
 
-def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckResult:
-    """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
+def subtract_baseline(
+    failed: CheckResult, before: CheckResult | None, files: Collection[str] = ()
+) -> CheckResult:
+    """Separate the failures that the start tree already had from the new ones (BASELINE-1).
+
+    `files` are the paths in the repository, which tell if a tool's name for a file is unique.
+    """
     if before is None:
         return _with_note(failed, BASELINE_MISSING)
     if before.passed:
@@ -70,7 +76,7 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
     known, new = _split(failed.findings, before.findings, _failure_key)
     if not known:
         return failed
-    if not all(map(_is_named, known)):
+    if not all(_is_named(found, files) for found in known):
         return _with_note(failed, BASELINE_INCOMPARABLE)
     if not new and failed.exit_code != before.exit_code and len(known) == len(before.findings):
         return _with_note(failed, BASELINE_INCOMPARABLE)
@@ -90,20 +96,58 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
     )
 
 
-def _is_named(found: Finding) -> bool:
+def _is_named(found: Finding, files: Collection[str]) -> bool:
     """Return whether a failure has an identity: a test and its unit, or a file (DIGEST-4).
 
     Without one, it could be another package's test, or the failure that the agent has to fix.
     """
-    return names_unit(found.test_id or "") or is_distinct_file(found.file)
+    named = names_unit(found.test_id or "") or is_distinct_file(found.file)
+    return named and not _may_be_another(found, files)
 
 
-def _failure_key(found: Finding) -> tuple[str, str]:
-    """Return the key of a failure: its identity (DIGEST-4) and its message.
+PROJECT = re.compile(r"\[(?!run \d+\])[^\s\]]+\] ")
+WORDS = re.compile(r"[\w-]+")
+CLASS = re.compile(r"[A-Z]\w*")
+
+
+def _may_be_another(found: Finding, files: Collection[str]) -> bool:
+    """Return whether two files of the repository fit a failure equally well.
+
+    Then a command that ran in two directories may have told about either of them: pytest names
+    `tests/test_cart.py` and Maven `CartTest` in whatever project.
+    """
+    test_id, file = found.test_id or "", (found.file or "").removeprefix("./")
+    if PROJECT.match(test_id or found.message) or (file.endswith(".rs") and file in files):
+        return False
+    if "/" in file:
+        return sum(f"/{path}".endswith(f"/{file}") for path in files) > 1
+    words = WORDS.findall(test_id)
+    stems = {file} if file else {word for word in words if CLASS.fullmatch(word)}
+    fits = [
+        _words_in_common(words, path)
+        for path in files
+        if {name := path.rpartition("/")[2], name.partition(".")[0]} & stems
+    ]
+    return fits.count(max(fits, default=0)) > 1
+
+
+def _words_in_common(words: Sequence[str], path: str) -> int:
+    """Count how many of the last directories of a path follow each other in some words."""
+    folders = WORDS.findall(path.rpartition("/")[0])
+    joined = "/".join(["", *words, ""])
+    return next(n for n in range(len(folders), -1, -1) if _joined(folders, n) in joined)
+
+
+def _joined(folders: Sequence[str], number: int) -> str:
+    return "/".join(["", *folders[len(folders) - number :], ""])
+
+
+def _failure_key(found: Finding) -> tuple[str, str, str]:
+    """Return the key of a failure: its identity (DIGEST-4), its message and its file.
 
     A test that fails with another message than before was affected by the change, and not fixed.
     """
-    return identity(found), normalise(found.message)
+    return identity(found), normalise(found.message), found.file or ""
 
 
 def _split(

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -224,9 +224,11 @@ class CommandVerifier:
         """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
         return apply_rerun(first, again)
 
-    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    def subtract_baseline(
+        self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
+    ) -> CheckResult:
         """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
-        return subtract_baseline(failed, before)
+        return subtract_baseline(failed, before, files)
 
     def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact it."""

@@ -476,10 +476,13 @@ class Verifier(Protocol):
         """Merge two runs on a start tree: only a failure in both of them counts (BASELINE-1)."""
         ...
 
-    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    def subtract_baseline(
+        self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
+    ) -> CheckResult:
         """Separate the failures found on the start tree already from new ones (BASELINE-1).
 
-        `before` is None if the check could not run there. A failure that cannot be compared is new.
+        `before` is None if the check could not run there, and `files` are the paths in the
+        repository. A failure that cannot be compared is new.
         """
         ...
 

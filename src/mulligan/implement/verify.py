@@ -75,7 +75,9 @@ def _run_with_baseline(
         )
     if not (result.fails and at.policy.baseline):
         return result
-    return at.context.verifier.subtract_baseline(result, _baseline(check, f"{name}-before", at))
+    before = _baseline(check, f"{name}-before", at)
+    files = tree.blobs(at.worktree.start_sha).keys() | tree.blobs(head_sha).keys()
+    return at.context.verifier.subtract_baseline(result, before, files)
 
 
 def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:

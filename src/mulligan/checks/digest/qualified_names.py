@@ -38,45 +38,74 @@ def is_distinct_file(file: str | None) -> bool:
 # Projects of a repository: make, npm, pytest, mix
 
 PROJECT = re.compile(
-    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
-    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
+    r"^g?make(?P<level>\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
+    r"|^> (?P<npm>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
     r"|^==> (?P<unit4>[\w@./:-]+)$|^(?P<unit5>[\w.-]+): commands\[\d+\]> |^\+ cd (?P<unit6>\S+)$"
     r"|^nox > Running session (?P<unit7>\S+)$|^\[INFO\] Building (?P<unit8>\S+) \S+"
 )
 """Where a runner turns to another project: make, npm, pytest, a log's prefix, tox, nox, maven."""
 
 END_OF_UNITS = "<=="
+IN_PARALLEL = "[INFO] Using the MultiThreadedBuilder implementation"
+
+MAVEN_FAILED = re.compile(
+    r"^\[ERROR\] Failed to execute goal \S+ .*?on project (?P<unit>[^\s:]+): "
+)
 
 RUN_ENDS = (
     re.compile(r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped)(?:, )?)+ in [\d.]+s"),
     re.compile(r"^Ran \d+ tests? in "),
     re.compile(r"^\[=+\] \d+ tests? .*ran\."),
+    re.compile(r"^\[\w+\] Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+$"),
 )
-"""How pytest, unittest and GoogleTest end a run."""
+"""How pytest, unittest, GoogleTest and Maven end a run."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
     """Name for each line the project that it is of; no line has one where there is one only.
 
-    Where no project is named and a test program ran several times, the runs are numbered.
+    Where no project is named and a test program ran several times, the runs are numbered. Where
+    projects ran in parallel, no line is of one of them for certain.
     """
-    found, around, current = list[str](), list[str](), ""
-    for line in lines:
-        turn = PROJECT.match(line)
-        if turn and turn["way"] == "Entering":
-            around.append(current)
-        if turn and turn["way"] == "Leaving":
-            current = around.pop() if around else ""
-        elif turn or line == END_OF_UNITS:
-            current = next(filter(None, turn.groups()[1:]), "") if turn else ""
-        found.append(current)
+    if any(line.startswith(IN_PARALLEL) for line in lines):
+        return [""] * len(lines)
+    found = [*_turns(lines)]
     if len({*found} - {""}) > 1:
         return found
     ends = [[at for at, line in enumerate(lines) if end.match(line)] for end in RUN_ENDS]
     repeated = next((places for places in ends if len(places) > 1), None)
     if repeated is None or any(found):
         return [""] * len(lines)
-    return [f"run {bisect_left(repeated, at) + 1}" for at in range(len(lines))]
+    failed = list(dict.fromkeys(end["unit"] for end in map(MAVEN_FAILED.match, lines) if end))
+    named = len(failed) == len(repeated)
+    runs = failed if named else [f"run {number + 1}" for number in range(len(repeated) + 1)]
+    last = len(runs) - 1
+    return [runs[min(bisect_left(repeated, at), last)] for at in range(len(lines))]
+
+
+def _turns(lines: Sequence[str]) -> Iterator[str]:
+    """Yield for each line the project that a runner turned to last."""
+    around, current, is_silent = list[tuple[str | None, str]](), "", False
+    for line in lines:
+        turn = PROJECT.match(line)
+        if turn is None:
+            is_silent = is_silent and (not line.strip() or line.startswith("> "))
+            current = "" if line == END_OF_UNITS else current
+        elif turn["way"] == "Entering":
+            # A second directory of one level runs beside the first.
+            beside = [unit for level, unit in around if level == turn["level"]]
+            around.append((turn["level"], turn["unit"]))
+            current = EITHER.join([*beside, turn["unit"]])
+        elif turn["way"]:
+            around = [each for each in around if each != (turn["level"], turn["unit"])]
+            current = around[-1][1] if around else ""
+        elif turn["npm"]:
+            # A script that printed nothing may still run.
+            current = f"{current}{EITHER}{turn['npm']}" if is_silent else turn["npm"]
+            is_silent = True
+        else:
+            current = next(filter(None, turn.groups()[4:]), "")
+        yield current
 
 
 def in_project(name: str, project: str) -> str:
@@ -285,7 +314,7 @@ class _Units:
         project = self._projects[head.at]
         qualified = unit + joint + name if unit and not name.startswith(unit) else name
         whole = in_project(qualified, project)
-        return replace(head, test_id=whole, unit=unit or project)
+        return replace(head, test_id=whole, unit=unit)
 
     def of_project(self, head: FindingHead) -> FindingHead:
         """Say of which project a file is: another one may have a file of that name."""
