@@ -1,6 +1,7 @@
 """Files of worktrees: write atomically, lock, and clean up after agents."""
 
 import fcntl
+import os
 import stat
 import tempfile
 import time
@@ -157,12 +158,13 @@ class TreeCleaner:
         return "it has too many files" if found.stopped_by else found.text.strip()
 
     def set_aside(self, path: Path, owner: str) -> None:
-        """Move a file or directory to the trash, for `empty` to delete."""
+        """Move a file or directory to the trash, for `empty` to delete; ignore a missing one."""
+        if not os.path.lexists(path):
+            return
         try:
             self.trash.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):
-                self.open(path)
-                path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
+            self.open(path)
+            path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
         except OSError as error:
             message = f"{path} could not be moved ({error.strerror}); remove it by hand."
             raise UnavailableError(message) from error

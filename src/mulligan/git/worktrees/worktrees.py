@@ -242,19 +242,17 @@ class GitWorktrees:
 
         for old in (site.paths.private, site.paths.agent_git_dir):
             site.cleaner.set_aside(old, site.paths.name)
-        # The search needs no network, and the fetch no worktree.
-        with (
-            site.cleaner.emptying(site.paths.name),
-            meanwhile(lambda: mirror.fetch(remote, base)) as fetched,
-        ):
-            is_searched = search(site)
-            sha = fetched()
-        try:
-            proposal, begin, recreated, refs = start(sha, is_searched=is_searched)
-        except DamagedError:
-            sha = mirror.recreate(remote, base)
-            proposal, begin, _, refs = start(sha, is_searched=False)
-            recreated = True
+        with site.cleaner.emptying(site.paths.name):
+            # The search needs no network, and the fetch no worktree.
+            with meanwhile(lambda: mirror.fetch(remote, base)) as fetched:
+                is_searched = search(site)
+                sha = fetched()
+            try:
+                proposal, begin, recreated, refs = start(sha, is_searched=is_searched)
+            except DamagedError:
+                sha = mirror.recreate(remote, base)
+                proposal, begin, _, refs = start(sha, is_searched=False)
+                recreated = True
         site.paths.private.mkdir(mode=0o700)
         check_out_commit(site, refs, begin)
         site.cleaner.empty(site.paths.name)
