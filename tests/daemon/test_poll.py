@@ -1,14 +1,16 @@
 """Every repository is asked; one that cannot be asked does not stop the others."""
 
+import time
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier, Lock
 
 import pytest
 
 from github_simulator.world import Fault
-from mulligan.daemon.poll import MAX_POLICY_AGE, FetchCache, poll
+from mulligan.daemon.poll import MAX_POLICY_AGE, FetchCache, poll, poll_interval
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import BUG_MESSAGE, Worker
 from mulligan.domain.errors import (
@@ -182,3 +184,48 @@ def test_a_shutdown_ends_a_poll_without_a_complaint(here: WorkerEnvironment) -> 
         assert poll([NAME, NAME], context, Worker(context)) == ([], {})
     finally:
         SHUTDOWN.clear()
+
+
+def test_repositories_are_polled_at_the_same_time(here: WorkerEnvironment) -> None:
+    context, meeting = here.context(fix_the_bug), Barrier(2)
+
+    class Meeting(Counted):
+        def fetch_base(self, repository: str) -> None:
+            meeting.wait(20)
+
+    worktrees = Meeting(context.worktrees)
+    context = replace(context, worktrees=worktrees)  # pyright: ignore[reportArgumentType]
+    assert poll([NAME, "acme/gone"], context, Worker(context))[0] == []
+    assert not meeting.broken
+
+
+def test_one_repository_is_polled_by_one_thread_at_a_time(here: WorkerEnvironment) -> None:
+    context, freshness = here.context(fix_the_bug), FetchCache()
+    polling, overlaps = Lock(), list[str]()
+
+    class Alone(Counted):
+        def fetch_base(self, repository: str) -> None:
+            if not polling.acquire(blocking=False):
+                overlaps.append(repository)
+                return
+            time.sleep(0.05)
+            polling.release()
+            raise UnavailableError("Git is away.")
+
+    worktrees = Alone(context.worktrees)
+    context = replace(context, worktrees=worktrees)  # pyright: ignore[reportArgumentType]
+    assert poll([NAME] * 4, context, Worker(context), freshness) == ([], {NAME: "Git is away."})
+    assert overlaps == []
+
+
+def test_the_polls_of_many_repositories_are_spread_over_the_interval(
+    here: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, _ = counting(here, UnavailableError("Git is away."))
+    waits = list[float]()
+    monkeypatch.setattr("mulligan.daemon.poll.sleep_until_cancelled", waits.append)
+    names = [f"acme/tool-{number}" for number in range(100)]
+    poll(names, context, Worker(context))
+    interval = poll_interval(timedelta(), len(names)).total_seconds()
+    assert sum(wait > 0 for wait in waits) in range(50, 100)
+    assert 0.5 * interval < waits[-1] < 0.9 * interval

@@ -1,11 +1,14 @@
 """Poll the repositories for due issues, commands and pull requests, each on its own."""
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 
 import structlog
 
@@ -26,13 +29,25 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, LedgerReader, ReadContext, WriteContext
-from mulligan.sandbox.cancellation import stopping
+from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
 
 REQUESTS_PER_MINUTE = 600
 """Requests that one token may send; GitHub's secondary limit counts unchanged answers as well."""
 
 REQUESTS_PER_POLL = 3
 """Requests for one repository: its list, and room for further pages and for issues at work."""
+
+POLLED_AT_ONCE = 4
+"""Repositories that are polled at a time: the poll of an idle one waits for git and for GitHub."""
+
+SPREAD = 0.8
+"""The part of the interval that the polls of many repositories are spread over.
+
+So the requests stay below REQUESTS_PER_MINUTE, and the pass ends before the next one is due.
+"""
+
+BURST = timedelta(seconds=5)
+"""How far the polls may be ahead of that, so that a few repositories do not wait for their turn."""
 
 MAX_POLICY_AGE = timedelta(minutes=5)
 """The most that the policy of a repository without work is out of date; a fetch costs 20 ms."""
@@ -44,6 +59,9 @@ log = structlog.get_logger()
 
 KnownIssues = dict[IssueRef, IssueStatus]
 """The statuses of one repository's issues."""
+
+Polled = tuple[list[IssueRef], dict[str, str]]
+"""The issues that may be due, and an error for each failure."""
 
 
 def poll_interval(
@@ -57,16 +75,19 @@ def poll_interval(
 class FetchCache:
     """When each repository was last fetched, and the pull requests last read.
 
-    `polling` lets one thread at a time poll a repository with it. `restored` are the repositories
-    whose ledger was checked for a loss; `contested` are those that another installation owned at
-    the last poll.
+    `restored` are the repositories whose ledger was checked for a loss; `contested` are those that
+    another installation owned at the last poll. `polling` has a lock for each repository, which one
+    thread at a time polls. The `threads` keep their connections to GitHub between polls.
     """
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
     restored: set[str] = field(default_factory=set[str])
     contested: set[str] = field(default_factory=set[str])
-    polling: Lock = field(default_factory=Lock)
+    polling: dict[str, Lock] = field(default_factory=dict[str, Lock])
+    threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(POLLED_AT_ONCE, thread_name_prefix="poll")
+    )
 
     def fetch_if_older(
         self, repository: str, context: ReadContext, oldest: timedelta
@@ -95,7 +116,7 @@ def poll(
     freshness: FetchCache | None = None,
     *,
     is_for_others: bool = False,
-) -> tuple[list[IssueRef], dict[str, str]]:
+) -> Polled:
     """Poll every repository; return the issues that may be due, and an error for each failure.
 
     Those with due issues are fetched again, unless other workers, with their own mirrors, visit
@@ -106,26 +127,61 @@ def poll(
     facts, whether an issue may be worked on. `freshness` keeps the fetch times between polls.
     """
     freshness = freshness or FetchCache()
-    found, failed = list[IssueRef](), dict[str, str]()
     known = _known(context.ledger)
-    for repository in repositories:
-        if stopping():
-            break
-        try:
-            with freshness.polling:
-                due, problems = _poll_one(repository, known[repository], context, worker, freshness)
-                if due and not is_for_others:
-                    freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
-            found += due
-            failed |= problems
-        except ShutdownError:
-            break
-        except MulliganError as error:
-            failed[repository] = str(error)
-        except Exception:
-            log.exception("poll_failed", repository=repository)
-            failed[repository] = BUG_MESSAGE
+    polled, free = list[Future[Polled]](), BoundedSemaphore(POLLED_AT_ONCE)
+    for repository in _in_turn(repositories):
+        free.acquire()
+        call = partial(_poll_safely, repository, known[repository], context, worker, freshness)
+        started = freshness.threads.submit(copy_context().run, call, is_for_others=is_for_others)
+        started.add_done_callback(lambda _: free.release())
+        polled.append(started)
+    found, failed = list[IssueRef](), dict[str, str]()
+    for each in polled:
+        due, problems = each.result()
+        found += due
+        failed |= problems
     return found, failed
+
+
+def _in_turn(repositories: Iterable[str]) -> Generator[str]:
+    """Yield each repository when it may be polled; end when Mulligan is stopping."""
+    spacing, began = poll_interval(timedelta(), 1) * SPREAD, time.monotonic()
+    for number, repository in enumerate(repositories):
+        turn = began + (number * spacing - BURST).total_seconds()
+        try:
+            sleep_until_cancelled(turn - time.monotonic())
+        except ShutdownError:
+            return
+        if stopping():
+            return
+        yield repository
+
+
+def _poll_safely(
+    repository: str,
+    known: KnownIssues,
+    context: BotContext,
+    worker: Worker,
+    freshness: FetchCache,
+    *,
+    is_for_others: bool,
+) -> Polled:
+    """Poll a repository, and fetch it again if it has due issues; return what failed."""
+    try:
+        with freshness.polling.setdefault(repository, Lock()):
+            if stopping():
+                return [], {}
+            polled = _poll_one(repository, known, context, worker, freshness)
+            if polled[0] and not is_for_others:
+                freshness.fetch_if_older(repository, context, MAX_AGE_BEFORE_WORK)
+            return polled
+    except ShutdownError:
+        return [], {}
+    except MulliganError as error:
+        return [], {repository: str(error)}
+    except Exception:
+        log.exception("poll_failed", repository=repository)
+        return [], {repository: BUG_MESSAGE}
 
 
 def _poll_one(
@@ -134,7 +190,7 @@ def _poll_one(
     context: BotContext,
     worker: Worker,
     freshness: FetchCache,
-) -> tuple[list[IssueRef], dict[str, str]]:
+) -> Polled:
     """Fetch and poll a repository, unless another installation owns it."""
     wrong = freshness.fetch_if_older(repository, context, MAX_POLICY_AGE)
     failed = {repository: wrong} if wrong else {}
@@ -208,7 +264,7 @@ def _poll_repository(
     context: BotContext,
     worker: Worker,
     pull_request_cache: PullRequestCache,
-) -> tuple[list[IssueRef], dict[str, str]]:
+) -> Polled:
     """List the due issues of a repository, the labelled ones first, oldest first.
 
     Return also an error for each pull request that could not be read. Commands are read first and
