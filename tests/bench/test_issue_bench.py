@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pydantic import JsonValue
 
 from bench.figures import Bench
 from mulligan.domain.events import AgentFinished, AttemptStarted, Published, RecordedEvent
@@ -47,7 +48,7 @@ git push -q origin HEAD:refs/heads/raw-{number}
 
 
 @contextmanager
-def installation(place: Path, sandbox: str, workers: int) -> Generator[MulliganInstallation]:
+def installation(place: Path, sandbox: JsonValue, workers: int) -> Generator[MulliganInstallation]:
     place.mkdir()
     with mulligan_installation(place, FILES, [{"name": "test", "run": "true"}]) as here:
         here.agent(WORK)
@@ -93,9 +94,13 @@ def test_what_an_attempt_adds_until_its_pull_request(tmp_path: Path, bench: Benc
     bench.figure("requests of an issue, ten in one `once`", [len(requests) / ISSUES], most=40)
     bench.figure("charged requests of an issue", [charged / ISSUES], most=15)
     if (mode := usable_mode()) != "off":
-        with installation(tmp_path / "confined", mode, 1) as here:
+        # With a host to reach, the agent has the proxy.
+        sandbox: JsonValue = {"mode": mode, "hosts": ["model.example.org"]}
+        with installation(tmp_path / "confined", sandbox, 1) as here:
             _, *confined = publish(here, ISSUES).values()
-        bench.figure("seconds an attempt adds, with sandbox", [*map(added, confined)], most=1)
+            assert list(here.directory.rglob("*egress*"))
+        name = "seconds an attempt adds, with sandbox and proxy"
+        bench.figure(name, [*map(added, confined)], most=1)
 
 
 @pytest.mark.timeout(900)
