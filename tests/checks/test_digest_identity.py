@@ -665,6 +665,13 @@ OTHER_FAILURES = {
     ),
     "two runs of unittest": (UNITTEST_RUN + GREEN_UNITTEST, GREEN_UNITTEST + UNITTEST_RUN),
     "two programs of GoogleTest": (RED_GTEST + GREEN_GTEST, GREEN_GTEST + RED_GTEST),
+    "two runs of minitest": tuple(
+        "".join(
+            f"{MINITEST.format('.', 1) if name == red else ''}2 runs, 2 assertions, 0 skips\n"
+            for name in "ab"
+        )
+        for red in "ab"
+    ),
     "environments of tox": tuple(
         "".join(
             f"{name}: commands[0]> pytest -q\n"
@@ -798,3 +805,41 @@ def test_directories_of_make_may_contain_each_other() -> None:
     assert after.findings[0].message.startswith("[b] ")
     assert subtract_baseline(after, before, STORE_FILES).fails
     assert subtract_baseline(after, after, STORE_FILES).preexisting
+
+
+QUIET_PYTEST = (
+    "F.  [100%]\n=== FAILURES ===\nE   assert 1 == 2\n/w/{0}/tests/test_cart.py:2: assert 1 == 2\n"
+    "=== short test summary info ===\nFAILED tests/test_cart.py::test_adds - assert 1 == 2\n"
+)
+
+
+def test_a_run_without_totals_is_no_part_of_the_run_before() -> None:
+    a, b = QUIET_PYTEST.format("a"), QUIET_PYTEST.format("b")
+    both = checked(a, b)
+    assert ids(both.findings) == [f"{name}/tests/test_cart.py::test_adds" for name in "ab"]
+    assert subtract_baseline(both, checked(a)).findings == both.findings[1:]
+
+
+TURBO = (
+    "   • Packages in scope: @shop/a, @shop/b\n   • Running test in 2 packages\n"
+    "   • Remote caching disabled\n\n"
+    + "".join(
+        f"@shop/{name}:test: {line}\n"
+        for name, lines in (
+            ("b", ("> mocha", "  Cart", "    ✔ adds", "  2 passing (3ms)")),
+            ("a", ("> mocha", *MOCHA.format("cart", "1").splitlines())),
+        )
+        for line in lines
+    )
+    + "@shop/a#test:  WARNING  command finished with error, but continuing...\n"
+    "@shop/a#test:  ERROR  command (/w/packages/a) /usr/bin/npm run test exited (1)\n\n"
+    " Tasks:    1 successful, 2 total\nCached:    0 cached, 2 total\n  Time:    19.582s\n"
+    "Failed:    @shop/a#test\n\n ERROR  run failed: command  exited (1)\n"
+)
+
+
+def test_a_runner_may_say_much_before_and_after_the_lines_with_its_prefix() -> None:
+    told = checked(TURBO)
+    assert ids(told.findings) == ["[@shop/a:test] test/cart.js › Store opens"]
+    assert told.count == 1
+    assert "Cached" not in told.digest

@@ -209,7 +209,8 @@ PREFIXES = (
 
 MIN_PREFIX_LINES, PREFIX_LINES = 4, 300
 """Lines that tell a prefix, at least and at most."""
-PREFIX_SHARE, MAX_PREFIXES = 0.8, 3
+PREFIX_SHARE, LEAST_SHARE, MAX_PREFIXES = 0.8, 0.5, 3
+"""The share of lines with a prefix, from the first to the last program's line, and of all lines."""
 MAX_UNITS = 60
 """Names that a prefix may have; more are no names of programs."""
 
@@ -231,8 +232,10 @@ def _prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
     if len(full) < MIN_PREFIX_LINES:
         return None
     for prefix in PREFIXES:
-        matches = [match for line in full if (match := prefix.match(line))]
-        if len(matches) < PREFIX_SHARE * len(full):
+        found = [(at, match) for at, line in enumerate(full) if (match := prefix.match(line))]
+        matches = [match for _, match in found]
+        span = found[-1][0] - found[0][0] + 1 if found and prefix.groups else len(full)
+        if len(matches) < max(PREFIX_SHARE * span, LEAST_SHARE * len(full)):
             continue
         if len({match["unit"] for match in matches} if prefix.groups else ()) <= MAX_UNITS:
             return prefix

@@ -191,9 +191,17 @@ def _of_file(test_id: str, reasons: Sequence[Why]) -> int:
 
 def _found(test_id: str, reason: Why, message: str) -> FindingBlock:
     message_lines = reason.message or ((message,) if message else ())
+    test_id = _with_directory(test_id, reason.place)
     failed = finding("\n".join(message_lines), reason.place, test_id=test_id)
     where = f" ({reason.place})" if reason.place else ""
     return FindingBlock(failed, reason.at, f"{test_id}{where}", (*message_lines, *reason.source))
+
+
+def _with_directory(test_id: str, place: Place | None) -> str:
+    """Name a test by its file from the root, where pytest ran in a directory below it."""
+    file, joint, name = test_id.partition("::")
+    own = place.file if place else ""
+    return own + joint + name if own[:1] != "/" and own.endswith(f"/{file}") else test_id
 
 
 SESSION = re.compile(r"^=+ test session starts =+$")
@@ -210,9 +218,10 @@ def _summary(lines: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries of the short summary."""
     inside, known = False, set[tuple[str, str]]()
     for at, line in enumerate(lines):
-        inside = inside or bool(SUMMARY_TITLE.match(line))
-        if SESSION.match(line) or TOTALS.match(line):
+        is_title = bool(SUMMARY_TITLE.match(line))
+        if SESSION.match(line) or TOTALS.match(line) or (inside and is_title):
             known.clear()
+        inside = inside or is_title
         found = SUMMARY.match(line)
         if found is None or not (inside or NODE.match(found["rest"])):
             continue

@@ -57,8 +57,11 @@ RUN_ENDS = (
     re.compile(r"^Ran \d+ tests? in "),
     re.compile(r"^\[=+\] \d+ tests? .*ran\."),
     re.compile(r"^\[\w+\] Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+$"),
+    re.compile(r"^\d+ (?:runs|tests), \d+ assertions, "),
+    re.compile(r"^Tests: \d+, Assertions: |^OK \(\d+ tests?, "),
+    re.compile(r"^Tests: +(?:\d+ \w+, )*\d+ total$"),
 )
-"""How pytest, unittest, GoogleTest and Maven end a run."""
+"""How pytest, unittest, GoogleTest, Maven, minitest, PHPUnit and Jest end a run."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
@@ -245,7 +248,7 @@ class _Crate:
         if kind == "doc":
             return ""
         if kind == "test":
-            return f"{package}::{target}" if package else target or ""
+            return f"{package}::{target}" if package else ""
         if kind in {"bin", "example", "bench"} and target:
             owner = package or self.name
             return f"{owner}::{kind}/{target}" if owner else f"{kind}/{target}"

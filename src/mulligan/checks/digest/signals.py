@@ -251,7 +251,7 @@ OPENING = re.compile(rf"(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", re.
 
 ANYWHERE = re.compile(
     r"due to (?:\d+ )?previous errors?|compilation terminated|stopping at filesystem"
-    r"|-> \[help \d\]$"
+    r"|-> \[help \d\]$|\bcommand\b.* exited \(\d+\)$"
 )
 
 
@@ -326,7 +326,8 @@ def _bare(line: str) -> str:
 
 
 FINISHED = re.compile(
-    r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:|failures:$)", re.IGNORECASE
+    r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:|failures:$)|^(?:<==$|==> )",
+    re.IGNORECASE,
 )
 
 
