@@ -102,6 +102,28 @@ def test_a_pull_request_that_only_seemed_to_fail_is_found(here: WorkerEnvironmen
     assert_published_once(here, ref, agent)
 
 
+@pytest.mark.parametrize("way", ["closed", "merged"])
+def test_a_pull_request_that_was_closed_before_it_was_recorded_stays_the_only_one(
+    here: WorkerEnvironment, way: str
+) -> None:
+    world = here.desk.hub.world
+
+    def down_once_it_is_open(method: str, path: str) -> Fault | None:
+        is_opened = (method, path) == ("POST", f"/repos/{NAME}/pulls")
+        return Fault(502, apply=is_opened) if is_opened or world.pulls_of(NAME) else None
+
+    world.faults = down_once_it_is_open
+    ref, agent = work(here)
+    world.faults = None
+    (pull,) = world.pulls_of(NAME)
+    (world.close if way == "closed" else world.merge)(IssueRef(NAME, pull.number), "wes")
+    passes(here, agent)
+    run_once([NAME], here.context(agent))
+    assert [each.number for each in world.pulls_of(NAME)] == [pull.number]
+    assert here.ledger.status(ref).stage is Stage.RESOLVED
+    assert len(agent.tasks) == 1
+
+
 KINDS = pytest.mark.parametrize("asked", [PULLS, REVIEWERS, COMMENT, EDIT, ADD, REMOVE])
 
 

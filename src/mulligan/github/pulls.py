@@ -73,6 +73,28 @@ def find_open(client: Client, ref: IssueRef) -> PullShape | None:
     return min(ours, key=lambda pull: pull.number, default=None)
 
 
+def find_published(client: Client, ref: IssueRef, status: IssueStatus) -> PullShape | None:
+    """Return the open pull request of the issue's branch, or a closed one of the same request.
+
+    Mulligan may have ended right after it opened it, and somebody may have closed or merged it
+    before Mulligan recorded it (PUBLISH-2).
+    """
+    owner = ref.repository.partition("/")[0]
+    query = {"head": f"{owner}:{ref.branch}", "state": "all"}
+    pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
+    ours = [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
+    found = [pull for pull in ours if pull.state == "open" or _is_unrecorded(pull, status)]
+    return min(found, key=lambda pull: (pull.state != "open", pull.number), default=None)
+
+
+def _is_unrecorded(pull: PullShape, status: IssueStatus) -> bool:
+    """Return whether this installation opened it for the request without recording it."""
+    if status.pull.number is not None or _opened_by(pull) != status.instance:
+        return False
+    at = status.request.at
+    return bool(at and pull.created_at and pull.created_at >= at)
+
+
 def find_any(client: Client, repository: str, branch: str) -> PullShape | None:
     """Return the newest pull request of a branch, open or closed."""
     query = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "all"}
@@ -91,10 +113,16 @@ def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str 
 
 def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     """Return whether another installation opened it after the epoch's authorising act."""
-    by = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
-    if by is None or by[1] == status.instance or pull.number == status.pull.number:
+    by = _opened_by(pull)
+    if by in {None, status.instance} or pull.number == status.pull.number:
         return False
     return not pull.created_at or not status.request.at or pull.created_at >= status.request.at
+
+
+def _opened_by(pull: PullShape) -> str | None:
+    """Return the installation that its text names, if any."""
+    found = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
+    return found[1] if found else None
 
 
 def is_from(pull: PullShape, ref: IssueRef) -> bool:

@@ -35,7 +35,14 @@ from mulligan.github.messages import (
     reply_marker,
     status_comment,
 )
-from mulligan.github.pulls import belongs, find_any, find_open, is_elsewhere, read_pull
+from mulligan.github.pulls import (
+    belongs,
+    find_any,
+    find_open,
+    find_published,
+    is_elsewhere,
+    read_pull,
+)
 from mulligan.github.shapes import (
     ANYTHING,
     CHECK_RUNS,
@@ -141,6 +148,8 @@ class GitHubWriter:
         found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
         if is_elsewhere(found, case.status):
             return PullRequest(found.number, found.html_url, elsewhere=True)
+        if found.state != "open":
+            return PullRequest(found.number, found.html_url)
         was_ours = case.status.pull.draft_of or case.status.pull.left_draft
         left_draft = ""
         if found.draft and was_ours and not settings.draft:
@@ -306,13 +315,19 @@ class GitHubWriter:
     def _open_or_update(
         self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
-        """Open the pull request with these texts, or update it; skip another installation's."""
+        """Open the pull request with these texts, or update it.
+
+        Another installation's stays as it is, and so does one that somebody has closed meanwhile.
+        """
         ref = case.issue.ref
         wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
         # A push is recorded before its pull request is opened: without one there is none of ours.
-        found = find_open(self.client, ref) if case.status.effects.pushed else None
+        pushed = case.status.effects.pushed
+        found = find_published(self.client, ref, case.status) if pushed else None
         if found is None:
             found = self._create(ref, base_branch, wanted, draft=draft)
+        if found.state != "open":
+            return found
         # If somebody removed the marker, the text is theirs: do not update it.
         ours = MARKER in (found.body or "") and not is_elsewhere(found, case.status)
         if ours and not _says(found, wanted):
