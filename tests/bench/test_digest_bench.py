@@ -19,6 +19,7 @@ import pytest
 from mulligan.checks.digest import digest
 from world.digest_corpus import (
     BASELINES,
+    CASES,
     FRESH,
     FRESH_LATE,
     FRESH_LONG,
@@ -26,9 +27,19 @@ from world.digest_corpus import (
     CorpusCase,
     cases,
     recall,
+    wrong,
 )
 
 RECALL = 0.97
+PRECISION_SLACK = 0.03
+"""The share of the corpus's findings that may be about something that did not fail."""
+CORPORA = {
+    "corpus": CASES,
+    "fresh": FRESH,
+    "fresh and long": FRESH_LONG,
+    "made late": FRESH_LATE,
+    "many failures": FRESH_MANY,
+}
 ALIKE = 0.98
 FAST = 50
 """MB/s on large outputs."""
@@ -101,6 +112,11 @@ def compiling(lines: int) -> Iterator[str]:
         yield f"[{number}/{lines}] cc -O2 -Wall -Werror -c src/part_{number}.c -o {number}.o\n"
 
 
+def prefixed(lines: int) -> Iterator[str]:
+    for number, line in enumerate(passing(lines)):
+        yield f"@shop/part-{number % 7}:test: {line}"
+
+
 @pytest.mark.timeout(600)
 def test_five_gigabytes_are_streamed() -> None:
     chunk = "".join(passing(12_000)).encode()[: MEGABYTE - 1] + b"\n"
@@ -159,6 +175,25 @@ def test_digests_of_fresh_outputs_are_measured() -> None:
 
 
 @pytest.mark.timeout(600)
+def test_digests_name_little_that_did_not_fail() -> None:
+    """Of test programs: the facts name every failed test, so that other findings are wrong.
+
+    A lower bound, since a right finding may be worded otherwise than the facts.
+    """
+    report(f"{'precision':<40}", "  n", "findings", "wrong")
+    for name, directory in CORPORA.items():
+        read = [(case, case.digest().findings, wrong(case)) for case in cases(directory)]
+        judged = [(case.tool, found, bad) for case, found, bad in read if bad is not None]
+        total, all_bad = (sum(len(each[at]) for each in judged) for at in (1, 2))
+        share = f"{1 - all_bad / total:.3f}"
+        report(f"{name:<40}", f"{len(judged):>3}", f"{total:>8}", f"{all_bad:>5}", share)
+        for tool, found, bad in sorted(judged, key=lambda each: -len(each[2])):
+            if bad:
+                report(f"  {tool:<38}", "   ", f"{len(found):>8}", f"{len(bad):>5}", bad[0].summary)
+        assert name != "corpus" or all_bad <= PRECISION_SLACK * total
+
+
+@pytest.mark.timeout(600)
 def test_a_failure_is_recognised_and_no_other_taken_for_it() -> None:
     corpus = cases()
     prints = {case.name: case.digest().fingerprint for case in corpus}
@@ -180,6 +215,7 @@ def test_large_outputs_are_read_fast() -> None:
     for name, lines in (
         *(("passing tests", passing), ("a build", compiling)),
         *(("lines with decoy words", decoys), ("JSON records with tracebacks", records)),
+        ("lines with a program's prefix", prefixed),
     ):
         data = "".join(lines(LARGE // 80)).encode()
         begun = time.process_time()

@@ -102,3 +102,12 @@ def test_a_run_that_was_ended_has_one_fingerprint_whatever_passed_before() -> No
         "PASS ./a.test.js\n✓ one\n✓ two\n✓ x\n",
     )
     assert digest(one, exit_code=124).fingerprint == digest(other, exit_code=124).fingerprint
+
+
+def test_a_check_that_passed_is_no_failure_beside_one_that_failed() -> None:
+    told = digest(
+        "50%: Checks: 2, Failures: 1, Errors: 0\ntests.c:7: P:part1:fine_1:0: Passed\n"
+        "tests.c:9: F:part1:adds_1:0: Assertion 'total == 5' failed: total == 4\n",
+        exit_code=1,
+    )
+    assert [found.line for found in told.findings] == [9]

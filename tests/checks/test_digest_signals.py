@@ -242,6 +242,9 @@ def test_codes_are_found(text: str, code: str | None) -> None:
         "Command 'x' exited with code 3",
         "> Task :test FAILED",
         "[ERROR] -> [Help 1]",
+        'ERROR: "style" exited with 1.',
+        "@shop/a#test:  ERROR  command (/w/packages/a) /usr/bin/npm run test exited (1)",
+        ' ERR_PNPM_RECURSIVE_FAIL  "pnpm recursive run" failed in 4 packages',
     ],
 )
 def test_aftermath_is_told_from_causes(line: str) -> None:
@@ -265,6 +268,8 @@ def test_aftermath_is_told_from_causes(line: str) -> None:
         ("Found 2 errors in 2 files", 2),
         ("33% tests passed, 2 tests failed out of 3", 2),
         ("3 examples, 0 failures", 0),
+        ("Executed 18 of 18 specs (12 FAILED) in 0.06 sec.", 12),
+        ("Errored » 6 honored ∙ 6 broken ∙ 6 errored", 0),
         ("2 passed", 0),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.checks.digest import Digest, digest
+from mulligan.domain.result import Finding
 
 CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
 FRESH = Path(__file__).parents[1] / "bench" / "fresh" / "cases"
@@ -98,6 +99,29 @@ def _share(facts: Sequence[Sequence[str]], plain: str) -> float:
 
 def _is_named(spellings: Sequence[str], plain: str) -> bool:
     return any(" ".join(words.split()) in plain for words in spellings)
+
+
+def wrong(case: CorpusCase) -> list[Finding] | None:
+    """List the findings that hold no fact of a failure; None if the facts are not of tests.
+
+    The facts of a linter name some of its complaints only, so that other findings may be right.
+    """
+    facts = [" ".join(words.split()) for each in case.wanted for fact in each for words in fact]
+    long = [fact for fact in facts if len(fact) > LEAST_FACT]
+    found = case.digest().findings
+    right = [each for each in found if any(fact in _told(each) for fact in long)]
+    if not any(each.test_id for each in right):
+        return None
+    return [each for each in found if each not in right]
+
+
+LEAST_FACT = 2
+"""The most characters of a fact that says too little to recognise a failure by."""
+
+
+def _told(found: Finding) -> str:
+    place = f"{found.file}:{found.line}"
+    return " ".join(f"{place} {found.test_id} {found.message} {found.code} {found.summary}".split())
 
 
 def missing(case: CorpusCase, text: str) -> list[list[str]]:

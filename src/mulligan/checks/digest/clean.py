@@ -255,18 +255,19 @@ def _without(prefix: re.Pattern[bytes], chunk: bytes) -> bytes:
 
 def _by_unit(prefix: re.Pattern[bytes], chunk: bytes) -> bytes:
     """Sort the lines by their program, if there are several; lines of none stay outside."""
-    units = dict[bytes, list[bytes]]()
-    before, after = list[bytes](), list[bytes]()
-    for line in chunk.split(b"\n"):
-        marked = b"\n" + line
-        if match := prefix.match(marked):
-            units.setdefault(match["unit"], []).append(marked[match.end() :])
-        else:
-            (after if units else before).append(line)
-    if not 1 < len(units) <= MAX_UNITS:
+    before, *pieces = prefix.split(b"\n" + chunk)
+    units, texts = pieces[::2], pieces[1::2]
+    after = list[bytes]()
+    if chunk.count(b"\n") - before.count(b"\n") >= len(texts):
+        after = [other for text in texts for other in text.split(b"\n")[1:]]
+        texts = [text.partition(b"\n")[0] for text in texts]
+    lines_of = {unit: [UNIT + unit] for unit in dict.fromkeys(units)}
+    if not 1 < len(lines_of) <= MAX_UNITS:
         return _without(prefix, chunk)
-    parts = (line for unit, lines in units.items() for line in (UNIT + unit, *lines))
-    return b"\n".join([*before, *parts, UNITS_END, *after])
+    for unit, text in zip(units, texts, strict=True):
+        lines_of[unit].append(text)
+    parts = map(b"\n".join, lines_of.values())
+    return b"\n".join([*before.split(b"\n")[1:], *parts, UNITS_END, *after])
 
 
 # Single lines

@@ -148,7 +148,7 @@ STARTS_PASSING = re.compile(
 )
 
 ENDS_PASSING = re.compile(
-    r"(?:(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
+    r"(?:(?:\.\.\.|[\])\w:]) +(?:ok|OK|PASS(?:ED)?|[Pp]assed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped))$"
 )
 
@@ -251,7 +251,7 @@ OPENING = re.compile(rf"(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", re.
 
 ANYWHERE = re.compile(
     r"due to (?:\d+ )?previous errors?|compilation terminated|stopping at filesystem"
-    r"|-> \[help \d\]$|\bcommand\b.* exited \(\d+\)$"
+    r"|-> \[help \d\]$|\bcommand\b.* exited \(\d+\)$|\bexited with \d+\.?$|pnpm[ _]recursive"
 )
 
 
@@ -303,7 +303,7 @@ COUNTED = re.compile(
 SUMMARY = re.compile(
     r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
     r"|result|finished|done|ok|errors?|warnings|all|oh no|examples|checked|suites|snapshots?|run"
-    r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s|^\S+:\tTotal\t",
+    r"|pass|fail|cancelled|skipped|todo|executed|errored|broken)\b|^\W*\d+%?\s|^\S+:\tTotal\t",
     re.IGNORECASE,
 )
 
