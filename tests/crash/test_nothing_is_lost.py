@@ -251,7 +251,7 @@ def test_restarts_that_are_killed_too_come_to_an_end(further: int, life: IssueLi
         code, fatal = life.make_pass(CrashPointWatcher(fatal=fatal)), fatal + further
     kept = restart(life)
     assert (kept.status.stage, kept.paid) == (Stage.REVIEW, 2)
-    assert fatal > 40
+    assert fatal > 20
     assert_all_is_well(kept, life)
 
 

@@ -404,7 +404,7 @@ WHOLE_BYTES = 96 * 1024
 """An output of at most this size is read whole; of a larger one, somewhat less."""
 HEAD_BYTES = 6 * 1024
 TAIL_BYTES = 24 * 1024
-STRONG_BYTES = 44 * 1024
+STRONG_BYTES = 52 * 1024
 WEAK_BYTES = 8 * 1024
 LINE_COST = 20
 """Bytes that each line counts in addition to its own: many short lines take long to read."""
