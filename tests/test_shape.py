@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from world.sources import tree_of
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 FILES = sorted(SOURCE.rglob("*.py"))
-TREES = {file: ast.parse(file.read_text()) for file in FILES}
 BANNED_NAMES = {"manager", "helper", "helpers", "util", "utils", "handler", "handlers"}
 BROAD_HANDLERS = {
     "mulligan/checks/digest/__init__.py": 1,
@@ -20,7 +21,7 @@ BROAD_HANDLERS = {
 
 
 def test_every_module_opens_with_its_job() -> None:
-    assert [str(file) for file in FILES if not ast.get_docstring(TREES[file])] == []
+    assert [str(file) for file in FILES if not ast.get_docstring(tree_of(file))] == []
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
@@ -37,8 +38,7 @@ def is_broad(node: ast.AST) -> bool:
 
 def test_only_three_places_catch_everything() -> None:
     counts = {
-        str(file.relative_to(SOURCE)): sum(is_broad(node) for node in ast.walk(tree))
-        for file, tree in TREES.items()
+        str(file.relative_to(SOURCE)): sum(map(is_broad, ast.walk(tree_of(file)))) for file in FILES
     }
     assert {file: count for file, count in counts.items() if count} == BROAD_HANDLERS
 

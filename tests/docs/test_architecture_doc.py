@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from world.sources import tree_of
+
 ROOT = Path(__file__).parents[2]
 SOURCE = Path("src") / "mulligan"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
@@ -35,7 +37,7 @@ def wrong_in(page: str, place: Path, root: Path = ROOT) -> list[str]:
         found = next((each for each in places(path, root) if each.exists()), None)
         if found is None:
             wrong.append(path)
-        elif name and name not in set(names_in(ast.parse(found.read_text()))):
+        elif name and name not in set(names_in(tree_of(found))):
             wrong.append(f"{path}: {name}")
     return wrong
 

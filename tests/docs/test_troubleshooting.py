@@ -19,6 +19,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.implement.prompt.outcome_text import TITLES
 from mulligan.interfaces.cli.app import app
 from mulligan.interfaces.cli.exit_codes import Exit
+from world.sources import tree_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text()
@@ -91,7 +92,7 @@ def test_every_message_is_of_the_code(message: str) -> None:
 @cache
 def all_texts() -> list[str]:
     files = (ROOT / "src/mulligan").rglob("*.py")
-    return [text for file in files for text in texts(ast.parse(file.read_text()))]
+    return [text for file in files for text in texts(tree_of(file))]
 
 
 def test_every_command_has_a_section() -> None:
