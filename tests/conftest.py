@@ -57,8 +57,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Collect no garbage while tests are found, and never look through what was found again."""
-    gc.collect()
+    """Collect no garbage while tests are found, and never look through what was found."""
     gc.freeze()
     gc.enable()
 

@@ -14,7 +14,7 @@ from mulligan.implement.ports import Artifacts
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts, scratch_artifacts
 from mulligan.storage.database import open_database
 from mulligan.text.redact import Redactor
-from world.ledgers import TickingClock, url_of
+from world.ledgers import TickingClock, migrated
 
 NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 REF = IssueRef("octo/hello.world", 12)
@@ -26,7 +26,7 @@ def artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Artif
         yield FileArtifacts(tmp_path / "artifacts")
         return
     if request.param == "shared":
-        with open_database(url_of(tmp_path / "ledger.db")) as database:
+        with open_database(migrated(tmp_path / "ledger.db")) as database:
             yield SharedArtifacts(FileArtifacts(tmp_path / "artifacts"), database, TickingClock())
         return
     with scratch_artifacts(Redactor()) as scratch:

@@ -26,14 +26,14 @@ from mulligan.storage import HEAD, VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, open_database, state_directory
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
 from mulligan.storage.serialization import record_event, values_of
-from world.ledgers import ISSUES, START, open_ledger_at, rebuild, url_of
+from world.ledgers import ISSUES, START, open_ledger_at, open_ledger_url, rebuild, url_of
 
 REF = ISSUES[0]
 
 
 def kept(path: Path) -> Path:
     """Make a ledger that holds one event."""
-    with open_ledger_at(path) as ledger:
+    with open_ledger_url(url_of(path)) as ledger:
         ledger.append(REF, IssueSeen(title="kept"))
     return path
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -31,7 +32,9 @@ class EgressProxy:
     @contextmanager
     def client(self) -> Generator[httpx.Client]:
         address = f"http://{self.address[0]}:{self.address[1]}"
-        with httpx.Client(base_url=address, timeout=120, trust_env=False) as made:
+        # No certificates: reading them takes longer than a request.
+        plain = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with httpx.Client(base_url=address, timeout=120, trust_env=False, verify=plain) as made:
             yield made
 
     def open(self) -> socket.socket:

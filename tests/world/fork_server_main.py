@@ -15,11 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
+import typer
 from pydantic import BaseModel
 
 from mulligan.interfaces.cli.app import app
 from world.loading import load_everything
 
+COMMANDS = typer.main.get_command(app)
+"""Built once: this takes 40 ms, half of the time of a short command."""
 LONGEST = 1 << 20
 OWN_DESCRIPTORS = Path("/proc/self/fd")
 
@@ -46,7 +49,7 @@ def run_mulligan(asked: Message, streams: Sequence[int]) -> None:
     sys.argv = [asked.program, *asked.arguments]
     code: object = 1
     try:
-        app()
+        COMMANDS()
     except SystemExit as ended:
         code = ended.code
     except Exception:  # noqa: BLE001 - a command that fails so must not go on as the starter

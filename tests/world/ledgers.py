@@ -79,7 +79,7 @@ def _empty() -> bytes:
 
 @contextmanager
 def open_ledger_at(path: Path) -> Generator[SqlLedger]:
-    with open_ledger_url(url_of(path)) as ledger:
+    with open_ledger_url(url_of(path) if path.exists() else migrated(path)) as ledger:
         yield ledger
 
 

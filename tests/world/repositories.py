@@ -63,6 +63,7 @@ def _template(branch: str, files: tuple[tuple[str, str], ...]) -> Path:
     made = Path(_templates(), str(len(list(Path(_templates()).iterdir()))))
     made.mkdir()
     git(made, "init", "-q", "--bare", "--template=", f"--initial-branch={branch}")
+    git(made, "config", "receive.autogc", "false")
     (made / "hooks").mkdir()
     if files:
         commit_to(made, dict(files), branch)

@@ -1,8 +1,6 @@
 """The simulated GitHub with one small repository, reached by a call unless a test needs HTTP."""
 
 import functools
-import io
-import tarfile
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -98,18 +96,19 @@ class SimulatedGitHub:
 
 
 @functools.cache
-def _template() -> bytes:
-    """Write the repository once for all tests of a process, and pack it up."""
+def _template() -> tuple[tuple[Path, bytes | None], ...]:
+    """Write the repository once for all tests of a process; a directory has no content."""
     with tempfile.TemporaryDirectory() as scratch:
         bare = Path(scratch, "tools.git")
         bare.mkdir()
         assert git(bare, "init", "--quiet", "--bare", "--template=", ".") is not None
         assert git(bare, "symbolic-ref", "HEAD", "refs/heads/main") is not None
         push(bare, "main", {"README.md": "# tools\n", "src/tool.py": "X = 1\n"}, start=None)
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            archive.add(bare, "tools.git")
-        return packed.getvalue()
+        assert git(bare, "config", "receive.autogc", "false") is not None
+        return tuple(
+            (each.relative_to(bare), each.read_bytes() if each.is_file() else None)
+            for each in sorted(bare.rglob("*"))
+        )
 
 
 @contextmanager
@@ -118,8 +117,12 @@ def simulated_github(
 ) -> Generator[SimulatedGitHub]:
     """Run a simulator with a repository of one commit, and close all of it afterwards."""
     bare = directory / "tools.git"
-    with tarfile.open(fileobj=io.BytesIO(_template())) as archive:
-        archive.extractall(directory, filter="data")
+    bare.mkdir(parents=True)
+    for path, content in _template():
+        if content is None:
+            (bare / path).mkdir()
+        else:
+            (bare / path).write_bytes(content)
     world = World()
     world.add_repository(NAME, bare, "main", ROLES, **settings)
     for login in (*ROLES, "zoe"):
