@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 HEADS = "refs/heads/"
@@ -89,7 +90,7 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class BareRepository:
-    """A bare repository; nothing is cached, since pushes bypass the simulator."""
+    """A bare repository; refs are not cached, since pushes bypass the simulator."""
 
     path: Path
 
@@ -118,16 +119,16 @@ class BareRepository:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the merge base of two commits."""
-        found = self._ask("merge-base", one, other)
-        return found.decode().split()[0] if found else None
+        found = self._compare("merge-base", one, other)
+        return found.split()[0] if found else None
 
     def count_ahead(self, base: str, head: str) -> int:
         """Count the commits of `head` that `base` lacks."""
-        return int(self._text("rev-list", "--count", f"{base}..{head}") or 0)
+        return int(self._compare("rev-list", "--count", f"{base}..{head}") or 0)
 
     def changes(self, base: str, head: str) -> list[tuple[int, int]]:
         """Return the added and deleted lines of each file that differs; a binary file has none."""
-        lines = self._text("diff", *PLAIN, "--numstat", base, head).splitlines()
+        lines = self._compare("diff", *PLAIN, "--numstat", base, head).splitlines()
         counts = (line.split("\t")[:2] for line in lines)
         return [(int(added.strip("-") or 0), int(gone.strip("-") or 0)) for added, gone in counts]
 
@@ -161,6 +162,13 @@ class BareRepository:
                 return None
         return merged
 
+    def _compare(self, *arguments: str) -> str:
+        """Return what git says of two commits, by their ids; empty if git fails."""
+        try:
+            return _compared(self.path, *arguments)
+        except LookupError:
+            return ""
+
     def _text(self, *arguments: str) -> str:
         """Return git's output as text; empty if git fails."""
         return (self._ask(*arguments) or b"").decode(errors="replace")
@@ -168,6 +176,15 @@ class BareRepository:
     def _ask(self, *arguments: str) -> bytes | None:
         """Return git's output; None if git fails."""
         return git(self.path, "--git-dir=.", *arguments)
+
+
+@lru_cache(maxsize=4096)
+def _compared(path: Path, *arguments: str) -> str:
+    """Return what git says of two commits, which never changes; LookupError if git fails."""
+    output = git(path, "--git-dir=.", *arguments)
+    if output is None:
+        raise LookupError(arguments[0])
+    return output.decode(errors="replace")
 
 
 def _loose(directory: Path) -> Iterator[tuple[str, str]]:
