@@ -127,13 +127,19 @@ def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connecti
 
 
 def _exchange(connection: Connection) -> RequestsResponse:
-    response = connection.session.request(
+    session, request = connection.session, PreparedRequest()
+    # Session.request would merge settings that never differ, which takes a third of its time.
+    request.prepare(
         connection.verb,
         f"{connection.protocol}://{connection.host}:{connection.port}{connection.url}",
-        headers=connection.headers,
+        headers={**session.headers, **connection.headers},
         data=connection.input,
+    )
+    response = session.send(
+        request,
         timeout=connection.timeout,
         verify=connection.verify,
+        proxies=session.proxies,
         allow_redirects=False,
         stream=True,
     )
