@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.errors import UnavailableError
-from mulligan.git.worktrees.files import MAX_PATH_CHARS, TreeCleaner
+from mulligan.git.worktrees.files import MAX_DELETED_HERE, MAX_PATH_CHARS, TreeCleaner
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_what_git_does_not_see_is_found_and_cleared(
     assert (tree / "a" / "link").is_symlink()
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "closed"])
+@pytest.mark.parametrize("kind", ["file", "link", "closed", "many files"])
 def test_anything_can_be_set_aside_and_deleted(
     kind: str, tmp_path: Path, broom: TreeCleaner
 ) -> None:
@@ -75,10 +75,14 @@ def test_anything_can_be_set_aside_and_deleted(
             place.write_text("x")
         case "link":
             place.symlink_to(outside)
-        case _:
+        case "closed":
             (place / "below" / "x").mkdir(parents=True)
             (place / "below").chmod(0o000)
             place.chmod(0o000)
+        case _:
+            place.mkdir()
+            for number in range(MAX_DELETED_HERE + 1):
+                (place / str(number)).touch()
     broom.set_aside(place, "issue-1")
     assert not os.path.lexists(place)
     broom.empty("issue-12")

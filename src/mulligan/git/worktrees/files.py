@@ -2,13 +2,15 @@
 
 import fcntl
 import os
+import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -190,8 +192,9 @@ class TreeCleaner:
         with meanwhile(lambda: self._delete(left)):
             yield
 
-    def _delete(self, left: Sequence[str]) -> None:
-        if self._run("rm", "-rf", "--", *left).exit_code:
+    def _delete(self, paths: Sequence[str]) -> None:
+        left = [path for path in paths if not _is_deleted_here(path)]
+        if left and self._run("rm", "-rf", "--", *left).exit_code:
             for path in left:
                 self._find(Path(path), *CLOSED_DIRECTORIES)
             self._run("rm", "-rf", "--", *left)
@@ -213,6 +216,32 @@ class TreeCleaner:
             "LC_ALL": "C",
         }
         return run(Command(argv, self.trash.parent, environment, CLEAN_TIMEOUT))
+
+
+MAX_DELETED_HERE = 100
+"""Limit of the paths in a directory to delete without `rm`, which costs 9 ms of CPU to start."""
+
+
+def _is_deleted_here(path: str) -> bool:
+    """Delete a small directory that is open to its owner; return whether it is gone."""
+    try:
+        if any(islice(_below(path), MAX_DELETED_HERE, None)):
+            return False
+        shutil.rmtree(path)
+    except OSError:
+        return False
+    return True
+
+
+def _below(path: str) -> Iterator[str]:
+    """List what is in a directory, at any depth; links are not followed."""
+    waiting = [path]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                yield entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def _mode(path: Path) -> int:
