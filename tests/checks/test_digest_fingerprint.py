@@ -2,7 +2,8 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -148,18 +149,29 @@ def fingerprint_in(directory: Path, argv: Sequence[str]) -> str:
     return digest(ran.output, exit_code=ran.exit_code).fingerprint
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Give the fingerprint of a tool's first run, which all tests of this module share."""
+
+    def of(tool: str) -> str:
+        return fingerprint_in(tmp_path_factory.mktemp(tool), TOOLS[tool])
+
+    return cache(of)
+
+
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_run_elsewhere_and_later_fails_alike(tool: str, tmp_path: Path) -> None:
+def test_a_tool_run_elsewhere_and_later_fails_alike(
+    tool: str, tmp_path: Path, first: Callable[[str], str]
+) -> None:
     argv = TOOLS[tool]
     if not shutil.which(argv[0]):
         pytest.skip(f"{argv[0]} is not on this machine")
-    first = fingerprint_in(tmp_path / "one", argv)
-    assert first == fingerprint_in(tmp_path / "another" / "place" / "deeper", argv)
+    assert first(tool) == fingerprint_in(tmp_path / "another" / "place" / "deeper", argv)
 
 
-def test_different_failures_of_a_tool_differ(tmp_path: Path) -> None:
+def test_different_failures_of_a_tool_differ(first: Callable[[str], str]) -> None:
     marks = {
-        tool: fingerprint_in(tmp_path / tool, argv)
+        tool: first(tool)
         for tool, argv in TOOLS.items()
         if shutil.which(argv[0]) and tool not in {"make", "unittest"}
     }

@@ -18,7 +18,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from world.confined import usable_mode
-from world.fork_server import run_forked
+from world.fork_server import run_forked, start_forked
 from world.ledgers import TickingClock
 from world.place import BIN
 from world.samples import is_as_documented
@@ -177,7 +177,8 @@ def test_it_can_be_interrupted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
-    with started(tmp_path, "simulate", "--port", "0", "--directory", "here") as shown:
+    arguments = ("simulate", "--port", "0", "--directory", "here")
+    with start_forked(arguments, tmp_path, environment(tmp_path)) as shown:
         timeout = time.monotonic() + 120
         while not (tmp_path / "here" / "mulligan.yml").exists():
             assert time.monotonic() < timeout

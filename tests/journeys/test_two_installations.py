@@ -150,6 +150,7 @@ def test_the_second_stands_back_and_every_command_says_so_until_it_takes_over(he
     assert sentence not in here.other.run("status").stdout
 
 
+@pytest.mark.deep
 def test_a_copied_disk_stands_back_for_its_original(here: Two) -> None:
     """A virtual machine was cloned while it ran, so that both have one id and one history."""
     here.one.agent("import time; time.sleep(600)")
