@@ -85,8 +85,13 @@ def poll(here: WorkerEnvironment, daemon: Daemon, times: int) -> int:
 
 
 def taken() -> tuple[int, int]:
-    """Count the open descriptors and the threads of this process, but for GitHub's own pool."""
-    threads = [each for each in threading.enumerate() if not each.name.startswith("simulator_")]
+    """Count the open descriptors and the threads of this process.
+
+    The pools of GitHub and of the polls grow to a fixed size, at any time.
+    """
+    threads = [
+        each for each in threading.enumerate() if not each.name.startswith(("simulator_", "poll_"))
+    ]
     return len(list(Path("/proc/self/fd").iterdir())), len(threads)
 
 
