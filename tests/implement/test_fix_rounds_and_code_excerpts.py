@@ -26,7 +26,7 @@ from mulligan.domain.result import (
 from mulligan.implement.prompt.context_sections import assemble, failing_checks, fix_sections
 from mulligan.implement.prompt.retry_context import AssembledContext
 from mulligan.implement.result import attempt_record
-from world.attempts import DIFF, NINE, TEST_ID, attempt, case, check, failing_test, red
+from world.attempts import DIFF, NINE, attempt, case, check, failing_test, red
 
 pytestmark = pytest.mark.pure
 
@@ -78,7 +78,7 @@ def test_what_was_there_before_is_told_by_the_checks_name_only() -> None:
     before = check("lint").model_copy(update={"preexisting": True, "digest": "E501 cart.py"})
     text = told(red(1, before, failing_test()), red(2, failing_test(), before)).text
     assert "Attempt 1: CHECKS_FAILED" in text
-    assert f"Changed a.py. {TEST_ID}" in text
+    assert "Changed a.py. Same first failure." in text
     assert "Fails without your change as well, and does not count: lint." in text
     assert "E501" not in text
 

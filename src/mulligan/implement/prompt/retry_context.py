@@ -1,6 +1,6 @@
 """The retry context as a record, and how it reads to the agent (CONTEXT-2, CONTEXT-4). Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -125,7 +125,7 @@ def _sections(context: RetryContext) -> dict[str, str]:
     sections = {
         HEADING: guidance_block(context.guidance or ""),
         "What went wrong": context.primary_failure_reason,
-        "Prior attempts": _marked(_prior(earlier), context.omitted, Section.EARLIER),
+        "Prior attempts": _marked(_prior(earlier, latest), context.omitted, Section.EARLIER),
         "Actionable feedback": context.actionable_feedback,
         "Observed patterns": _marked(
             _observed(context.patterns), context.omitted, Section.PATTERNS
@@ -142,20 +142,27 @@ NAMED_FILES = 5
 LINE_CHARS = 400
 
 
-def _prior(earlier: Sequence[AttemptSummary]) -> str:
-    lines = [_line(attempt) for attempt in earlier]
+def _prior(earlier: Sequence[AttemptSummary], latest: AttemptSummary) -> str:
+    """Write a line for each attempt; what the last one has in full stands there only."""
+    told = {latest.error, _first_excerpt(latest)}
+    lines = [_line(attempt, told, latest.attempt_number) for attempt in earlier]
     return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
 
 
-def _line(attempt: AttemptSummary) -> str:
+def _first_excerpt(attempt: AttemptSummary) -> str:
     excerpts = (check.output_excerpt for check in attempt.check_results if not check.passed)
+    return next(filter(None, excerpts), "")
+
+
+def _line(attempt: AttemptSummary, told: Collection[str], latest: int) -> str:
     more = len(attempt.files_modified) - NAMED_FILES
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
+    excerpt = _first_excerpt(attempt)
     parts = (
         f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
-        attempt.error,
+        f"Same error as attempt {latest}." if attempt.error in told else attempt.error,
         *([f"Changed {files}."] if files else ["Changed nothing."]),
-        next(filter(None, excerpts), ""),
+        "Same first failure." if excerpt and excerpt in told else excerpt,
     )
     return one_line(" ".join(parts), LINE_CHARS)
 
