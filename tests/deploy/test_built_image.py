@@ -86,12 +86,13 @@ def run(*command: str | Path, at: Path = ROOT, environment: Mapping[str, str]) -
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Give the environment in which podman and buildah work, also in a container of their own."""
-    needed = ["buildah", "podman", "podman-compose"]
+    without_systemd = not Path("/run/systemd/system").is_dir()
+    needed = ["buildah", "podman", "podman-compose"] + ["runc"] * without_systemd
     missing = [name for name in needed if shutil.which(name) is None]
     assert not missing, f"install {missing}; `make image-check` installs podman-compose"
     assert os.geteuid() == 0, "run it as root"
     environment = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
-    if not Path("/run/systemd/system").is_dir():
+    if without_systemd:
         made = tmp_path_factory.mktemp("engine") / "containers.conf"
         lines = ('runtime="runc"', 'cgroup_manager="cgroupfs"', 'events_logger="file"')
         made.write_text("\n".join(["[engine]", *lines, ""]))
