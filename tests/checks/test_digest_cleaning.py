@@ -247,6 +247,17 @@ def test_where_every_line_is_new_and_loud_the_ends_are_kept() -> None:
     assert sum(map(len, log.lines)) < 1_000_000
 
 
+def test_a_named_failure_stays_among_lines_that_are_loud() -> None:
+    words = ("".join(chr(103 + n // 20**at % 20) for at in range(4)) for n in range(20_000))
+    loud = [f"the {word} cannot be reached {'on its way ' * 9}\n".encode() for word in words]
+    named = b"--- FAIL: TestMiddle (0.00s)\n    middle.go:3: of two\n"
+    log = kept(b"".join([*loud[:2000], named, *loud[2000:]]))
+    assert log.total == len(loud) + 2
+    assert "--- FAIL: TestMiddle (0.00s)" in log.lines
+    assert "    middle.go:3: of two" in log.lines
+    assert sum("cannot be reached" in line for line in log.lines) > 100
+
+
 @pytest.mark.deep
 def test_after_thousands_of_different_errors_the_next_one_is_still_weighed() -> None:
     words = (

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, zip_longest
+from operator import itemgetter
 from typing import BinaryIO
 
 from mulligan.checks.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
@@ -436,6 +437,17 @@ class _LineBuffer:
         while self.size_latest > self.room // 2:
             self.size_latest -= len(self.latest.popleft()[1]) + LINE_COST
 
+    @property
+    def size(self) -> int:
+        return self.size_first + self.size_latest
+
+    def within(self, room: int) -> Iterator[Numbered]:
+        """Yield the lines within a smaller limit."""
+        if self.size <= room:
+            room = self.room
+        yield from _within(room // 2, self.first)
+        yield from _within(room // 2, reversed(self.latest))
+
 
 @dataclass(slots=True)
 class _LineFilter:
@@ -443,6 +455,7 @@ class _LineFilter:
 
     head: list[Numbered] = field(default_factory=list[Numbered])
     recent: deque[tuple[int, Sequence[bytes]]] = field(default_factory=lambda: deque(maxlen=2))
+    named: _LineBuffer = field(default_factory=lambda: _LineBuffer(STRONG_BYTES))
     strong: _LineBuffer = field(default_factory=lambda: _LineBuffer(STRONG_BYTES))
     weak: _LineBuffer = field(default_factory=lambda: _LineBuffer(WEAK_BYTES))
     weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
@@ -450,7 +463,8 @@ class _LineFilter:
     known: set[bytes] = field(default_factory=set[bytes])
     total: int = 0
     size: int = 0
-    owed: int = 0
+    owed: tuple[int, _LineBuffer] | None = None
+    """How many lines after the last chunk belong to what it has, and where they are kept."""
     dropped: Counter[bytes] = field(default_factory=Counter[bytes])
 
     def take(self, chunk: bytes) -> None:
@@ -459,18 +473,22 @@ class _LineFilter:
         if not self.total:
             self.head = list(_within(HEAD_BYTES, enumerate(lines, start=1)))
         shapes = chunk.translate(None, VARYING).split(b"\n")
-        for index, after in self._hits(lines, shapes):
-            store = self.strong if after == AFTER_STRONG else self.weak
+        owed, self.owed = self.owed, None
+        if owed:
+            self._keep(lines, 0, *owed)
+        for index, weight in self._hits(lines, shapes):
+            after, store = AFTER_STRONG, self.named if weight >= Weight.CRASH else self.strong
+            if weight < STRONG:
+                after, store = AFTER_WEAK, self.weak
             self._keep(lines, index - BEFORE, index + after, store)
         self.recent.append((self.total, lines))
         self.total += len(lines)
         self.size += len(chunk) + LINE_COST * len(lines)
 
-    def _hits(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-        """Yield the index of each relevant line, and how many lines after it may belong to it."""
-        owed, self.owed = self.owed, 0
-        if owed:
-            yield 0, owed
+    def _hits(
+        self, lines: Sequence[bytes], shapes: Sequence[bytes]
+    ) -> Iterator[tuple[int, Weight]]:
+        """Yield the index and the weight of each relevant line."""
         self._weigh_new(lines, shapes)
         weights, wanted = self.weights, self.wanted
         places = (at for at, shape in enumerate(shapes) if shape in wanted) if wanted else ()
@@ -480,7 +498,7 @@ class _LineFilter:
             self.dropped[shape] -= 1
             if not wanted[shape]:
                 del wanted[shape]
-            yield index, AFTER_STRONG if weights[shape] >= STRONG else AFTER_WEAK
+            yield index, weights[shape]
         if weights:
             self.dropped.update(shape for shape in shapes if shape in weights)
 
@@ -504,7 +522,8 @@ class _LineFilter:
             self.weights[shape] = weight
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _LineBuffer) -> None:
-        self.owed = max(self.owed, end - len(lines))
+        if end > len(lines):
+            self.owed = max(self.owed or (0, store), (end - len(lines), store), key=itemgetter(0))
         for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
             store.add(self.total + index + 1, lines[index])
 
@@ -516,8 +535,10 @@ class _LineFilter:
             for n in range(len(lines), 0, -1)
         )
         tail = _within(WHOLE_BYTES if self.size <= WHOLE_BYTES else TAIL_BYTES, recent)
-        stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
-        kept = dict(line for part in (self.head, *stores, tail) for line in part)
+        half = STRONG_BYTES // 2
+        named = self.named.within(max(half, STRONG_BYTES - self.strong.size))
+        strong = self.strong.within(max(half, STRONG_BYTES - self.named.size))
+        kept = dict(chain(self.head, named, strong, self.weak.within(WEAK_BYTES), tail))
         numbers = tuple(sorted(kept))
         lines = tuple(as_text(kept[number]) for number in numbers)
         dropped = self.dropped if len(lines) < self.total else Counter[bytes]()
