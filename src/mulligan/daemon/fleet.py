@@ -49,7 +49,9 @@ class Poller:
         self._daemon = daemon
         self._interval = interval
         self._lease: PollerLease | None = None
+        self._changing = threading.Lock()
         self._wake = threading.Event()
+        """Set with a new right, and at the end: the next poll is due at once."""
         self._ended = threading.Event()
 
     def lead(self) -> None:
@@ -88,22 +90,27 @@ class Poller:
             self._daemon.hints.add(repository)
 
     def _note(self, lease: PollerLease | None) -> None:
-        before, self._lease = self._lease, lease
+        with self._changing:
+            before, self._lease = self._lease, lease
+            if lease and (before is None or before.fence != lease.fence):
+                log.info("poller_started", account=lease.account)
+                self._wake.set()
         if lease is None:
             self._daemon.pulse.stand_by()
             if before:
                 log.warning("poller_stopped", reason="Another worker of the fleet polls now.")
-        elif before is None or before.fence != lease.fence:
-            log.info("poller_started", account=lease.account)
-            self._wake.set()
 
     def _run(self) -> None:
-        while not self._ended.is_set():
-            if self._lease:
+        while True:
+            with self._changing:
+                self._wake.clear()
+                lease = self._lease
+            if self._ended.is_set():
+                return
+            if lease:
                 self._daemon.poll(self._defer)
             interval = poll_interval(self._interval, self._daemon.repositories)
             self._wake.wait(interval.total_seconds())
-            self._wake.clear()
 
     def _defer(self, due: Sequence[IssueRef]) -> None:
         lease = self._lease
