@@ -164,6 +164,11 @@ def test_failures_without_a_name_must_be_the_same_by_the_lines_about_them() -> N
     assert subtract_baseline(failed, failed).preexisting
 
 
+def test_more_failures_without_a_name_than_before_count() -> None:
+    before = red(A, count=2, evidence="a and b fail")
+    assert not subtract_baseline(red(A, count=3, evidence="a and b fail"), before).preexisting
+
+
 def test_failures_that_all_have_a_name_need_no_other_evidence() -> None:
     before = red(A, B, count=3, evidence="a, b and c fail")
     assert subtract_baseline(red(A, evidence="a fails"), before).preexisting
@@ -188,6 +193,31 @@ def test_many_new_failures_are_told_in_the_usual_size() -> None:
     )
     assert "\n- tests/test_cart.py::test_005\n" in result.digest
     assert " more)\n(1 more failed without this change" in result.digest
+
+
+@pytest.mark.parametrize(
+    ("message", "again", "is_old"),
+    [
+        ("Extra items:\n'a'\n'b'", "Extra items:\n'b'\n'a'", True),
+        ('left: {"a": 1, "b": 2}', 'left: {"b": 2, "a": 1}', True),
+        ('left: {"a": 1, "b": 2}', 'left: {"b": 1, "a": 2}', False),
+        ("assert [1, 2] == []", "assert [2, 1] == []", False),
+    ],
+)
+def test_the_order_of_a_set_makes_no_other_failure(
+    message: str, again: str, *, is_old: bool
+) -> None:
+    result = subtract_baseline(red(broken("test_a", message)), red(broken("test_a", again)))
+    assert result.preexisting == is_old
+
+
+def test_a_new_failure_without_a_place_keeps_the_output() -> None:
+    new = Finding(summary="Bad plan.", message="Bad plan.")
+    result = subtract_baseline(red(A, new), red(A))
+    assert result.long_digest == (
+        "- Bad plan.\n(1 more failed without this change too, and do not count.)\nall of it"
+    )
+    assert subtract_baseline(red(A, B), red(A)).long_digest == ""
 
 
 def test_lint_findings_are_told_by_their_line() -> None:

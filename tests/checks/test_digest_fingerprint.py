@@ -13,6 +13,8 @@ from mulligan.checks.digest.findings import fingerprint, normalise
 from mulligan.domain.result import Finding
 from world.tools import run_tool, write_files
 
+TEMPORARY = "/tmp"  # noqa: S108 - a name in an output
+
 
 @pytest.mark.parametrize(
     ("text", "same"),
@@ -36,6 +38,8 @@ from world.tools import run_tool, write_files
         ("id 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "id 00000000-4f89-11d3-9a0c-0305e82c3301"),
         ("commit 3a5f9c2d", "commit 9b1e77aa"),
         ("request 1234567", "request 7654321"),
+        ("at 1795625880.5239", "at 1795625881.18"),
+        (f"{TEMPORARY}/8hmx08xm7G is gone", f"{TEMPORARY}/Hal_UzbA_t is gone"),
         ("a  b\tc", "a b c"),
     ],
 )
@@ -51,6 +55,7 @@ def test_what_differs_between_runs_is_left_out(text: str, same: str) -> None:
         ("src/a/b.py failed", "src/c/b.py failed"),
         ("E302 no", "E303 no"),
         ("expected 4", "expected 5"),
+        (f"{TEMPORARY}/output is gone", f"{TEMPORARY}/result is gone"),
     ],
 )
 @pytest.mark.pure

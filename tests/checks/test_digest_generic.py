@@ -97,7 +97,9 @@ def test_a_test_that_is_named_twice_is_one_finding() -> None:
     names = [finding.test_id for finding in of_tool("cargo_test")]
     assert names == [f"crt::bin/crt::tests::{name}" for name in ("sp", "adds", "unwraps")]
     by_id = {finding.test_id: finding for finding in of_tool("cargo_test")}
-    assert by_id["crt::bin/crt::tests::adds"].message == "assertion `left == right` failed"
+    assert by_id["crt::bin/crt::tests::adds"].message == (
+        "assertion `left == right` failed\nleft: -1\nright: 3"
+    )
     assert by_id["crt::bin/crt::tests::adds"].line == 5
     assert [finding.test_id for finding in of_tool("maven_test")] == [
         "com.example.AppTest.testAdd",

@@ -412,7 +412,7 @@ NAMED = {
     "mocha, late": (MOCHA_LATE, "test/{0}.js › Store opens"),
     "mocha json": (MOCHA_JSON, "test/{0}.js › Store opens"),
     "node, tap": (NODE_TAP, "{0}/index.test.js › opens"),
-    "node, spec": (NODE_SPEC, "{0}/index.test.js › opens"),
+    "node, spec": (NODE_SPEC, "{0}/index.test.js › suite › opens"),
     "tape": (TAPE, "test/{0}.js › should be equal"),
     "jasmine": (JASMINE, "spec/{0}.spec.js › Store opens"),
     "rspec": (RSPEC, "Store opens"),
@@ -843,3 +843,239 @@ def test_a_runner_may_say_much_before_and_after_the_lines_with_its_prefix() -> N
     assert ids(told.findings) == ["[@shop/a:test] test/cart.js › Store opens"]
     assert told.count == 1
     assert "Cached" not in told.digest
+
+
+IMPORT = """\
+E
+======================================================================
+ERROR: test_b (unittest.loader._FailedTest.test_b)
+----------------------------------------------------------------------
+ImportError: Failed to import test module: test_b
+Traceback (most recent call last):
+  File "/usr/lib/python3.11/unittest/loader.py", line 407, in _find_test_path
+    module = self._get_module_from_name(name)
+  File "test_b.py", line 1, in <module>
+    import {}
+ModuleNotFoundError: No module named '{}'
+
+
+----------------------------------------------------------------------
+Ran 1 test in 0.000s
+
+FAILED (errors=1)
+"""
+JEST_VALUE = """\
+FAIL test/a.test.js
+  ● adds
+
+    expect(received).toBe(expected) // Object.is equality
+
+    Expected: 2
+    Received: {}
+
+      at toBe (test/a.test.js:1:69)
+
+Tests:       1 failed, 1 total
+"""
+RSPEC_VALUE = """\
+Failures:
+
+  1) Cart adds
+     Failure/Error: RSpec.describe('Cart') {{ it('adds') {{ expect(N).to eq 2 }} }}
+
+       expected: 2
+            got: {}
+
+       (compared using ==)
+     # ./spec/a_spec.rb:2:in `block (2 levels) in <top (required)>'
+
+1 example, 1 failure
+"""
+GTEST_VALUE = """\
+[ RUN      ] Cart.Adds
+a.cc:3: Failure
+Expected equality of these values:
+  n()
+    Which is: {}
+  2
+
+[  FAILED  ] Cart.Adds (0 ms)
+[==========] 1 test from 1 test suite ran. (0 ms total)
+[  PASSED  ] 0 tests.
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] Cart.Adds
+
+ 1 FAILED TEST
+"""
+JAVAC = """\
+a/Cart.java:2: error: cannot find symbol
+class Cart {{ int n() {{ return it; }} }}
+                             ^
+  symbol:   variable {}
+  location: class Cart
+1 error
+"""
+OTHER_WAY = {
+    "unittest": (IMPORT, ("gone_one", "gone_two")),
+    "jest": (JEST_VALUE, ("3", "7")),
+    "rspec": (RSPEC_VALUE, ("3", "7")),
+    "gtest": (GTEST_VALUE, ("3", "7")),
+    "javac": (JAVAC, ("foo", "bar")),
+}
+
+
+@pytest.mark.parametrize("tool", OTHER_WAY)
+def test_one_test_that_fails_in_another_way_is_not_excused(tool: str) -> None:
+    """The first line of each complaint is the same; the values are below it."""
+    output, values = OTHER_WAY[tool]
+    before, after = (
+        checked(output.replace("{}", value).replace("{{", "{").replace("}}", "}"))
+        for value in values
+    )
+    assert subtract_baseline(before, before).preexisting
+    assert subtract_baseline(after, before).fails
+    assert values[1] in after.findings[0].message
+
+
+TWO_SUITES = """\
+TAP version 13
+# Subtest: One
+    # Subtest: adds
+    {0} 1 - adds
+      ---
+{1}
+      ...
+    1..1
+{0} 1 - One
+  ---
+  failureType: 'subtestsFailed'
+  ...
+# Subtest: Two
+    # Subtest: adds
+    {2} 1 - adds
+      ---
+{3}
+      ...
+    1..1
+{2} 2 - Two
+  ---
+  failureType: 'subtestsFailed'
+  ...
+1..2
+# fail 1
+"""
+TAP_DETAIL = """\
+      location: 'test/a.test.js:{0}:25'
+      failureType: 'testCodeFailure'
+      error: '1 == 2'"""
+NODE_TREE = """\
+▶ One
+{0}
+▶ Two
+{1}
+ℹ fail 1
+
+✖ failing tests:
+
+test at test/a.test.js:{2}:25
+✖ adds (1.5ms)
+  AssertionError [ERR_ASSERTION]: 1 == 2
+      at TestContext.<anonymous> (test/a.test.js:{2}:51)
+"""
+TREE_RED = """\
+  ✖ adds (1.5ms)
+    AssertionError [ERR_ASSERTION]: 1 == 2
+        at TestContext.<anonymous> (test/a.test.js:{0}:51)
+
+✖ {1} (1.9ms)"""
+TREE_GREEN = "  ✔ adds (5.2ms)\n✔ {0} (9.3ms)"
+SUITES = {
+    "tap": (
+        TWO_SUITES.format("not ok", TAP_DETAIL.format(2), "ok", "      duration_ms: 1"),
+        TWO_SUITES.format("ok", "      duration_ms: 1", "not ok", TAP_DETAIL.format(3)),
+    ),
+    "spec": (
+        NODE_TREE.format(TREE_RED.format(2, "One"), TREE_GREEN.format("Two"), 2),
+        NODE_TREE.format(TREE_GREEN.format("One"), TREE_RED.format(3, "Two"), 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("reporter", SUITES)
+def test_two_suites_of_one_file_are_told_apart(reporter: str) -> None:
+    before, after = map(checked, SUITES[reporter])
+    assert ids(before.findings) == ["test/a.test.js › One › adds"]
+    assert ids(after.findings) == ["test/a.test.js › Two › adds"]
+    assert subtract_baseline(after, before).fails
+
+
+def test_tests_of_one_name_and_message_in_one_file_are_counted() -> None:
+    block = JEST_VALUE.partition("Tests:")[0].replace("{}", "3")
+    again = block.partition("\n")[2]
+    before = checked(f"{block}Tests:       1 failed, 3 passed, 4 total\n")
+    after = checked(f"{block}{again}Tests:       2 failed, 2 passed, 4 total\n")
+    assert subtract_baseline(after, before).fails
+
+
+NEXT_TO_IT = {
+    "vet after a test": (
+        GO.format("a"),
+        """\
+# example.com/m/b
+b/s.go:3:18: fmt.Printf format %d has arg of wrong type string
+FAIL\texample.com/m/b [build failed]
+FAIL
+""",
+        "b/s.go",
+    ),
+    "exception at the end of a program": (
+        "",
+        """\
+.F/w/m.rb:1:in `block in <top (required)>': leaked (RuntimeError)
+\tfrom /usr/lib/minitest.rb:79:in `reverse_each'
+
+""",
+        "m.rb",
+    ),
+    "plain console of gradle": (
+        "a.CartTest > adds FAILED\n    java.lang.AssertionError at CartTest.java:5\n\n",
+        "b.CartTest > adds FAILED\n    java.lang.AssertionError at CartTest.java:5\n\n",
+        "CartTest.java",
+    ),
+}
+ENDS = {
+    "exception at the end of a program": "  1) Failure:\nCartTest#test_adds [test/a_test.rb:4]:\n"
+    "Expected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips\n",
+    "plain console of gradle": ":test FAILED\n\nFAILURE: Build failed with an exception.\n",
+}
+
+
+@pytest.mark.parametrize("case", NEXT_TO_IT)
+def test_what_is_new_is_named_beside_an_old_failure(case: str) -> None:
+    old, new, file = NEXT_TO_IT[case]
+    end = ENDS.get(case, "")
+    before, after = (checked(text) for text in (old + end, old + new + end))
+    assert subtract_baseline(before, before).preexisting
+    result = subtract_baseline(after, before)
+    assert result.fails
+    assert [found.file for found in result.findings] == [file]
+    assert len(result.known) == 1
+
+
+def test_output_above_the_line_of_its_suite_is_not_of_the_suite_before() -> None:
+    of_test = "#   Failed test 'adds'\n#   at t/{0}.t line 2.\n#          got: '1'\n"
+    of_suite = "t/{0}.t ..\nDubious, test returned 1 (wstat 256, 0x100)\n"
+    output = "".join(text.format(name) for name in "ab" for text in (of_test, of_suite))
+    assert ids(checked(output).findings) == ["t/a.t › adds", "t/b.t › adds"]
+
+
+def test_a_program_that_a_signal_ended_is_one_failure_of_its_test() -> None:
+    output = (
+        "    Start 2: two\n"
+        "2/2 Test #2: two ..............Subprocess aborted***Exception:   0.00 sec\n"
+        "two: two.c:2: main: Assertion `3 == 2' failed.\n\n"
+        "0% tests passed, 1 tests failed out of 1\n"
+    )
+    (found,) = checked(output).findings
+    assert (found.test_id, found.file) == ("two", "two.c")
+    assert "3 == 2" in found.message

@@ -82,15 +82,22 @@ def subtract_baseline(
         return _with_note(failed, BASELINE_INCOMPARABLE)
     note = f"({len(known)} more failed without this change too, and do not count.)"
     left = _with_only(failed, new, note if new else "It fails in the same way without this change.")
+    if not all(found.file for found in new):
+        # What the tool printed may say more about a failure without a place.
+        left = left.model_copy(
+            update={"long_digest": f"{left.digest}\n{failed.long_digest or failed.digest}"}
+        )
     return left.model_copy(update={"known": known, "preexisting": not new})
 
 
 def _comparable(failed: CheckResult, before: CheckResult) -> bool:
     """Return whether both runs ended by themselves and list every failure.
 
-    Failures that no finding names must be the same, by all that the output has about failures.
+    Failures that no finding names must be the same, by all that the output has about failures, and
+    not more than before.
     """
     is_same = bool(failed.evidence) and failed.evidence == before.evidence
+    is_same = is_same and failed.unnamed <= before.unnamed
     return all(run.is_complete and run.findings for run in (failed, before)) and (
         is_same or not failed.unnamed
     )
@@ -147,7 +154,16 @@ def _failure_key(found: Finding) -> tuple[str, str, str]:
 
     A test that fails with another message than before was affected by the change, and not fixed.
     """
-    return identity(found), normalise(found.message), found.file or ""
+    message = "\n".join(sorted(MEMBERS.sub(_in_order, found.message).split("\n")))
+    return identity(found), normalise(message), found.file or ""
+
+
+MEMBERS = re.compile(r"\{[^{}]*\}")
+"""The members of a set or a map, which programs print in any order."""
+
+
+def _in_order(members: re.Match[str]) -> str:
+    return "{" + ", ".join(sorted(members[0][1:-1].split(", "))) + "}"
 
 
 def _split(

@@ -33,11 +33,15 @@ def chunks(output: Output) -> Iterator[bytes]:
 
 
 def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
-    """Make paths inside the repository relative to its root."""
-    start = re.escape(root.rstrip("/").encode()) + b"/"
-    beneath = re.compile(rb"(?<![\w./-])(?:file://)?" + start) if start != b"/" else None
+    """Make paths inside the repository relative to its root.
+
+    A test runner's marks of progress may stand right before a path: `..F/src/cart.rb:1`.
+    """
+    start = root.rstrip("/").encode() + b"/"
+    before = rb"(?:^[.FES]+|(?<![\w./-])(?:file://)?)"
+    beneath = re.compile(before + re.escape(start), re.MULTILINE) if start != b"/" else None
     for piece in pieces:
-        yield beneath.sub(b"", piece) if beneath else piece
+        yield beneath.sub(b"", piece) if beneath and start in piece else piece
 
 
 def _raw(output: Output) -> Iterator[bytes]:

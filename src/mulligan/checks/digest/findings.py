@@ -266,13 +266,14 @@ VOLATILE_PATTERNS = tuple(
         (r" ?[\[(]<duration>[\])]", ""),
         (r"\bcc[A-Za-z0-9]{6}\.(?=(?:ltrans[0-9]+\.)?(?:o|s|res|out)\b)", "<temporary>."),
         (r"\btmp[._-]?\w{6,12}\b", "<temporary>"),
+        (r"(?<=/tmp/)(?=[\w-]*[0-9A-Z])[\w-]{6,}+(?!/)", "<temporary>"),
         (r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
         (r"(?<=[\w)\]]):\d+(?::\d+)?(?=[\s:,)\]]|$)|(?<=\w)\(\d+,\d+\)", ""),
         (r"(?i)\b(line|column|col|char|offset|position|row)s?:? \d+(?:[-:]\d+)?", r"\1 <n>"),
         (r"(?i)\b(pid|tid|process|thread|worker|port|seed|gw|job|session)([ =:#]*)\d+", r"\1\2<n>"),
         (r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", "<id>"),
         (r"==\d+==|\[\d{3,}\]", "<n>"),
-        (r"\d{6,}", "<n>"),
+        (r"\d{6,}(?:\.\d+)?", "<n>"),
         (r"\s+", " "),
     )
 )

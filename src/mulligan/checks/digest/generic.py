@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 
 from mulligan.checks.digest.blocks import (
     LINK,
@@ -100,7 +100,8 @@ BEFORE, ABOVE = 10, 15
 DEEPER = re.compile(r"^\[\w+\] {2}")
 
 EMPTY_MESSAGE = re.compile(
-    r"[|>]-?$|^\W*+(?:(?:(?:fatal )?error|warning|failure|failed)\W*+)?(?:(?<=\[)[\w-]++\]\W*+)?$",
+    r"[|>]-?$|^\W*+(?:(?:(?:fatal )?error|warning|failure|failed)\W*+)?(?:(?<=\[)[\w-]++\]\W*+)?$"
+    r"|^[\w.:]*(?:error|exception):$",
     re.IGNORECASE,
 )
 """A message without content, whose text follows on the next lines."""
@@ -141,14 +142,18 @@ class Scan:
             inside = []
         place = test.place or next((head.place for head in inside if head.place), None)
         place = place or best_place(self.lines[test.at + 1 : end]) or self._place_above(test.at)
-        message = test.message or self._message_of(test, inside) or self._beneath(test, end)
+        message = "" if test.message.endswith(":") else test.message
+        message = message or self._message_of(test, inside) or self._beneath(test, end)
         yield replace(test, message=message, place=place, end=end)
         yield from self._each([head for head in rest if head not in inside], limit)
 
     def _message_of(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
         """Return the message of the first error inside a test's block."""
         name = test.test_id or ""
-        messages = (self._said(head) for head in inside)
+        heads = [head for head in inside if head.rank is not Rank.AFTERMATH]
+        # A message right above a traceback only introduces it.
+        starts = {head.start for head in heads}
+        messages = (self._said(head) for head in heads if head.at + 1 not in starts)
         return next((message for message in messages if message.strip(" :") not in name), "")
 
     def _beneath(self, test: FindingHead, end: int) -> str:
@@ -231,7 +236,9 @@ class Scan:
         if head.message.endswith("-"):
             beneath = takewhile(lambda line: not line.strip() or depth_of(line) > depth, beneath)
         said = [line.strip() for line in beneath if line.strip()]
-        return " ".join([head.message.strip("|>- "), *said[: 2 if depth else 1]]).strip()
+        empty = sum(1 for _ in takewhile(EMPTY_MESSAGE.search, said))
+        size = max(2 if depth else 1, empty + 1)
+        return " ".join([head.message.strip("|>- "), *said[:size]]).strip()
 
 
 def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
@@ -427,10 +434,28 @@ FRAMES = 6
 DETAIL = 30
 
 
+VALUE = re.compile(
+    r"^[^\w'\"]*(?:expected|actual|received|got|want|left|right|found|which is|symbol)\b"
+    r"[^:=]{0,20}[:=]",
+    re.IGNORECASE,
+)
+"""A line below a complaint that tells a value; the complaint alone may be the same for others."""
+
+MAX_VALUES = 4
+
+
+def _with_values(head: FindingHead, lines: Sequence[str]) -> str:
+    """Return the message with the values that stand below it."""
+    message = head.message or head.test_id or ""
+    below = lines[head.at + 1 : min(head.end or 0, head.at + 1 + DETAIL)]
+    values = (" ".join(line.split()) for line in below if VALUE.match(line))
+    told = list(islice((value for value in values if value not in message), MAX_VALUES))
+    return "\n".join([message, *told]) if head.rank is Rank.FAILURE else message
+
+
 def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
-    reported = finding(
-        head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
-    )
+    message = _with_values(head, lines)
+    reported = finding(message, head.place, test_id=head.test_id, code=head.code)
     heading = head.test_id or " ".join(head.heading.split()) or relevant_part(lines[head.at])
     where = str(head.place) if head.test_id else head.place.file if head.place else ""
     if head.place and where not in heading:

@@ -216,6 +216,7 @@ _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
 _BAD = r"[\[(]\s*(?:FAILED|FAIL|fail)\s*[\])]"
 _CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+\) |\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
 
+_CTEST = r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*(?:\w+ \w+)?"
 _ENTRY = r"^(?:\[\w+\])?\s*+(?:test |\d+/\d+ |- )?"
 _CHAIN, _WORD = r"\S.* > \S", r"[\w.:/#\[\]-]{2,}+\)?(?<=[\w\])])"
 _MARKED = rf"(?: ---| \*\*\*|(?<!\s)\s+[\[|])\s*+{_FAILED}(?: \*\*\*| \||\])?"
@@ -229,7 +230,7 @@ NAMES = tuple(
         r"^---- (?P<test>\S.*) stdout ----$",
         r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
         rf"^[>│|\s]*{_BAD}\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}[│|\s]*$",
-        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
+        rf"{_CTEST}\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
         rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
         r"^\s*● (?P<test>(?!Console$|.*\d ?m?s$)(?=.*\w)\S.*)$",
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
@@ -586,6 +587,9 @@ def _unformatted(at: int, line: str) -> FindingHead | None:
     return FindingHead(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
 
 
+THROWN = re.compile(r"^in [`'].+?': (?P<message>\S.* \([A-Z][\w:]*\))$")
+"""An exception that ended a program, with its class at the end, as Ruby prints it."""
+
 MILD = r"warning|warn|info|style|refactor|convention"
 SEVERITY = re.compile(
     rf"^(?:[A-Z]+\d+:? )?(?:fatal )?(?P<word>error|fatal|{MILD})\b(?!/)"
@@ -596,9 +600,14 @@ SEVERITY = re.compile(
 
 def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
     found = DIAGNOSTIC.match(line.replace("file://", "")) if weight >= Weight.WARNING else None
-    if found is None or NOTE_LINE.match(found["rest"]):
+    thrown = THROWN.match(found["rest"]) if found else None
+    if found is None or (thrown is None and NOTE_LINE.match(found["rest"])):
         return None
     rest = found["rest"]
+    if thrown:
+        return FindingHead(
+            at, Rank.FAILURE, thrown["message"], place=place_of(found), heading=line, severe=True
+        )
     severity = (found["severity"] or "").lower()
     if said := SEVERITY.search(rest):
         severity = (said["word"] or said["last"]).lower()

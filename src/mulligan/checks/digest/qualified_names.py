@@ -6,8 +6,8 @@ tests. If they do not, the file in a stack trace is used (DIGEST-4).
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -203,6 +203,39 @@ SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
 """How node and Vitest report a suite that failed only because of its tests."""
 
 
+SUITE_OF_TESTS = re.compile(r"^(?P<indent>\s*)(?:▶|# Subtest:) (?P<name>.+?)(?: \([\d.]+ms\))?$")
+TEST_OF_SUITE = re.compile(r"^(?P<indent>\s*)(?:✖|not ok \d+ -) (?P<name>.+?)(?: \([\d.]+ms\))?$")
+LISTED_AGAIN = "✖ failing tests:"
+"""How node prints a suite above its tests, and the line above its list of failures."""
+
+
+def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
+    """Return the suites around each failed test, the outermost first.
+
+    The list at the end omits them, in the order in which the tests failed.
+    """
+    found, above, order = (
+        dict[int, str](),
+        list[tuple[int, str]](),
+        defaultdict[str, list[str]](list),
+    )
+    is_again = False
+    has_suites = any("▶" in line or "# Subtest:" in line for line in lines)
+    for at, line in enumerate(lines if has_suites else ()):
+        if opened := SUITE_OF_TESTS.match(line):
+            depth, is_again = len(opened["indent"]), False
+            above = [*(each for each in above if each[0] < depth), (depth, opened["name"])]
+        elif failed := TEST_OF_SUITE.match(line):
+            name, depth = failed["name"], len(failed["indent"])
+            if is_again:
+                found[at] = order[name].pop(0) if order[name] else ""
+                continue
+            found[at] = " › ".join(suite for place, suite in above if place < depth)
+            order[name].append(found[at])
+            is_again = line == LISTED_AGAIN
+    return found
+
+
 # Cargo's test programs
 
 CRATE = re.compile(
@@ -301,7 +334,7 @@ class _Units:
 
     def named(self, head: FindingHead) -> FindingHead:
         """Qualify the name of a failed test with its unit, if the output names one."""
-        unit, joint, name = "", " › ", head.test_id or ""
+        unit, joint, name = "", " › ", self._in_its_suites(head)
         if listed := NEXTEST.match(head.written):
             unit, joint, name = listed["unit"], "::", listed["test"]
         elif _is_go(head):
@@ -309,7 +342,7 @@ class _Units:
         elif CRATE_TEST.match(head.written):
             unit, joint = self._crate(head)
         elif OF_SUITE.search(head.written):
-            unit, joint = self._suites[head.at]
+            unit, joint = self._suite(head)
         if not unit and NAME_ALONE.match(name):
             unit, joint = self._class_over(head), "."
         if not unit and not HAS_SCRIPT.search(name):
@@ -326,6 +359,23 @@ class _Units:
             return head
         heading = in_project(head.heading or self.lines[head.at].strip(), project)
         return replace(head, message=in_project(head.message, project), heading=heading)
+
+    def _in_its_suites(self, head: FindingHead) -> str:
+        suites = self._suites_around.get(head.at)
+        return f"{suites} › {head.test_id}" if suites else head.test_id or ""
+
+    def _suite(self, head: FindingHead) -> tuple[str, str]:
+        """Return the suite of a test; what it printed may be above the line of its suite."""
+        own = (head.place.file, " › ") if head.place else ("", "")
+        return own if own[0] and own in self._suite_names else self._suites[head.at]
+
+    @cached_property
+    def _suite_names(self) -> frozenset[tuple[str, str]]:
+        return frozenset(self._suites)
+
+    @cached_property
+    def _suites_around(self) -> Mapping[int, str]:
+        return suites_around(self.lines)
 
     def _class_over(self, head: FindingHead) -> str:
         """Return the class on the line above an indented test, as minitest's reporters print it."""

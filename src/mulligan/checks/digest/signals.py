@@ -224,6 +224,7 @@ OPENINGS = (
     r"BUILD FAILED",
     r"FAILURE: Build failed",
     r"> Task \S+ FAILED",
+    r":[\w:-]+ FAILED$",
     r"\* What went wrong",
     r"Result: FAIL",
     r"\*\* (?:TEST|BUILD) FAILED \*\*",
@@ -326,7 +327,8 @@ def _bare(line: str) -> str:
 
 
 FINISHED = re.compile(
-    r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:|failures:$)|^(?:<==$|==> )",
+    r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:|failures:$)|^(?:<==$|==> )"
+    r"|^(?:FAIL|ok  )\t",
     re.IGNORECASE,
 )
 
