@@ -989,7 +989,29 @@ TREE_RED = """\
 
 ✖ {1} (1.9ms)"""
 TREE_GREEN = "  ✔ adds (5.2ms)\n✔ {0} (9.3ms)"
+TAPE_TESTS = """\
+TAP version 13
+# One
+{0}
+# Two
+{1}
+1..2
+# tests 2
+# fail  1
+"""
+TAPE_RED = """\
+not ok {0} should be equal
+  ---
+    operator: equal
+    expected: 2
+    actual:   1
+    at: Test.<anonymous> (test/a.test.js:{1}:24)
+  ..."""
 SUITES = {
+    "tape": (
+        TAPE_TESTS.format(TAPE_RED.format(1, 2), "ok 2 should be equal"),
+        TAPE_TESTS.format("ok 1 should be equal", TAPE_RED.format(2, 3)),
+    ),
     "tap": (
         TWO_SUITES.format("not ok", TAP_DETAIL.format(2), "ok", "      duration_ms: 1"),
         TWO_SUITES.format("ok", "      duration_ms: 1", "not ok", TAP_DETAIL.format(3)),
@@ -1004,8 +1026,9 @@ SUITES = {
 @pytest.mark.parametrize("reporter", SUITES)
 def test_two_suites_of_one_file_are_told_apart(reporter: str) -> None:
     before, after = map(checked, SUITES[reporter])
-    assert ids(before.findings) == ["test/a.test.js › One › adds"]
-    assert ids(after.findings) == ["test/a.test.js › Two › adds"]
+    name = "should be equal" if reporter == "tape" else "adds"
+    assert ids(before.findings) == [f"test/a.test.js › One › {name}"]
+    assert ids(after.findings) == [f"test/a.test.js › Two › {name}"]
     assert subtract_baseline(after, before).fails
 
 

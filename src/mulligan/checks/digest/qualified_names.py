@@ -205,6 +205,12 @@ SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
 
 SUITE_OF_TESTS = re.compile(r"^(?P<indent>\s*)(?:▶|# Subtest:) (?P<name>.+?)(?: \([\d.]+ms\))?$")
 TEST_OF_SUITE = re.compile(r"^(?P<indent>\s*)(?:✖|not ok \d+ -) (?P<name>.+?)(?: \([\d.]+ms\))?$")
+TAP = ("# Subtest:", "TAP version ")
+
+TEST_OF_TAP = re.compile(r"^# (?!Subtest:|\w+ +\d)(?P<name>\S.*)$")
+ASSERTION_OF_TAP = re.compile(r"^not ok \d+ (?!- )")
+"""How tape prints a test above its assertions; most of these have the same name."""
+
 LISTED_AGAIN = "✖ failing tests:"
 """How node prints a suite above its tests, and the line above its list of failures."""
 
@@ -219,8 +225,8 @@ def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
         list[tuple[int, str]](),
         defaultdict[str, list[str]](list),
     )
-    is_again = False
-    has_suites = any("▶" in line or "# Subtest:" in line for line in lines)
+    is_again, test = False, ""
+    has_suites = any("▶" in line or line.lstrip().startswith(TAP) for line in lines)
     for at, line in enumerate(lines if has_suites else ()):
         if opened := SUITE_OF_TESTS.match(line):
             depth, is_again = len(opened["indent"]), False
@@ -233,6 +239,10 @@ def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
             found[at] = " › ".join(suite for place, suite in above if place < depth)
             order[name].append(found[at])
             is_again = line == LISTED_AGAIN
+        elif titled := TEST_OF_TAP.match(line):
+            test = titled["name"]
+        elif ASSERTION_OF_TAP.match(line):
+            found[at] = test
     return found
 
 
