@@ -50,9 +50,12 @@ def test_the_servers_words_are_told_on_one_line(
     )
 
 
+@pytest.mark.parametrize("tries", [1, 3])
 def test_a_push_whose_answer_was_lost_has_happened(
-    worktrees: GitWorktrees, remote: Path, head: str
+    tries: int, worktrees: GitWorktrees, remote: Path, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mulligan.git.repository.REMOTE_TRIES", tries)
+    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
     hook(remote, "post-receive", "kill -9 $PPID")
     worktrees.push(REF, head, None)
     assert branch_head(remote, REF.branch) == head
