@@ -3,7 +3,7 @@
 import pytest
 
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
-from mulligan.git.faults import MAX_MESSAGE_CHARS, DamagedError, fault_of, one_line
+from mulligan.git.faults import MAX_MESSAGE_CHARS, DamagedError, fault_of, may_pass, one_line
 
 pytestmark = pytest.mark.pure
 
@@ -54,6 +54,23 @@ def test_each_fault_reaches_whoever_must_act(kind: type[WorldError], said: str) 
     assert str(fault).startswith("git fetch for o/r failed: ")
     assert str(fault).endswith(".")
     assert "\n" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 403", True),
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 502", True),
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 404", False),
+        ("fatal: unable to access 'https://h/': Could not resolve host: h", True),
+        ("send-pack: unexpected disconnect while reading sideband packet", True),
+        ("fatal: Authentication failed for 'https://github.com/o/r/'", False),
+        ("!\taaa:refs/heads/x\t[rejected] (stale info)", False),
+        ("", False),
+    ],
+)
+def test_what_may_be_an_outage_of_seconds_is_tried_again(said: str, passes: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert may_pass(said) is passes
 
 
 @pytest.mark.parametrize(
