@@ -86,7 +86,8 @@ def reviewed(meta: WorkerResultMeta, feedback: str) -> WorkerResultMeta:
 def test_second_try_is_told_what_failed() -> None:
     text = told(red(1), diff=DIFF).text
     assert "Attempt 1 ended CHECKS_FAILED after 4m10s, with 1 commit and 1 changed file." in text
-    assert "### Check 'pytest' failed with exit code 1." in text
+    assert text.count("Check 'pytest' failed with exit code 1.") == 1
+    assert "### Check 'pytest'\n" in text
     assert TEST_ID in text
     assert MESSAGE in text
     assert "+    return EPOCH + timedelta(days=abs(days))" in text
@@ -359,7 +360,7 @@ def test_violations_are_cut() -> None:
 
 def test_without_check_output_the_first_finding_still_goes_in() -> None:
     text = told(red(1), limits=ContextLimits(include_check_output=False)).text
-    assert "### Check 'pytest' failed with exit code 1." in text
+    assert "### Check 'pytest'\n" in text
     assert f"{TEST_ID} - {MESSAGE}" in text
     assert "src/almanac/importer.py:31" not in text
 
@@ -436,7 +437,7 @@ def test_checks_without_room_for_findings_are_named_after_those_with() -> None:
     checks = tuple(failing_test(f"check {number}") for number in range(60))
     found = told(red(1, *checks), limits=ContextLimits(max_context_tokens=2000))
     assert len(found.text.encode()) <= 8000
-    assert "### Check 'check 0' failed with exit code 1.\n<untrusted-" in found.text
+    assert "### Check 'check 0'\n<untrusted-" in found.text
     assert "- Check 'check 59' failed with exit code 1." in found.text
 
 
@@ -629,10 +630,7 @@ def test_a_finding_is_told_in_one_line(finding: Finding, first: str) -> None:
 def test_without_findings_the_first_line_of_the_digest_counts() -> None:
     assert first_finding(check("x").model_copy(update={"digest": "\n boom \nmore"})) == "boom"
     assert first_finding(check("x")) == ""
-    assert (
-        "### Check 'x' failed with exit code 1.\nIt printed nothing."
-        in told(red(1, check("x"))).text
-    )
+    assert "### Check 'x'\nIt printed nothing." in told(red(1, check("x"))).text
 
 
 def test_a_finding_that_the_digest_shows_is_not_told_twice() -> None:
@@ -670,7 +668,7 @@ def test_an_empty_attempt_leaves_the_evidence_and_says_its_last_words() -> None:
     assert "Since then, 1 attempt left no change; the last ended ZERO_COMMIT." in wrong
     assert wrong.count(words) == 1
     assert "no commit, and every file as it was" in wrong
-    assert "### Check 'pytest' failed" in text
+    assert "### Check 'pytest'\n" in text
     again = told(red(1), empty.model_copy(update={"outcome": Outcome.AGENT_TIMED_OUT})).text
     assert "The same limit holds again" in section(again, "What went wrong")
 

@@ -237,6 +237,7 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
     earlier = parts.earlier[len(parts.earlier) - room[Section.EARLIER] :]
     name = f"Attempt {label(detailed, case.history)}"
     reviewed = str(parts.advisory.head(room[Section.ADVISORY])) or None
+    reason = what_went_wrong(detailed, name, parts.later, room[Section.WORDS])
     return RetryContext(
         current_attempt=case.counted + 1,
         max_attempts=case.max_attempts,
@@ -245,8 +246,8 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
             *(_summary(meta, case, None) for meta in earlier),
             _summary(detailed, case, reviewed),
         ),
-        primary_failure_reason=what_went_wrong(detailed, name, parts.later, room[Section.WORDS]),
-        actionable_feedback=_feedback(parts, room),
+        primary_failure_reason=reason,
+        actionable_feedback=_feedback(parts, room, reason),
         last_diff="\n".join(parts.diff.lines[: room[Section.DIFF]]) or None,
         cumulative_changes=_cumulative(case),
         patterns=parts.patterns[: room[Section.PATTERNS]],
@@ -257,7 +258,7 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
     )
 
 
-def _feedback(parts: ContextSections, room: SectionSizes) -> str:
+def _feedback(parts: ContextSections, room: SectionSizes, told: str) -> str:
     lines, code = room[Section.WINDOWS], room[Section.CODE]
     both = zip(parts.windows, parts.code, strict=True)
     feedback = actionable(
@@ -265,6 +266,7 @@ def _feedback(parts: ContextSections, room: SectionSizes) -> str:
         [(excerpt.head(lines), at.head(code)) for excerpt, at in both][: room[Section.FINDINGS]],
         room[Section.NAMES],
         parts.violations.head(max(1, lines)),
+        told,
     )
     others = str(Excerpt(parts.others).head(room[Section.OTHERS]))
     return "\n\n".join(text for text in (_asked(parts, room), feedback, others) if text)

@@ -12,6 +12,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
+    check_title,
     duration_text,
     failing,
     last_activity,
@@ -189,11 +190,15 @@ def actionable(
     shown: Sequence[tuple[Excerpt, Excerpt]],
     names: int,
     violations: Excerpt,
+    told: str,
 ) -> str:
-    """Describe the failures: output and code of the first checks, then `names` by name only."""
+    """Describe the failures: output and code of the first checks, then `names` by name only.
+
+    `told` is the text above, whose verdicts are not repeated.
+    """
     failed = failing(detailed.checks)
     blocks = [
-        check_block(check, window, code)
+        check_block(check, window, code, told)
         for check, (window, code) in zip(failed, shown, strict=False)
     ]
     by_name = tuple(f"- {verdict(check)}" for check in failed[len(shown) :])
@@ -214,15 +219,16 @@ def _advice(detailed: WorkerResultMeta) -> str:
 CODE = "The code around these places, as it was when the check ran:"
 
 
-def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
-    """Describe one failing check: name, exit code, output, and its code (CONTEXT-2)."""
+def check_block(check: CheckResult, window: Excerpt, code: Excerpt, told: str = "") -> str:
+    """Describe one failing check: name, verdict if not `told`, output, and its code (CONTEXT-2)."""
     shown = str(window)
     first = "" if holds_first_finding(shown, check) else first_finding(check)
     body = "\n".join(part for part in (first, shown) if part)
     source = f"check '{check.name}'"
     printed = fence(source, body) if body else "It printed nothing."
     around = f"\n{CODE}\n{fence('the code of that change', str(code))}" if code.lines else ""
-    return f"### {verdict(check)}\n{printed}{around}"
+    heading = check_title(check) if verdict(check) in told else verdict(check)
+    return f"### {heading}\n{printed}{around}"
 
 
 FINDING_CHARS = 200

@@ -224,9 +224,14 @@ def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
     return tuple(check for check in checks if check.fails)
 
 
+def check_title(check: CheckResult) -> str:
+    """Return the name by which texts speak of a check."""
+    return f"Check '{one_line(check.name, 100)}'"
+
+
 def verdict(check: CheckResult) -> str:
     """Return a check's result in one sentence."""
-    name = f"Check '{one_line(check.name, 100)}'"
+    name = check_title(check)
     if check.passed:
         return f"{name} passed."
     if check.timed_out:
