@@ -383,7 +383,7 @@ def test_idle_requests_by_workers(tmp_path: Path, postgres: Server, engine: str)
         for count in (1, 3, 20):
             while len(hosts) < count:
                 hosts.append(at.start(poll="1s"))
-            until(lambda count=count: at.connections[-1] >= 3 * count)
+            until(lambda count=count: at.connections[-1:] >= [3 * count])
             time.sleep(10)
             rates[count] = requests_a_minute(at, 20)
         say(bench="idle", engine=engine, requests_a_minute=rates, connections=max(at.connections))
