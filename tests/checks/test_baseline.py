@@ -202,6 +202,7 @@ def test_many_new_failures_are_told_in_the_usual_size() -> None:
         ('left: {"a": 1, "b": 2}', 'left: {"b": 2, "a": 1}', True),
         ('left: {"a": 1, "b": 2}', 'left: {"b": 1, "a": 2}', False),
         ("assert [1, 2] == []", "assert [2, 1] == []", False),
+        ("Only left:\n'a'\nOnly right:\n'b'", "Only left:\n'b'\nOnly right:\n'a'", False),
     ],
 )
 def test_the_order_of_a_set_makes_no_other_failure(

@@ -139,6 +139,8 @@ def test_the_line_of_an_earlier_attempt_says_what_failed_and_what_changed() -> N
     other = red(2).model_copy(update={"error": "Check 'lint' failed with exit code 2."})
     line = section(told(red(1), other).text, "Prior attempts").split("\n")[1]
     assert line.startswith("Attempt 1: CHECKS_FAILED. Check 'pytest' failed with exit code 1. ")
+    empty = attempt(1, Outcome.ZERO_COMMIT, ""), attempt(2, Outcome.ZERO_COMMIT, "No commit.")
+    assert "Same error" not in section(told(*empty).text, "Prior attempts")
     silent = attempt(1, Outcome.ZERO_COMMIT, "The agent ended without a commit.")
     line = section(told(silent, red(2)).text, "Prior attempts").split("\n")[1]
     assert line == "Attempt 1: ZERO_COMMIT. The agent ended without a commit. Changed nothing."

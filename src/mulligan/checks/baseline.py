@@ -154,16 +154,34 @@ def _failure_key(found: Finding) -> tuple[str, str, str]:
 
     A test that fails with another message than before was affected by the change, and not fixed.
     """
-    message = "\n".join(sorted(MEMBERS.sub(_in_order, found.message).split("\n")))
-    return identity(found), normalise(message), found.file or ""
+    return identity(found), normalise(_in_order(found.message)), found.file or ""
 
 
-MEMBERS = re.compile(r"\{[^{}]*\}")
-"""The members of a set or a map, which programs print in any order."""
+MEMBERS = re.compile(r"\{([^{}]*)\}")
 
 
-def _in_order(members: re.Match[str]) -> str:
-    return "{" + ", ".join(sorted(members[0][1:-1].split(", "))) + "}"
+def _in_order(message: str) -> str:
+    """Sort the members of sets and maps, which programs print in any order.
+
+    They stand in braces, or each on a line below one that ends with a colon.
+    """
+    parts = [list[str]()]
+    for line in MEMBERS.sub(_sorted_members, message).split("\n"):
+        parts[-1].append(line)
+        if line.endswith(":"):
+            parts.append([])
+    first, *listed = parts
+    lines = [*first, *(line for part in listed for line in sorted(part, key=_by_kind))]
+    return "\n".join(lines)
+
+
+def _sorted_members(found: re.Match[str]) -> str:
+    return "{" + ", ".join(sorted(found[1].split(", "))) + "}"
+
+
+def _by_kind(line: str) -> tuple[bool, str]:
+    """Order the members before the line that opens the next list."""
+    return line.endswith(":"), line
 
 
 def _split(

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, zip_longest
-from operator import itemgetter
 from typing import BinaryIO
 
 from mulligan.checks.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
@@ -447,8 +446,7 @@ class _LineBuffer:
 
     def within(self, room: int) -> Iterator[Numbered]:
         """Yield the lines within a smaller limit."""
-        if self.size <= room:
-            room = self.room
+        room = self.room if self.size <= room else room
         yield from _within(room // 2, self.first)
         yield from _within(room // 2, reversed(self.latest))
 
@@ -481,13 +479,17 @@ class _LineFilter:
         if owed:
             self._keep(lines, 0, *owed)
         for index, weight in self._hits(lines, shapes):
-            after, store = AFTER_STRONG, self.named if weight >= Weight.CRASH else self.strong
-            if weight < STRONG:
-                after, store = AFTER_WEAK, self.weak
+            store = self._buffer_of(weight)
+            after = AFTER_WEAK if store is self.weak else AFTER_STRONG
             self._keep(lines, index - BEFORE, index + after, store)
         self.recent.append((self.total, lines))
         self.total += len(lines)
         self.size += len(chunk) + LINE_COST * len(lines)
+
+    def _buffer_of(self, weight: Weight) -> _LineBuffer:
+        if weight < STRONG:
+            return self.weak
+        return self.named if weight >= Weight.CRASH else self.strong
 
     def _hits(
         self, lines: Sequence[bytes], shapes: Sequence[bytes]
@@ -526,8 +528,9 @@ class _LineFilter:
             self.weights[shape] = weight
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _LineBuffer) -> None:
-        if end > len(lines):
-            self.owed = max(self.owed or (0, store), (end - len(lines), store), key=itemgetter(0))
+        left = end - len(lines)
+        if left > (self.owed[0] if self.owed else 0):
+            self.owed = (left, store)
         for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
             store.add(self.total + index + 1, lines[index])
 

@@ -205,14 +205,13 @@ SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
 
 SUITE_OF_TESTS = re.compile(r"^(?P<indent>\s*)(?:▶|# Subtest:) (?P<name>.+?)(?: \([\d.]+ms\))?$")
 TEST_OF_SUITE = re.compile(r"^(?P<indent>\s*)(?:✖|not ok \d+ -) (?P<name>.+?)(?: \([\d.]+ms\))?$")
-TAP = ("# Subtest:", "TAP version ")
+LISTED_AGAIN = "✖ failing tests:"
+"""How node prints a suite above its tests, and the line above its list of failures."""
 
+TAP = ("# Subtest:", "TAP version ")
 TEST_OF_TAP = re.compile(r"^# (?!Subtest:|\w+ +\d)(?P<name>\S.*)$")
 ASSERTION_OF_TAP = re.compile(r"^not ok \d+ (?!- )")
 """How tape prints a test above its assertions; most of these have the same name."""
-
-LISTED_AGAIN = "✖ failing tests:"
-"""How node prints a suite above its tests, and the line above its list of failures."""
 
 
 def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
@@ -220,11 +219,8 @@ def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
 
     The list at the end omits them, in the order in which the tests failed.
     """
-    found, above, order = (
-        dict[int, str](),
-        list[tuple[int, str]](),
-        defaultdict[str, list[str]](list),
-    )
+    found, above = dict[int, str](), list[tuple[int, str]]()
+    order = defaultdict[str, list[str]](list)
     is_again, test = False, ""
     has_suites = any("▶" in line or line.lstrip().startswith(TAP) for line in lines)
     for at, line in enumerate(lines if has_suites else ()):

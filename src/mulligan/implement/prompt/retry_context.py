@@ -1,6 +1,6 @@
 """The retry context as a record, and how it reads to the agent (CONTEXT-2, CONTEXT-4). Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -144,8 +144,7 @@ LINE_CHARS = 400
 
 def _prior(earlier: Sequence[AttemptSummary], latest: AttemptSummary) -> str:
     """Write a line for each attempt; what the last one has in full stands there only."""
-    told = {latest.error, _first_excerpt(latest)}
-    lines = [_line(attempt, told, latest.attempt_number) for attempt in earlier]
+    lines = [_line(attempt, latest) for attempt in earlier]
     return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
 
 
@@ -154,15 +153,19 @@ def _first_excerpt(attempt: AttemptSummary) -> str:
     return next(filter(None, excerpts), "")
 
 
-def _line(attempt: AttemptSummary, told: Collection[str], latest: int) -> str:
+def _line(attempt: AttemptSummary, latest: AttemptSummary) -> str:
     more = len(attempt.files_modified) - NAMED_FILES
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
-    excerpt = _first_excerpt(attempt)
+    error, excerpt = attempt.error, _first_excerpt(attempt)
+    if error and error == latest.error:
+        error = f"Same error as attempt {latest.attempt_number}."
+    if excerpt and excerpt == _first_excerpt(latest):
+        excerpt = "Same first failure."
     parts = (
         f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
-        f"Same error as attempt {latest}." if attempt.error in told else attempt.error,
+        error,
         *([f"Changed {files}."] if files else ["Changed nothing."]),
-        "Same first failure." if excerpt and excerpt in told else excerpt,
+        excerpt,
     )
     return one_line(" ".join(parts), LINE_CHARS)
 
