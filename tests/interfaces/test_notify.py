@@ -49,7 +49,7 @@ def test_of_everything_else_nobody_is_told() -> None:
 
 def test_a_message_is_sent_again_until_it_is_taken() -> None:
     with webhook_receiver(503, 429) as (url, heard):
-        hook = WebhookNotifier(settings(url), waits=(0.0, 0.01, 0.01))
+        hook = WebhookNotifier(settings(url), waits=(0.01, 0.01))
         with hook.running():
             hook.on_event(STATUS, ASKED)
             until = time.monotonic() + 120
@@ -74,7 +74,7 @@ def test_what_was_not_asked_for_is_not_sent_and_the_end_waits_for_the_rest() -> 
 def test_an_address_that_is_away_blocks_nobody_and_is_not_told(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    hook = WebhookNotifier(settings("http://127.0.0.1:9/secret"), waits=(0.0, 60.0))
+    hook = WebhookNotifier(settings("http://127.0.0.1:9/secret"), waits=(60.0,))
     started = time.monotonic()
     with hook.running():
         for _ in range(150):

@@ -22,7 +22,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
-from mulligan.storage.git_ref import RefLeases, RefLedger
+from mulligan.storage.git_ref import RefLedger
 from mulligan.storage.state_directory import locked
 from mulligan.storage.usage import SqlUsageStore
 from world.ledgers import START
@@ -82,9 +82,9 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: MulliganInstal
 def test_nothing_is_moved_while_a_run_works(here: MulliganInstallation) -> None:
     record_an_attempt(here, "labeled:7")
     with ref_session_on(here.bare, here.directory, SystemClock(), timedelta(minutes=2)) as book:
-        lease = RefLeases(book).claim(REF, "run-9")
+        lease = book.claim(REF, "run-9")
         assert lease
-        assert RefLeases(book).holds(lease)
+        assert book.holds(lease)
         for way in ("pull", "push"):
             done = here.run("state", way)
             assert done.returncode == 2

@@ -20,7 +20,6 @@ from mulligan.storage.git_ref import (
     RESOLVED_RETENTION,
     RETRY_WAITS,
     STATE_REF,
-    RefLeases,
     RefLedger,
     RefSession,
     open_state_ref,
@@ -69,7 +68,7 @@ def runs(tmp_path: Path) -> Generator[Runs]:
 
 
 def take(book: RefSession, worker: str, ref: IssueRef = REF) -> tuple[Lease, Ledger]:
-    lease = RefLeases(book).claim(ref, worker)
+    lease = book.claim(ref, worker)
     assert lease
     return lease, RefLedger(book).with_lease(lease)
 
@@ -117,9 +116,9 @@ def test_of_two_runs_that_claim_at_once_the_slower_one_stops(runs: Runs) -> None
     mine.append(REF, started())
     with pytest.raises(LeaseLostError):
         theirs.append(REF, started())
-    assert RefLeases(one).holds(lease)
-    assert not RefLeases(two).holds(beaten)
-    assert not RefLeases(two).renew(beaten)
+    assert one.holds(lease)
+    assert not two.holds(beaten)
+    assert not two.renew(beaten)
     # What it has noted of the issue is gone; what the other wrote is there.
     assert [each.event for each in theirs.events(REF)] == [started()]
     assert runs.stored().count("attempt_started") == 1
@@ -128,17 +127,17 @@ def test_of_two_runs_that_claim_at_once_the_slower_one_stops(runs: Runs) -> None
 def test_a_claim_is_told_before_the_first_effect(runs: Runs) -> None:
     one, two = runs.begin(), runs.begin()
     lease, _ = take(one, "one")
-    assert RefLeases(one).holds(lease)
-    assert RefLeases(two).claim(REF, "two") is None
-    assert RefLeases(two).holder(REF) == "one"
-    RefLeases(one).release(lease)
-    assert RefLeases(two).claim(REF, "two")
+    assert one.holds(lease)
+    assert two.claim(REF, "two") is None
+    assert two.holder(REF) == "one"
+    one.release(lease)
+    assert two.claim(REF, "two")
 
 
 def test_a_claim_that_nobody_was_told_of_leaves_no_trace(runs: Runs) -> None:
     book = runs.begin()
     lease, _ = take(book, "one")
-    RefLeases(book).release(lease)
+    book.release(lease)
     assert git(shared_remote(runs.directory), "for-each-ref") == ""
 
 
@@ -146,7 +145,7 @@ def test_a_run_that_is_not_heard_of_any_more_is_overtaken(runs: Runs) -> None:
     dead, heir = runs.begin(), runs.begin()
     _, ledger = take(dead, "dead")
     ledger.append(REF, started())
-    assert RefLeases(heir).claim(REF, "heir") is None
+    assert heir.claim(REF, "heir") is None
     runs.clock.time += LEASE_TIME
     _, taken = take(heir, "heir")
     taken.append(REF, completed(REF, 1, Outcome.INTERRUPTED))
@@ -160,12 +159,12 @@ def test_a_lease_is_prolonged_on_the_ref_when_half_of_it_is_over(runs: Runs) -> 
     lease, ledger = take(book, "one")
     ledger.append(REF, started())
     before = runs.stored()
-    assert RefLeases(book).renew(lease)
+    assert book.renew(lease)
     assert runs.stored() == before
     runs.clock.time += LEASE_TIME / 2
-    assert RefLeases(book).renew(lease)
+    assert book.renew(lease)
     runs.clock.time += LEASE_TIME - timedelta(seconds=1)
-    assert RefLeases(runs.begin()).claim(REF, "two") is None
+    assert runs.begin().claim(REF, "two") is None
 
 
 def test_no_history_grows(runs: Runs) -> None:

@@ -7,6 +7,16 @@ from contextlib import contextmanager, suppress
 
 import structlog
 import urllib3
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_result,
+    sleep_using_event,
+    stop_after_attempt,
+    stop_when_event_set,
+    wait_chain,
+    wait_fixed,
+)
 from urllib3.exceptions import HTTPError
 
 from mulligan.config.operator import Notify, Occasion
@@ -20,8 +30,8 @@ Message = dict[str, str]
 
 REASON_CHARS = 500
 
-RETRY_WAITS = (0.0, 1.0, 5.0, 30.0)
-"""Seconds to wait before each try."""
+RETRY_WAITS = (1.0, 5.0, 30.0)
+"""Seconds to wait between the tries."""
 
 TIMEOUT = 10.0
 
@@ -74,9 +84,16 @@ class WebhookNotifier:
     def __init__(self, settings: Notify, waits: tuple[float, ...] = RETRY_WAITS) -> None:
         self._url = settings.url.get_secret_value() if settings.url else ""
         self._events = {each.value for each in settings.events}
-        self._waits = waits
         self._queue: queue.Queue[Message | None] = queue.Queue(MAX_QUEUED)
         self._closing = threading.Event()
+        self._retrying = Retrying(
+            retry=retry_if_result(bool),
+            wait=wait_chain(*map(wait_fixed, waits)),
+            # While the process exits, a message gets one more try at most.
+            stop=stop_after_attempt(len(waits) + 1) | stop_when_event_set(self._closing),
+            sleep=sleep_using_event(self._closing),
+            retry_error_callback=_last_reason,
+        )
         self._thread = threading.Thread(target=self._send_all, name="notify", daemon=True)
         self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT)
 
@@ -110,15 +127,8 @@ class WebhookNotifier:
             self._send(message)
 
     def _send(self, message: Message) -> None:
-        reason = ""
-        for wait in self._waits:
-            # While the process exits, each message gets one try only.
-            if wait and self._closing.wait(wait):
-                break
-            reason = self._tried(message)
-            if not reason:
-                return
-        log.warning("notification_not_sent", issue=message["issue"], reason=reason)
+        if reason := self._retrying(self._tried, message):
+            log.warning("notification_not_sent", issue=message["issue"], reason=reason)
 
     def _tried(self, message: Message) -> str:
         """Send once; return the error, without the address because it may contain a token."""
@@ -129,6 +139,10 @@ class WebhookNotifier:
         if answer.status < 300:  # noqa: PLR2004
             return ""
         return f"notify.url answered {answer.status}. Check the address and its token."
+
+
+def _last_reason(state: RetryCallState) -> str:
+    return state.outcome.result() if state.outcome else ""
 
 
 @contextmanager

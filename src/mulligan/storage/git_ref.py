@@ -176,7 +176,9 @@ class HeldLease:
 
 
 class RefSession:
-    """The state of this run on top of the ref's; thread-safe. Only `save` writes the ref.
+    """The state of this run on top of the ref's, and the port Leases; thread-safe.
+
+    Only `save` writes the ref.
 
     A claim is published with the first saved event, or before the first effect. If another run
     claimed the issue first, the events recorded here under the lost claim are dropped.
@@ -258,7 +260,7 @@ class RefSession:
         self._base = self._ref.write(self._next(), self._base)
         self._saved()
 
-    def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Claim an issue on the ref's current state; None if it is taken, or `most` are held."""
         with self.lock:
             self.refresh()
@@ -309,6 +311,16 @@ class RefSession:
                 return
             self._ended.add(lease.issue)
             self.save()
+
+    def holder(self, ref: IssueRef) -> str | None:
+        """Return the worker that holds an issue, or None; claims nothing, and reads no ref."""
+        with self.lock:
+            lease = self.leases().get(ref)
+            return lease.worker if lease and lease.is_good(self.clock.now()) else None
+
+    def heartbeat(self, worker: str) -> Sequence[str]:
+        """Return `worker` alone: runs are too short to count each other."""
+        return (worker,)
 
     def release_all(self) -> None:
         """End every lease; call this only when no run is alive."""
@@ -375,44 +387,7 @@ class RefSession:
         self.ledger.adopt(ref, [*stored, *self._unsaved.get(ref, [])])
 
 
-# The ports over the session.
-
-
-@dataclass(frozen=True, slots=True)
-class RefLeases:
-    """The port Leases on a ref; another run may claim an expired lease."""
-
-    session: RefSession
-
-    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Claim an issue; None if another run holds it, or `most` are held."""
-        return self.session.claim(ref, worker, most)
-
-    def renew(self, lease: Lease) -> bool:
-        """Extend the lease; False if it was lost."""
-        return self.session.renew(lease)
-
-    def holds(self, lease: Lease) -> bool:
-        """Return whether the lease is in force; publish it to the other runs."""
-        return self.session.holds(lease)
-
-    def release(self, lease: Lease) -> None:
-        """End the lease; ignore a lost one."""
-        self.session.release(lease)
-
-    def holder(self, ref: IssueRef) -> str | None:
-        """Return the worker that holds an issue, or None; claims nothing."""
-        with self.session.lock:
-            lease = self.session.leases().get(ref)
-            return lease.worker if lease and lease.is_good(self.session.clock.now()) else None
-
-    def release_all(self) -> None:
-        """End every lease; call this only when no run is alive."""
-        self.session.release_all()
-
-    def heartbeat(self, worker: str) -> Sequence[str]:
-        """Return `worker` alone: runs are too short to count each other."""
-        return (worker,)
+# The other ports over the session.
 
 
 DEFERRED_EVENTS = frozenset(

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import LiteralString, TypeVar
+from typing import LiteralString, ParamSpec, TypeVar
 
 import psycopg
 import structlog
@@ -22,6 +22,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.schema import SchemaManager
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
+from tenacity import AsyncRetrying, retry_if_exception, stop_when_event_set, wait_fixed
 
 from mulligan.config.operator import Limits
 from mulligan.domain.errors import LeaseLostError
@@ -68,6 +69,7 @@ Visit = Callable[[IssueRef], None]
 Hinted = Callable[[str], None]
 """Is called with the name of a repository that may have changed; returns at once."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 log = structlog.get_logger()
@@ -390,9 +392,8 @@ class _Connector(PsycopgConnector):
         self._is_notified = False
 
     async def execute_query_async(self, query: LiteralString, **arguments: object) -> None:
-        call = super().execute_query_async
         try:
-            await self._patiently(lambda: call(query, **arguments))
+            await self._patiently(super().execute_query_async, query, **arguments)
         except ConnectorException as error:
             # The poller may delete a job as stalled while its visit ends: nothing is left to do.
             if not isinstance(error.__cause__, psycopg.errors.RaiseException):
@@ -408,19 +409,17 @@ class _Connector(PsycopgConnector):
         call = super().execute_query_one_async
         while True:
             self._is_notified = False
-            row = await self._patiently(lambda: call(query, **arguments))
+            row = await self._patiently(call, query, **arguments)
             if query != FETCH_JOB or row["id"] is not None or not self._is_notified:
                 return row
 
     async def execute_query_all_async(
         self, query: LiteralString, **arguments: object
     ) -> list[dict[str, object]]:
-        call = super().execute_query_all_async
-        return await self._patiently(lambda: call(query, **arguments))
+        return await self._patiently(super().execute_query_all_async, query, **arguments)
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Listen for jobs, and on the same connection for hints."""
-        call, both = super().listen_notify, [*channels, HINTS]
 
         async def notified(*, channel: str, payload: str) -> None:
             if channel == HINTS:
@@ -429,17 +428,25 @@ class _Connector(PsycopgConnector):
                 self._is_notified = True
                 await on_notification(channel=channel, payload=payload)
 
-        await self._patiently(lambda: call(notified, both))
+        await self._patiently(super().listen_notify, notified, [*channels, HINTS])
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        while True:
-            try:
-                return await call()
-            except ConnectorException as error:
-                is_away = isinstance(error.__cause__, psycopg.OperationalError)
-                if self._stopping.is_set() or not is_away:
-                    raise
-            await asyncio.sleep(RETRY_SECONDS)
+    async def _patiently(
+        self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(_is_away),
+            wait=wait_fixed(RETRY_SECONDS),
+            stop=stop_when_event_set(self._stopping),
+            reraise=True,
+        )
+        return await retrying(call, *args, **kwargs)
+
+
+def _is_away(error: BaseException) -> bool:
+    """Tell whether an error says that PostgreSQL does not answer."""
+    return isinstance(error, ConnectorException) and isinstance(
+        error.__cause__, psycopg.OperationalError
+    )
 
 
 async def _prepare(connection: psycopg.AsyncConnection) -> None:

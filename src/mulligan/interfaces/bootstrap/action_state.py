@@ -28,7 +28,6 @@ from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts, publish
 from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import (
     LEASE_TIME,
-    RefLeases,
     RefLedger,
     RefSession,
     StateRef,
@@ -70,7 +69,7 @@ def build_shared(
         event_listener = opened.enter_context(with_listeners(operator, listener, redactor))
         ledger = RefLedger(session, listener=event_listener)
         artifacts = open_artifacts(operator, redactor)
-        stores = Stores(ledger, RefLeases(session), usage, artifacts, redactor)
+        stores = Stores(ledger, session, usage, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
         storing = replace(worktrees, stores_verified_remotely=True)
         git = (storing, policies)
