@@ -58,8 +58,7 @@ BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 GITHUB, DATABASE, STANDBY, BRIDGE = "10.77.0.1", "10.77.0.2", "10.77.0.3", "mulligan-br"
 ISSUES = int(os.environ.get("ISSUES", "300"))
 FEW = min(36, ISSUES)
-OLDER = "57b7abc"
-"""A commit with the same migrations, whose workers may run beside those of this one."""
+MIGRATIONS = "src/mulligan/storage/migrations"
 WAKE = signal.SIGCONT
 HOOK_PORT, HOOK_SECRET = 8787, "it-is-a-secret-of-32-characters!"
 REVIEW = ["mulligan:review"]
@@ -623,14 +622,11 @@ def test_nothing_is_lost_or_doubled_when_pollers_fail(tmp_path: Path, postgres: 
 
 def test_nothing_is_lost_or_doubled_in_a_rolling_upgrade(tmp_path: Path, postgres: Server) -> None:
     """Workers of an older wheel are replaced one by one, and one comes back."""
-    package = installed(OLDER, tmp_path)
+    commit, package = oldest_beside_this(tmp_path)
     with (
         site(tmp_path / "site", postgres, 30, seconds=8, concurrency=4, fleet=12) as at,
         at.watched(),
     ):
-        github = at.settings["github"]
-        assert isinstance(github, dict)
-        github.pop("webhook_secret")  # pyright: ignore[reportUnknownMemberType] - older than this key
         older = [at.start(package=package) for _ in range(3)]
         newer = list[Host]()
         refs = list[IssueRef]()
@@ -647,7 +643,7 @@ def test_nothing_is_lost_or_doubled_in_a_rolling_upgrade(tmp_path: Path, postgre
             version: sum(worker.endswith(host.worker) for worker in workers for host in hosts)
             for version, hosts in (("older", older), ("newer", newer), ("back", older[-1:]))
         }
-        say(bench="upgrade", older=OLDER, attempts=begun)
+        say(bench="upgrade", older=commit, attempts=begun)
         report(at, refs, took)
         assert min(begun.values()) > 0
 
@@ -679,20 +675,21 @@ def test_workers_end_when_a_newer_version_migrates_the_ledger(
         report(at, refs, at.wait_for(refs))
 
 
-def installed(commit: str, directory: Path) -> Path:
-    """Build the wheel of an earlier commit, and unpack it."""
+def oldest_beside_this(directory: Path) -> tuple[str, Path]:
+    """Build and unpack the wheel of the oldest commit with all migrations of today."""
     source, package = directory / "source", directory / "package"
     git = ["git", "-C", str(ROOT)]
-    known = subprocess.run([*git, "cat-file", "-e", f"{commit}^{{commit}}"], check=False)
-    if known.returncode:
-        pytest.skip(f"{commit} is not here: this is no clone of the repository, or a shallow one")
+    added = [*git, "log", "-1", "--diff-filter=A", "--format=%h", "--", MIGRATIONS]
+    commit = subprocess.run(added, check=True, capture_output=True, text=True).stdout.strip()
+    if not commit:
+        pytest.skip("this is no clone of the repository, or a shallow one")
     source.mkdir()
     archive = subprocess.run([*git, "archive", commit], check=True, capture_output=True)
     subprocess.run(["tar", "x", "-C", str(source)], check=True, input=archive.stdout)
     (wheel,) = WheelBuilder(str(source)).build(directory=str(directory), versions=["standard"])
     with ZipFile(wheel) as content:
         content.extractall(package)
-    return package
+    return commit, package
 
 
 def busy(at: Site) -> None:
