@@ -215,7 +215,7 @@ def test_a_worker_whose_ledger_was_migrated_by_a_newer_version_shuts_down(
     try:
         with serving(here, HandedOut(), Role.WORKER) as daemon:
             wait_until(lambda: CLOSING.is_set() and SHUTDOWN.is_set())
-        assert "was written by a newer Mulligan" in str(daemon.outdated)
+        assert "was written by a newer Mulligan" in str(daemon.fault)
     finally:
         CLOSING.clear()
         SHUTDOWN.clear()

@@ -17,7 +17,7 @@ from mulligan.interfaces.bootstrap.stores import at_work
 from world.fleet import Fleet, fleet
 from world.issue_names import ref_of
 from world.place import NAME
-from world.postgres import server
+from world.postgres import Server, server
 from world.repositories import branch_head
 
 WRITE = "pathlib.Path('notes.txt').write_text(os.environ['MULLIGAN_ATTEMPT'])\n"
@@ -153,6 +153,32 @@ def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(
         until(lambda: crew.place.world.labels_of(ref) == REVIEW)
         (meta,) = crew.history(ref)
         assert meta.outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("engine", [pytest.param("polling", marks=pytest.mark.deep), "fleet"])
+def test_a_worker_that_starts_before_its_database_waits_for_it(tmp_path: Path, engine: str) -> None:
+    with server() as own, own.fresh() as url, fleet(tmp_path, url, engine) as crew:
+        crew.place.agent(WRITE)
+        ref = crew.place.issue()
+        own.stop()
+        crew.start("one")
+        until(lambda: "configuration_not_loaded" in crew.log_of("one"))
+        own.start()
+        until(lambda: crew.place.world.labels_of(ref) == REVIEW)
+        log = crew.log_of("one")
+    assert log.count("configuration_not_loaded") == 1
+    assert "cannot be reached" in log
+
+
+def test_a_worker_does_not_start_on_the_ledger_of_a_newer_version(
+    tmp_path: Path, postgres: Server
+) -> None:
+    with postgres.fresh() as url, fleet(tmp_path, url, "fleet") as crew:
+        with psycopg.connect(url, autocommit=True) as line:
+            line.execute("UPDATE mulligan_version SET version_num = '9999'")
+        assert crew.start("one").wait(120) == 2
+        assert "was written by a newer Mulligan; use that version" in crew.log_of("one")
+        assert "jobs_not_fetched" not in crew.log_of("one")
 
 
 @pytest.mark.deep

@@ -272,11 +272,15 @@ class Daemon:
     """The jobs of `mulligan run`, on the newest runtime; a replaced runtime finishes its visits."""
 
     def __init__(self, reload: Callable[[], Runtime | None]) -> None:
-        """Start without a runtime; `reload` builds one if the configuration changed, else None."""
-        self._runtimes = ReloadableRuntime(reload)
+        """Start without a runtime; `reload` builds one if the configuration changed, else None.
+
+        If `reload` raises MulliganError, the process shuts down, and `fault` has the error.
+        """
+        self._reload = reload
+        self._runtimes = ReloadableRuntime(self._reloaded)
         self.pulse = DaemonHealth()
         self.hints = Hints()
-        self.outdated: OutdatedError | None = None
+        self.fault: MulliganError | None = None
         self._workers = 1
         self._held = set[str]()
         self._failures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
@@ -377,11 +381,21 @@ class Daemon:
             try:
                 self._workers = len(runtime.context.leases.heartbeat(runtime.context.worker))
             except OutdatedError as error:
-                self.outdated = error
-                CLOSING.set()
-                SHUTDOWN.set()
+                self._shut_down(error)
             except MulliganError as error:
                 log.warning("heartbeat_not_recorded", reason=str(error))
+
+    def _reloaded(self) -> Runtime | None:
+        try:
+            return None if self.fault else self._reload()
+        except MulliganError as error:
+            self._shut_down(error)
+            return None
+
+    def _shut_down(self, error: MulliganError) -> None:
+        self.fault = error
+        CLOSING.set()
+        SHUTDOWN.set()
 
     @property
     def context(self) -> BotContext | None:

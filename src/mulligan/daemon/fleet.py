@@ -169,6 +169,9 @@ def serving_fleet(
         jobs["lead"] = (daemon.pulse.stand_by, lambda: LEAD_INTERVAL)
     with daemon.current():
         pass  # This builds the first runtime, and with it the tables of the job engine.
+    if daemon.fault:
+        yield
+        return
     with (
         run_periodically(jobs, clock.now()),
         working(None if role is Role.POLLER else visit, poller.hint),

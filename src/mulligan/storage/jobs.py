@@ -516,6 +516,7 @@ class _Worker:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def _work(self) -> None:
+        reason = ""
         while not self._stopping.is_set():
             try:
                 async with self._app.open_async():
@@ -524,7 +525,8 @@ class _Worker:
                     else:
                         await self._app.connector.listen_notify(_ignore, [])
             except (ConnectorException, psycopg.Error) as error:
-                log.warning("jobs_not_fetched", reason=str(error.__cause__ or error))
+                if reason != (reason := str(error.__cause__ or error)):
+                    log.warning("jobs_not_fetched", reason=reason)
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _fetch(self) -> None:

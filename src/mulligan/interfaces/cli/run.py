@@ -13,7 +13,7 @@ from mulligan.config.restart import keys_that_need_restart, with_running_state
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.fleet import Role, serving_fleet
 from mulligan.daemon.worker import Worker
-from mulligan.domain.errors import MulliganError, UsageError
+from mulligan.domain.errors import MulliganError, OutdatedError, UnavailableError, UsageError
 from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
@@ -73,8 +73,8 @@ def run(
         ):
             wait_for_signal(CLOSING)
     log.info("stopped")
-    if daemon.outdated:
-        raise daemon.outdated
+    if daemon.fault:
+        raise daemon.fault
     return Exit.DONE
 
 
@@ -106,23 +106,35 @@ def _dashboard(
 def _configuration_reader(
     path: Path, running: Operator, build_runtime: Callable[[Operator], Runtime]
 ) -> Callable[[], Runtime | None]:
-    """Return a function that reads the file if it changed, and logs a mistake in it once."""
+    """Return a function that reads the file if it changed, and logs a mistake in it once.
+
+    It tries again if something is unavailable. It raises the mistake if no runtime was built
+    before, and OutdatedError always: then there is nothing to go on with.
+    """
     seen: object = None
+    is_first, reason = True, ""
 
     def reload() -> Runtime | None:
-        nonlocal seen
+        nonlocal seen, is_first, reason
         found = _file_state(path)
         if found == seen:
             return None
-        seen = found
         try:
             changed = read_configuration(path)
             if keys := keys_that_need_restart(running, changed):
                 log.warning("restart_needed", keys=", ".join(keys))
-            return build_runtime(with_running_state(running, changed))
-        except MulliganError as error:
-            log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
+            built = build_runtime(with_running_state(running, changed))
+        except UnavailableError as error:
+            if reason != (reason := str(error)):
+                log.warning("configuration_not_loaded", reason=reason, again="with the next poll")
             return None
+        except MulliganError as error:
+            if is_first or isinstance(error, OutdatedError):
+                raise
+            log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
+            built = None
+        seen, is_first, reason = found, False, ""
+        return built
 
     return reload
 
