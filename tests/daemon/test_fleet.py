@@ -1,18 +1,21 @@
 """A worker of a fleet polls only while it may, and visits what it is handed."""
 
+import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import pytest
 from sqlalchemy import column, table, update
 
 from mulligan.config.operator import Limits
+from mulligan.daemon import fleet
 from mulligan.daemon.daemon import Daemon, Runtime
-from mulligan.daemon.fleet import Role, serving_fleet
+from mulligan.daemon.fleet import Poller, Role, serving_fleet
 from mulligan.daemon.poll import poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import LeaseLostError, UnavailableError
@@ -183,6 +186,33 @@ def test_a_hint_wakes_the_worker_that_polls_and_no_other(here: WorkerEnvironment
         wait_until(lambda: daemon.pulse.snapshot.has_succeeded)
         assert daemon.hint(NAME)
     assert here.desk.requests() == []
+
+
+def test_a_new_right_to_poll_is_used_once(
+    here: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if polling begins while another thread still notes the right."""
+    queue, noting = HandedOut(), Event()
+    context = here.context(fix_the_bug)
+    built = [Runtime((NAME,), context, Worker(context), queue=queue)]
+    poller = Poller(Daemon(lambda: built.pop() if built else None), timedelta(hours=1))
+
+    class SlowLog:
+        def info(self, _event: str, **_more: object) -> None:
+            noting.set()
+            timeout = time.monotonic() + 0.5
+            while not queue.deferred and time.monotonic() < timeout:
+                time.sleep(0.01)
+
+    monkeypatch.setattr(fleet, "log", SlowLog())
+    with ThreadPoolExecutor() as pool:
+        leading = pool.submit(poller.lead)
+        assert noting.wait(60)
+        with poller.polling():
+            leading.result()
+            wait_until(lambda: bool(queue.deferred))
+            time.sleep(0.3)
+    assert queue.deferred == [[]]
 
 
 def test_a_poller_that_lost_its_right_stops_polling(here: WorkerEnvironment) -> None:
