@@ -17,7 +17,7 @@ from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Leases, Ledger
 from mulligan.storage.database import open_database
-from mulligan.storage.git_ref import RefLeases, RefLedger
+from mulligan.storage.git_ref import RefLedger
 from mulligan.storage.leases import LEASE_TIME, SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
@@ -70,7 +70,7 @@ def office(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Office]:
         return
     if request.param == "ref":
         with ref_session(tmp_path, clock, lease=LEASE_TIME) as book:
-            yield Office(RefLeases(book), RefLedger(book), clock)
+            yield Office(book, RefLedger(book), clock)
         return
     with open_database(url_for(request, tmp_path)) as database:
         yield Office(SqlLeases(database, clock), SqlLedger(database, clock), clock)
