@@ -777,7 +777,7 @@ def test_deferred_to_started(postgres: Server) -> None:
         assert lease
         arrived, times = threading.Event(), list[float]()
 
-        def visit(_ref: IssueRef) -> None:
+        def visit(_ref: IssueRef, _job: int) -> None:
             times.append(time.perf_counter())
             arrived.set()
 
@@ -819,7 +819,7 @@ def test_fetching_with_many_waiting(postgres: Server) -> None:
                 assert row[0]
                 line.execute("SELECT procrastinate_finish_job_v1(%s, 'succeeded', true)", [row[0]])
                 began = time.perf_counter()
-                queue.fill(IssueRef.parse(row[1]))
+                queue.fill(row[0])
                 fill.append((time.perf_counter() - began) * 1000)
             costs[waiting] = {
                 "fetch_ms": round(statistics.median(fetch), 2),

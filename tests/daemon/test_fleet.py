@@ -15,7 +15,7 @@ from sqlalchemy import column, table, update
 from mulligan.config.operator import Limits
 from mulligan.daemon import fleet
 from mulligan.daemon.daemon import Daemon, Runtime
-from mulligan.daemon.fleet import Poller, Role, serving_fleet
+from mulligan.daemon.fleet import Poller, Role, VisitJob, serving_fleet
 from mulligan.daemon.poll import poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import LeaseLostError, UnavailableError
@@ -45,10 +45,10 @@ class HandedOut:
 
     poller: str = "one"
     is_away: bool = False
-    visit: Callable[[IssueRef], None] | None = None
+    visit: VisitJob | None = None
     hinted: Callable[[str], None] | None = None
     deferred: list[list[IssueRef]] = field(default_factory=list[list[IssueRef]])
-    done: list[IssueRef | None] = field(default_factory=list[IssueRef | None])
+    done: list[int | None] = field(default_factory=list[int | None])
     ended: list[PollerLease] = field(default_factory=list[PollerLease])
     _lock: Lock = field(default_factory=Lock)
 
@@ -66,9 +66,9 @@ class HandedOut:
         self.deferred.append([*due])
         if visit := self.visit:
             for ref in due:
-                visit(ref)
+                visit(ref, ref.number)
 
-    def fill(self, done: IssueRef | None = None) -> None:
+    def fill(self, done: int | None = None) -> None:
         self.done.append(done)
 
     def tidy(self, lease: PollerLease) -> None:
@@ -79,9 +79,7 @@ class HandedOut:
             self.hinted(repository)
 
     @contextmanager
-    def working(
-        self, visit: Callable[[IssueRef], None] | None, hinted: Callable[[str], None]
-    ) -> Generator[None]:
+    def working(self, visit: VisitJob | None, hinted: Callable[[str], None]) -> Generator[None]:
         self.visit, self.hinted = visit, hinted
         yield
         self.visit = None
@@ -109,7 +107,7 @@ def test_the_poller_hands_out_what_is_due_and_ends_its_right_at_the_end(
     ref, queue = here.desk.ready(), HandedOut()
     with serving(here, queue):
         wait_until(lambda: here.ledger.status(ref).stage is Stage.REVIEW)
-        wait_until(lambda: ref in queue.done)
+        wait_until(lambda: ref.number in queue.done)
     assert [lease.worker for lease in queue.ended] == ["one"]
     assert [ref] in queue.deferred
 
@@ -160,7 +158,7 @@ def test_without_the_policy_a_worker_changes_nothing(
     with serving(here, queue, Role.WORKER):
         queue.defer(PollerLease("bot", "two", 1), [ref])
     assert "visit_failed" in capfd.readouterr().out
-    assert (queue.done, [*here.ledger.events(ref)]) == ([ref], [])
+    assert (queue.done, [*here.ledger.events(ref)]) == ([ref.number], [])
 
 
 @pytest.mark.parametrize("role", [Role.WORKER, Role.ALL])
@@ -265,7 +263,7 @@ def test_a_command_that_the_poller_recorded_ends_the_attempt_of_another_worker(
 
     with serving(here, queue, Role.WORKER, agent=work, often=timedelta(hours=1)):
         queue.defer(PollerLease("bot", "two", 1), [ref])
-        wait_until(lambda: ref in queue.done)
+        wait_until(lambda: ref.number in queue.done)
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.CANCELLED
     assert here.pushed(ref) is None

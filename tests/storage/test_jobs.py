@@ -74,6 +74,12 @@ def jobs(database: Database, status: str = "todo") -> list[str]:
         return [*connection.execute(wanted, {"status": status}).scalars()]
 
 
+def job_of(database: Database, ref: IssueRef) -> int:
+    wanted = text("SELECT max(id) FROM procrastinate_jobs WHERE lock = :issue")
+    with database.read() as connection:
+        return connection.execute(wanted, {"issue": str(ref)}).scalar_one()
+
+
 def test_one_worker_polls_until_it_is_silent_for_too_long(
     database: Database, clock: FrozenClock
 ) -> None:
@@ -144,7 +150,7 @@ def test_a_duplicate_job_does_not_end_the_transaction(
     with database.write() as connection:
         connection.execute(text("UPDATE waiting SET number = 1"))
         connection.execute(text("INSERT INTO waiting VALUES ('octo/two', 1, 0, '9')"))
-    queue.fill(ONE)
+    queue.fill(job_of(database, ONE))
     assert jobs(database) == [str(ONE), str(OTHER)]
 
 
@@ -156,7 +162,7 @@ def test_an_issue_is_not_visited_again_before_its_visit_has_ended(
     assert fetched(database) == str(ONE)
     with database.write() as connection:
         connection.execute(text("INSERT INTO waiting VALUES ('octo/one', 1, 0, '9')"))
-    queue.fill(ONE)
+    queue.fill(job_of(database, ONE))
     assert (jobs(database), fetched(database)) == ([str(ONE)], None)
 
 
@@ -212,8 +218,25 @@ def test_what_passes_a_limit_waits_until_a_slot_is_free(
     leases.release(held)
     queue.fill()
     assert jobs(database) == [str(ONE), str(OTHER)]
-    queue.fill(ONE)
+    queue.fill(job_of(database, ONE))
     assert jobs(database) == [str(ONE), str(OTHER), str(TWO)]
+
+
+@pytest.mark.parametrize("has_lease", [False, True])
+def test_an_issue_that_another_worker_took_over_keeps_its_slot(
+    database: Database, clock: FrozenClock, *, has_lease: bool
+) -> None:
+    """A worker wakes up after it was frozen, and its visit ends since its lease is lost."""
+    queue, leases = queue_of(database, clock), SqlLeases(database, clock)
+    queue.defer(polling(queue), [ONE, TWO])
+    lost = job_of(database, ONE)
+    with database.write() as connection:
+        connection.execute(text("DELETE FROM procrastinate_jobs"))
+    queue.defer(polling(queue), [ONE, TWO])
+    assert fetched(database) == str(ONE)
+    assert not has_lease or leases.claim(ONE, "other")
+    queue.fill(lost)
+    assert jobs(database) == []
 
 
 def test_the_order_of_the_last_poll_holds_in_a_repository_and_repositories_take_turns(
@@ -224,7 +247,7 @@ def test_the_order_of_the_last_poll_holds_in_a_repository_and_repositories_take_
     assert jobs(database) == [str(ONE), str(OTHER)]
     clock.time += timedelta(seconds=1)
     queue.defer(polling(queue), [THREE, TWO])
-    queue.fill(ONE)
+    queue.fill(job_of(database, ONE))
     assert jobs(database) == [str(ONE), str(OTHER), str(THREE)]
 
 
@@ -301,7 +324,7 @@ def test_workers_visit_each_issue_once_and_leave_no_job(
     done, most = threading.Semaphore(0), list[int]()
     now, lock = list[IssueRef](), threading.Lock()
 
-    def visit(ref: IssueRef) -> None:
+    def visit(ref: IssueRef, _job: int) -> None:
         with lock:
             now.append(ref)
             most.append(len(now))
@@ -327,7 +350,7 @@ def test_a_job_that_the_poller_deleted_during_its_visit_is_no_error(
 ) -> None:
     queue, done = queue_of(database, clock), list[IssueRef]()
 
-    def visit(ref: IssueRef) -> None:
+    def visit(ref: IssueRef, _job: int) -> None:
         with database.write() as connection:
             connection.execute(text("DELETE FROM procrastinate_jobs WHERE status = 'doing'"))
         done.append(ref)
@@ -354,7 +377,7 @@ def test_a_job_that_comes_during_a_fetch_does_not_wait_for_the_next_look(
             with database.read() as connection:
                 return connection.execute(asleep).first() is not None
 
-        with working(url, visited.append, 1, fetch_seconds=3600):
+        with working(url, lambda ref, _: visited.append(ref), 1, fetch_seconds=3600):
             wait_until(is_fetching)
             queue.defer(lease, [ONE])
             wait_until(lambda: visited == [ONE])
@@ -365,7 +388,7 @@ def test_a_hint_of_one_worker_reaches_all(
     database: Database,
     clock: FrozenClock,
     postgres_url: str,
-    visit: Callable[[IssueRef], None] | None,
+    visit: Callable[[IssueRef, int], None] | None,
 ) -> None:
     queue, hinted = queue_of(database, clock), list[str]()
 
@@ -383,7 +406,7 @@ def test_leaving_waits_for_the_visits_that_have_begun(
 ) -> None:
     queue, begun, seen = queue_of(database, clock), threading.Event(), list[IssueRef]()
 
-    def visit(ref: IssueRef) -> None:
+    def visit(ref: IssueRef, _job: int) -> None:
         begun.set()
         wait_until(ended.is_set)
         seen.append(ref)

@@ -16,7 +16,6 @@ from mulligan.config.operator import Limits
 from mulligan.daemon.daemon import CLEANUP_INTERVAL, Daemon, polling_hinted, run_periodically
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
 from mulligan.daemon.poll import poll_interval
-from mulligan.daemon.worker import VisitIssue
 from mulligan.domain.errors import LeaseLostError, MulliganError
 from mulligan.domain.issue import IssueRef, PollerLease
 from mulligan.implement.ports import Clock
@@ -27,9 +26,12 @@ LEAD_INTERVAL = timedelta(seconds=5)
 COMMANDS_INTERVAL = timedelta(seconds=1)
 """How often a worker reads the ledger for commands on the issues that it visits."""
 
-Working = Callable[[VisitIssue | None, Callable[[str], None]], AbstractContextManager[None]]
-"""Fetches jobs in its block, and calls the first function, if any, for the issue of each; calls the
-second one for each repository that any worker of the fleet hints at."""
+VisitJob = Callable[[IssueRef, int], None]
+"""Visits the issue of a job, which has this number."""
+
+Working = Callable[[VisitJob | None, Callable[[str], None]], AbstractContextManager[None]]
+"""Fetches jobs in its block, and calls the first function, if any, for each; calls the second one
+for each repository that any worker of the fleet hints at."""
 
 log = structlog.get_logger()
 
@@ -150,13 +152,13 @@ def serving_fleet(
     """Run a worker of a fleet in the background; leaving the block waits for its visits."""
     poller = Poller(daemon, interval)
 
-    def visit(ref: IssueRef) -> None:
+    def visit(ref: IssueRef, job: int) -> None:
         with daemon.current() as runtime:
             queue = runtime.queue if runtime else None
             if queue is None:
                 return
             daemon.visit(ref)
-            _log_failure("next_not_started", lambda: queue.fill(ref))
+            _log_failure("next_not_started", lambda: queue.fill(job))
 
     jobs = {
         "watch": (daemon.watch, lambda: interval),

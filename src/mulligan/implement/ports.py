@@ -615,8 +615,8 @@ class VisitQueue(Protocol):
         """Have issues visited, as far as the limits allow; LeaseLostError if another one polls."""
         ...
 
-    def fill(self, done: IssueRef | None = None) -> None:
-        """Start the next visits that wait, after the visit of `done` has ended."""
+    def fill(self, done: int | None = None) -> None:
+        """Start the next visits that wait, after the visit of the job `done` has ended."""
         ...
 
     def tidy(self, lease: PollerLease) -> None:

@@ -16,7 +16,7 @@ from typing import LiteralString, ParamSpec, TypeVar
 
 import psycopg
 import structlog
-from procrastinate import App, PsycopgConnector, sql
+from procrastinate import App, JobContext, PsycopgConnector, sql
 from procrastinate.connector import Notify
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.schema import SchemaManager
@@ -64,7 +64,9 @@ FETCH_JOB = sql.queries["fetch_job"]
 RETRY_SECONDS = 0.5
 POOL_SECONDS = 5.0
 
-Visit = Callable[[IssueRef], None]
+Visit = Callable[[IssueRef, int], None]
+"""Visits the issue of a job, which has this number."""
+
 
 Hinted = Callable[[str], None]
 """Is called with the name of a repository that may have changed; returns at once."""
@@ -120,8 +122,11 @@ class JobQueue:
             connection.execute(UNFINISHED, {**self._urgent(now), "released": True})
             self._fill(connection, now)
 
-    def fill(self, done: IssueRef | None = None) -> None:
-        """Start the next visits that wait, after the visit of `done` has ended."""
+    def fill(self, done: int | None = None) -> None:
+        """Start the next visits that wait, after the visit of the job `done` has ended.
+
+        Its issue may be another worker's by now, and then takes a slot still.
+        """
         with self.database.write() as connection:
             self._fill(connection, write_time(self.clock.now()), done)
 
@@ -171,11 +176,11 @@ class JobQueue:
     def _urgent(self, now: str) -> dict[str, object]:
         return {"now": now, "queue": QUEUE, "priority": URGENT}
 
-    def _fill(self, connection: Connection, now: str, done: IssueRef | None = None) -> None:
+    def _fill(self, connection: Connection, now: str, done: int | None = None) -> None:
         limits = {
             "now": now,
             "queue": QUEUE,
-            "done": str(done or ""),
+            "done": done,
             "per_repository": self.limits.per_repository,
             "fleet": self.limits.fleet,
             "most": MOST_STARTED,
@@ -279,12 +284,14 @@ STEP_DOWN = text(
     "UPDATE pollers SET worker = NULL, expires = NULL WHERE account = :account AND fence = :fence"
 )
 
-BUSY = """
-    SELECT repository, number FROM leases WHERE expires > :now
-    UNION
+LEASED = "SELECT repository, number FROM leases WHERE expires > :now"
+
+QUEUED = """
     SELECT split_part(lock, '#', 1), split_part(lock, '#', 2)::int FROM procrastinate_jobs
     WHERE queue_name = :queue AND status IN ('todo', 'doing')
 """
+
+BUSY = f"{LEASED} UNION {QUEUED}"
 """The issues that are being visited, or have a job: each takes a slot."""
 
 WAIT = text(
@@ -311,8 +318,7 @@ Those that wait with the same priority already are left out: a conflict locks an
 NEXT = text(
     f"""
     WITH busy AS (
-        SELECT repository, number FROM ({BUSY}) found
-        WHERE repository || '#' || number <> :done
+        {BUSY} AND id IS DISTINCT FROM CAST(:done AS bigint)
     ), taken AS (
         SELECT repository, count(*) AS slots FROM busy GROUP BY repository
     )
@@ -500,7 +506,7 @@ class _Worker:
         self._fetch_seconds = fetch_seconds
         self._stopping = threading.Event()
         self._app = App(connector=_Connector(url, hinted, self._stopping))
-        self._app.task(name=VISIT, queue=QUEUE)(self._on_job)
+        self._app.task(name=VISIT, queue=QUEUE, pass_context=True)(self._on_job)
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._work())
 
@@ -539,10 +545,10 @@ class _Worker:
             install_signal_handlers=False,
         )
 
-    async def _on_job(self, issue: str) -> None:
-        loop = asyncio.get_running_loop()
-        if self._visit:
-            await loop.run_in_executor(self._pool, self._visit, IssueRef.parse(issue))
+    async def _on_job(self, context: JobContext, issue: str) -> None:
+        loop, job = asyncio.get_running_loop(), context.job.id
+        if self._visit and job is not None:
+            await loop.run_in_executor(self._pool, self._visit, IssueRef.parse(issue), job)
 
 
 async def _ignore(*, channel: str, payload: str) -> None:
