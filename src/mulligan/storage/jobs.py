@@ -284,14 +284,12 @@ STEP_DOWN = text(
     "UPDATE pollers SET worker = NULL, expires = NULL WHERE account = :account AND fence = :fence"
 )
 
-LEASED = "SELECT repository, number FROM leases WHERE expires > :now"
-
-QUEUED = """
+BUSY = """
+    SELECT repository, number FROM leases WHERE expires > :now
+    UNION
     SELECT split_part(lock, '#', 1), split_part(lock, '#', 2)::int FROM procrastinate_jobs
     WHERE queue_name = :queue AND status IN ('todo', 'doing')
 """
-
-BUSY = f"{LEASED} UNION {QUEUED}"
 """The issues that are being visited, or have a job: each takes a slot."""
 
 WAIT = text(
