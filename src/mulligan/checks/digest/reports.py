@@ -58,7 +58,11 @@ def text_of(row: Row, names: Iterable[str]) -> str:
     """Return the first of these fields that is a non-empty text."""
     if row.keys().isdisjoint(names):
         return ""
-    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def number_of(row: Row, names: Iterable[str]) -> int | None:
@@ -461,6 +465,7 @@ BAD_SEVERITIES = {
 
 MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
 SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
+JUDGED = BAD_SEVERITIES | MILD
 ESLINT_WARNING = 1
 
 
@@ -505,10 +510,11 @@ def _issue(row: Row, file: str) -> _Issue | None:
     if not message or severity in SILENT:
         return None
     place = place_in(row, file)
-    judged = severity in BAD_SEVERITIES | MILD or number_of(row, ("severity",)) is not None
+    grade = number_of(row, ("severity",))
+    judged = severity in JUDGED or grade is not None
     if place is None or (place.line is None and not judged):
         return None
-    mild = severity in MILD or number_of(row, ("severity",)) == ESLINT_WARNING
+    mild = severity in MILD or grade == ESLINT_WARNING
     return _Issue(message, place, _code(row), mild)
 
 
