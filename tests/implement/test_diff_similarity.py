@@ -96,6 +96,20 @@ def test_the_same_change_again_is_told(
     assert tuple(each.text for each in find_patterns(epoch)) == told
 
 
+@pytest.mark.parametrize("fingerprint", ["one", "other"])
+def test_another_failure_that_no_tool_names_is_progress(fingerprint: str) -> None:
+    """A script that died: no finding, and only the fingerprint of its output."""
+    first, second = (
+        made(number, DIFF).model_copy(
+            update={"checks": (check().model_copy(update={"fingerprint": mark}),)}
+        )
+        for number, mark in ((1, "one"), (2, fingerprint))
+    )
+    told = tuple(each.text for each in find_patterns((first, second)) if each.is_advice)
+    same = ("The same failure occurred twice.", SAME.format("1 and 2"))
+    assert told == (same if fingerprint == "one" else ())
+
+
 def test_the_advice_is_no_part_of_what_is_quoted() -> None:
     text = assemble(case(made(1, DIFF), made(2, DIFF)), ContextLimits(), b"").text
     told = f"{SAME.format('1 and 2')} Take a different approach."

@@ -133,9 +133,12 @@ def test_the_line_of_an_earlier_attempt_says_what_failed_and_what_changed() -> N
     files = tuple(f"{number}.py" for number in range(7))
     line = section(told(red(1, files=files), red(2)).text, "Prior attempts").split("\n")[1]
     assert line == (
-        "Attempt 1: CHECKS_FAILED. Same error as attempt 2. Changed 0.py, 1.py, "
-        "2.py, 3.py, 4.py (+ 2 more). Same first failure."
+        "Attempt 1: CHECKS_FAILED. Changed 0.py, 1.py, 2.py, 3.py, 4.py (+ 2 more). "
+        "Same first failure."
     )
+    silent = red(1).model_copy(update={"checks": ()})
+    line = section(told(silent, red(2)).text, "Prior attempts").split("\n")[1]
+    assert line.startswith("Attempt 1: CHECKS_FAILED. Same error as attempt 2. Changed ")
     other = red(2).model_copy(update={"error": "Check 'lint' failed with exit code 2."})
     line = section(told(red(1), other).text, "Prior attempts").split("\n")[1]
     assert line.startswith("Attempt 1: CHECKS_FAILED. Check 'pytest' failed with exit code 1. ")

@@ -88,7 +88,10 @@ def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
     """Return whether the last two attempts have the same failures, and no fewer."""
     compared = _last_two(epoch)
     if compared is None:
-        return True
+        prints = [
+            each for meta in epoch if meta.outcome not in FREE and (each := _fingerprints(meta))
+        ]
+        return len(prints) < 2 or bool(prints[-1] & prints[-2])  # noqa: PLR2004
     before, after = compared
     return _failures(before).keys() == _failures(after).keys() and _count(after) >= _count(before)
 

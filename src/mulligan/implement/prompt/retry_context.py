@@ -158,7 +158,8 @@ def _line(attempt: AttemptSummary, latest: AttemptSummary) -> str:
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
     error, excerpt = attempt.error, _first_excerpt(attempt)
     if error and error == latest.error:
-        error = f"Same error as attempt {latest.attempt_number}."
+        # The error of failed checks names only them; the excerpt tells whether they failed alike.
+        error = "" if excerpt else f"Same error as attempt {latest.attempt_number}."
     if excerpt and excerpt == _first_excerpt(latest):
         excerpt = "Same first failure."
     parts = (
