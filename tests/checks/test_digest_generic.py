@@ -461,6 +461,14 @@ def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> Non
     assert found.count("fetched page") < 20
 
 
+def test_passing_tests_after_a_finding_take_no_room() -> None:
+    passed = "".join(f"ok {n} - fine {n}\n" for n in range(3, 300))
+    output = f"1..300\nok 1 - adds\nnot ok 2 - keeps\nDubious, the limit is 5\n{passed}It died.\n"
+    found = told(output).text
+    assert "the limit is 5" in found
+    assert "ok 3 - fine 3" not in found
+
+
 @pytest.mark.parametrize(
     ("between", "shown"),
     [

@@ -366,7 +366,8 @@ def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
     """Yield line indices, the most informative first."""
     last = len(log.lines)
     if at is not None:
-        yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
+        after = relevant_indices(log.lines, range(at, min(at + AFTER, last)))
+        yield from (index for index in after if not is_passing(log.lines[index]))
         yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
     weights = [
         Weight.NOTHING if at in log.noise else weigh(line) for at, line in enumerate(log.lines)
