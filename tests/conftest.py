@@ -62,6 +62,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _short_waits() -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Let a git server that fails be asked again at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _new_output_filter() -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
     """Forget the configuration and the secrets that a command read in this process."""

@@ -110,7 +110,9 @@ def test_set_up_of_a_change_reaches_no_network_and_no_other_issue(tmp_path: Path
     assert sound.outcome is Outcome.SUCCEEDED
 
 
-@pytest.mark.parametrize("touched", ["by-hand", "requirements.txt"])
+@pytest.mark.parametrize(
+    "touched", [pytest.param("by-hand", marks=pytest.mark.deep), "requirements.txt"]
+)
 def test_what_an_agent_published_sets_up_nothing_for_others_and_reaches_no_network(
     tmp_path: Path, touched: str
 ) -> None:

@@ -134,10 +134,7 @@ def test_a_redirect_does_not_get_the_token(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("outage", [[503, 403], [429], [500, 502]])
-def test_an_outage_of_a_moment_is_waited_out(
-    outage: list[int], repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
+def test_an_outage_of_a_moment_is_waited_out(outage: list[int], repository: Repository) -> None:
     with serving(Server(outage=outage)) as server:
         remote = Remote(f"{server.url}/octo/calc.git", TOKEN)
         assert remote.head_of(repository, "refs/heads/main") == SHA
@@ -157,9 +154,7 @@ def test_a_refusal_that_lasts_is_reported(
     kind: type[WorldError],
     left: int,
     repository: Repository,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
     with serving(Server(outage=outage)) as server:
         with pytest.raises(kind):
             Remote(f"{server.url}/octo/calc.git", TOKEN).head_of(repository, "refs/heads/main")

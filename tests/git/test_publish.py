@@ -55,7 +55,6 @@ def test_a_push_whose_answer_was_lost_has_happened(
     tries: int, worktrees: GitWorktrees, remote: Path, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mulligan.git.repository.REMOTE_TRIES", tries)
-    monkeypatch.setattr("mulligan.git.repository.REMOTE_WAIT_SECONDS", 0.01)
     hook(remote, "post-receive", "kill -9 $PPID")
     worktrees.push(REF, head, None)
     assert branch_head(remote, REF.branch) == head

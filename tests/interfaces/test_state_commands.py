@@ -59,6 +59,7 @@ def outcomes_on_the_ref(here: MulliganInstallation) -> list[Outcome]:
         return [meta.outcome for meta in RefLedger(book).history(REF)]
 
 
+@pytest.mark.deep
 def test_a_worker_goes_on_where_the_action_stopped_and_back(here: MulliganInstallation) -> None:
     here.issue()
     labelled = next(event for event in here.world.events_of(REF) if event.kind == "labeled")

@@ -46,6 +46,7 @@ def writes(here: MulliganInstallation) -> list[str]:
     return [f"{one.method} {one.path}" for one in asked if f"/{NAME}/" in one.path]
 
 
+@pytest.mark.deep
 def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(
     here: MulliganInstallation,
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_missing_agent_is_said_once_and_no_issue_hears_of_it(here: MulliganIns
     assert len(here.world.pulls_of(NAME)) == 2
 
 
+@pytest.mark.deep
 def test_nothing_begins_while_everything_is_paused(here: MulliganInstallation) -> None:
     here.agent(WRITE)
     ref = here.issue()

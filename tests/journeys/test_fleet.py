@@ -67,6 +67,7 @@ def test_three_workers_share_the_work_and_keep_to_the_limit_of_all(crew: Fleet) 
     assert [len(crew.place.comments(ref)) for ref in issues] == [1] * 3
 
 
+@pytest.mark.deep
 def test_what_a_killed_worker_had_is_taken_over_by_another(crew: Fleet) -> None:
     crew.place.agent(FIRST_WAITS)
     ref = crew.place.issue()

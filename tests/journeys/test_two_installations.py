@@ -121,6 +121,7 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.deep
 def test_the_second_stands_back_and_every_command_says_so_until_it_takes_over(here: Two) -> None:
     here.one.agent("import time; time.sleep(600)")
     here.other.agent("pathlib.Path('notes.txt').write_text('two')")
