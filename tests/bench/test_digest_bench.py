@@ -21,6 +21,7 @@ from world.digest_corpus import (
     BASELINES,
     CASES,
     FRESH,
+    FRESH_LAST,
     FRESH_LATE,
     FRESH_LONG,
     FRESH_MANY,
@@ -39,6 +40,7 @@ CORPORA = {
     "fresh and long": FRESH_LONG,
     "made late": FRESH_LATE,
     "many failures": FRESH_MANY,
+    "made last": FRESH_LAST,
 }
 ALIKE = 0.98
 FAST = 50
@@ -166,11 +168,14 @@ def test_digests_of_fresh_outputs_are_measured() -> None:
     many = cases(FRESH_MANY)
     row("many failures, several tools", many)
     row("many failures, several tools, > 2,000", [case for case in many if case.is_long])
+    last = cases(FRESH_LAST)
+    row("made last", last)
+    row("made last, > 2,000", [case for case in last if case.is_long])
     counted = [(case.total, case.digest()) for case in many if case.total]
     stated = sum(bool(re.search(rf"(?<!\d){total}(?!\d)", told.text)) for total, told in counted)
     exact = sum(total == told.count for total, told in counted)
     report(f"totals of {len(counted)} cases", f"stated {stated}", f"count is right {exact}")
-    tools = [{case.tool for case in corpus} for corpus in (cases(), fresh, long, late, many)]
+    tools = [{case.tool for case in corpus} for corpus in (cases(), fresh, long, late, many, last)]
     assert len(set[str]().union(*tools)) == sum(map(len, tools))
 
 

@@ -19,6 +19,8 @@ FRESH_LATE = Path(__file__).parents[1] / "bench" / "fresh_late" / "cases"
 """Made after the rule for outputs that the findings do not explain; no tool is in the others."""
 FRESH_MANY = Path(__file__).parents[1] / "bench" / "fresh_many" / "cases"
 """Many failures, several tools in one output, noisy modes; no tool is in the others."""
+FRESH_LAST = Path(__file__).parents[1] / "bench" / "fresh_last" / "cases"
+"""Made after the changes on the misses of `FRESH_MANY`; no tool is in the others."""
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
