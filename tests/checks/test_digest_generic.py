@@ -461,6 +461,19 @@ def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> Non
     assert found.count("fetched page") < 20
 
 
+def test_the_long_text_names_the_failures_that_the_short_one_has_no_room_for() -> None:
+    output = "".join(
+        f"not ok {n} - module {n} keeps its limit\n  message: {'expected little, ' * 9}got {n}\n"
+        for n in range(1, 81)
+    )
+    found = told(f"1..80\n{output}# fail 80\n")
+    names = [f"module {n} keeps its limit" for n in range(1, 81)]
+    assert not all(name in found.text for name in names)
+    assert found.long_text.count("got ") > found.text.count("got ")
+    assert all(name in found.long_text for name in names)
+    assert len(found.long_text) <= MAX_LONG_CHARS
+
+
 def test_passing_tests_after_a_finding_take_no_room() -> None:
     passed = "".join(f"ok {n} - fine {n}\n" for n in range(3, 300))
     output = f"1..300\nok 1 - adds\nnot ok 2 - keeps\nDubious, the limit is 5\n{passed}It died.\n"

@@ -255,7 +255,7 @@ class ContextLimits(Settings):
     Example: 4000
     """
     max_unexplained_output_chars: int = Field(default=6000, ge=200)
-    """The maximum characters of a failing check's output, where the findings do not explain it.
+    """The maximum characters for a failing check whose findings do not fit or explain too little.
 
     An example is the output of a tool that Mulligan does not know. It is never more than 6000.
 

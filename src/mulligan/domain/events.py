@@ -364,7 +364,7 @@ class Conflicted(Record):
 class FailedCheck(Record):
     """A check that failed on GitHub, with the digest of its log.
 
-    `long_digest` has more of the log if the findings do not explain the failure; else it is empty.
+    `long_digest` has more if the findings do not explain the failure or do not fit; else empty.
     """
 
     name: str

@@ -121,8 +121,8 @@ class CheckResult(Record):
     its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
     the number of failures as far as known, listed or not. `evidence` is a hash of all lines about
     failures, empty where some were dropped. `cut_short` is set if the tool says that it did not run
-    or list everything. `long_digest` has more of the output for the next
-    prompt, where the findings do not explain the failure; else it is empty.
+    or list everything. `long_digest` has more for the next prompt, where the findings
+    do not explain the failure or do not fit; else it is empty.
     """
 
     name: str

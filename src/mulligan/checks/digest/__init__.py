@@ -41,7 +41,7 @@ class Digest:
     """The digest of one output.
 
     `text` is the text for the agent, and `count` the number of failures, as far as known. If the
-    findings do not explain the failure, `long_text` has more of the output (at most MAX_LONG_CHARS
+    findings do not explain the failure, or do not fit, `long_text` has more (at most MAX_LONG_CHARS
     characters); otherwise it is empty. `fingerprint` is short hex, equal for the same failure on
     another day or in another directory; it is empty for a check that passed. `evidence` is short
     hex of all lines about failures, with or without a finding; it is empty if lines were dropped.
@@ -171,8 +171,9 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
         return Digest(text, (), 0, "", passed=True)
     findings = tuple(found.finding for found in reading.found)
     note = _ended_by(exit_code)
-    text = clip(render(reading, log, max_chars, note), max_chars)
-    long = "" if explains(reading, log) else render(reading, log, MAX_LONG_CHARS, note)
+    short = render(reading, log, max_chars, note)
+    text, is_enough = clip(short.text, max_chars), explains(reading, log) and not short.is_cut
+    long = "" if is_enough else render(reading, log, MAX_LONG_CHARS, note).text
     telling = [*_last_words(log), str(exit_code)]
     return Digest(
         text=text,
@@ -205,7 +206,7 @@ def _ended_by(exit_code: int | None) -> str:
 def _fallback_digest(log: CleanLog, exit_code: int | None, max_chars: int) -> Digest:
     """Return a plain window of the output, for an output that could not be parsed."""
     passed = exit_code == 0
-    text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars)
+    text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars).text
     return Digest(
         clip(text, max_chars), (), 0, "" if passed else fingerprint((), log.lines), passed
     )

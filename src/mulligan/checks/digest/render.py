@@ -28,6 +28,8 @@ from mulligan.checks.digest.signals import (
 # The text of a digest
 
 IN_FULL = 5
+CHARS_IN_FULL = 400
+"""The characters for each finding in full; a short digest has IN_FULL of them."""
 HEADING_KNOWN = 60
 DETAIL_LINES = 14
 HEADING_CHARS, HEADING_LEAST = 360, 60
@@ -44,9 +46,13 @@ WINDOW_LEAST = 100
 
 @dataclass(slots=True)
 class _Page:
-    """Lines that fit; `room` is the number of characters left, newlines included."""
+    """Lines that fit; `room` is the number of characters left, newlines included.
+
+    `is_cut` is set if a finding lacks its name, or a part of its details.
+    """
 
     room: int
+    is_cut: bool = False
     lines: list[str] = field(default_factory=list[str])
 
     def add(self, line: str) -> bool:
@@ -57,8 +63,16 @@ class _Page:
         return True
 
 
-def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
-    """Return the text of a failing check's digest, of at most `max_chars` characters.
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text of a digest; `is_cut` as in _Page."""
+
+    text: str
+    is_cut: bool = False
+
+
+def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> Rendered:
+    """Write the text of a failing check's digest, of at most `max_chars` characters.
 
     If no finding is certainly a failure, show the whole output if it fits.
     """
@@ -68,7 +82,7 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
     explained = explains(reading, log)
     placed = any(block.finding.file for block in reading.found)
     if reading.doubtful and not placed and (whole := _whole(log, page.room)):
-        return "\n".join([*page.lines, *whole])
+        return Rendered("\n".join([*page.lines, *whole]))
     totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
     count = max(reading.count, len(reading.found))
     if not totals and count > IN_FULL:
@@ -78,7 +92,7 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
     if totals:
         page.add(totals)
     _add_window(page, reading, log, explained=explained)
-    return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
+    return Rendered("\n".join(page.lines) or clip(_least(reading, log), max_chars), page.is_cut)
 
 
 def explains(reading: Reading, log: CleanLog) -> bool:
@@ -135,7 +149,8 @@ def _is_complete(block: FindingBlock) -> bool:
 
 def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     """Add the first findings in full, then ids while there is room, then the count of others."""
-    full, rest = reading.found[:IN_FULL], reading.found[IN_FULL:]
+    most_in_full = max(IN_FULL, page.room // CHARS_IN_FULL)
+    full, rest = reading.found[:most_in_full], reading.found[most_in_full:]
     most = int(page.room * IDS_SHARE)
     ways = ([_in_short(found, chars) for found in rest] for chars in SHORT_CHARS)
     ids = next((way for way in ways if _size(way) <= most), [_in_short(found, 0) for found in rest])
@@ -152,6 +167,7 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     count = max(reading.count, len(reading.found))
     if added < count:
         page.add(f"(+ {count - added} more)")
+    page.is_cut |= bool(rest) or added < len(reading.found)
 
 
 SHORT_CHARS = (160, 110)
@@ -187,6 +203,7 @@ def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
     for line in found.detail[:DETAIL_LINES]:
         text = "    " + clip(line, min(DETAIL_CHARS, share - 5))
         if share < DETAIL_LEAST or not page.add(text):
+            page.is_cut = True
             break
         share -= len(text) + 1
     return True
