@@ -443,9 +443,9 @@ class _Connector(PsycopgConnector):
 
 
 def _is_away(error: BaseException) -> bool:
-    """Tell whether an error says that PostgreSQL does not answer."""
+    """Tell whether PostgreSQL does not answer, or is a replica until a failover ends."""
     return isinstance(error, ConnectorException) and isinstance(
-        error.__cause__, psycopg.OperationalError
+        error.__cause__, psycopg.OperationalError | psycopg.errors.ReadOnlySqlTransaction
     )
 
 

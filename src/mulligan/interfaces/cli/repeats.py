@@ -13,7 +13,7 @@ REMINDER_SECONDS = 600.0
 GAP_SECONDS = 120.0
 """The time without a line after which its cause has passed."""
 
-CHANGES = frozenset({"work_resumed", "poller_started"})
+CHANGES = frozenset({"configuration_loaded", "work_resumed", "poller_started"})
 """Events after which an earlier warning is news again, however soon it comes."""
 
 
