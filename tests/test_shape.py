@@ -14,10 +14,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 BANNED_NAMES = {"manager", "helper", "helpers", "util", "utils", "handler", "handlers"}
 BROAD_HANDLERS = {
     "mulligan/checks/digest/__init__.py": 1,
+    "mulligan/daemon/daemon.py": 1,
     "mulligan/daemon/poll.py": 1,
     "mulligan/daemon/worker.py": 1,
 }
-"""The three places that may catch Exception (RECOVERY-4)."""
+"""The four places that may catch Exception (RECOVERY-4)."""
 
 
 def test_every_module_opens_with_its_job() -> None:
@@ -36,7 +37,7 @@ def is_broad(node: ast.AST) -> bool:
     return node.type is None or (isinstance(node.type, ast.Name) and node.type.id in everything)
 
 
-def test_only_three_places_catch_everything() -> None:
+def test_only_four_places_catch_everything() -> None:
     counts = {
         str(file.relative_to(SOURCE)): sum(map(is_broad, ast.walk(tree_of(file)))) for file in FILES
     }

@@ -233,6 +233,20 @@ def test_a_ledger_that_is_away_makes_nobody_a_poller(
     assert (queue.deferred, queue.ended) == ([], [])
 
 
+def test_a_poller_goes_on_after_a_bug(
+    here: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(HandedOut):
+        def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
+            self.deferred.append([*due])
+            raise RuntimeError
+
+    queue = Broken()
+    with serving(here, queue):
+        wait_until(lambda: len(queue.deferred) > 1)
+    assert "A bug in Mulligan; the log has the traceback." in capfd.readouterr().out
+
+
 def test_a_worker_whose_ledger_was_migrated_by_a_newer_version_shuts_down(
     here: WorkerEnvironment,
 ) -> None:

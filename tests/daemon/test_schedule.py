@@ -65,8 +65,10 @@ def test_a_tick_that_breaks_comes_again() -> None:
         calls.append(1)
         raise RuntimeError(len(calls))
 
-    with run_periodically({"broken": (broken, lambda: OFTEN)}, now()):
+    jobs = {"broken": (broken, lambda: OFTEN)}
+    with capture_logs() as logs, run_periodically(jobs, now()):
         wait_until(lambda: len(calls) >= 2)
+    assert {each["event"] for each in logs} == {"broken_failed"}
 
 
 def test_ticks_go_on_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
@@ -126,9 +127,11 @@ def test_what_cannot_be_read_counts_against_somebody(
     fault: Fault, office: TrackerEnvironment
 ) -> None:
     office.hub.world.faults = lambda _, __: fault
-    refusal = reader(office).refusal(NAME, Account(login="ada"))
+    with capture_logs() as logs:
+        refusal = reader(office).refusal(NAME, Account(login="ada"))
     assert refusal
     assert "could not be read" in refusal
+    assert [each["reason"] for each in logs] == [refusal]
 
 
 def test_a_permission_is_asked_for_once_a_minute(office: TrackerEnvironment) -> None:

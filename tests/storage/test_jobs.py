@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,11 @@ END
 $$
 """
 """A busy server: the answer of a fetch is old when it arrives."""
+
+END_CONNECTIONS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 ONE, TWO, THREE, OTHER = (
     *(IssueRef("octo/one", number) for number in (1, 2, 3)),
@@ -361,6 +367,39 @@ def test_a_job_that_the_poller_deleted_during_its_visit_is_no_error(
             wait_until(lambda ref=ref: ref in done)
     gc.collect()
     assert [each for each in caplog.records if each.name == "asyncio"] == []
+
+
+def test_a_job_ends_when_a_replica_is_the_primary_server_again(
+    postgres: Server, clock: FrozenClock
+) -> None:
+    with postgres.fresh() as url, open_database(url) as database:
+        name, visited = make_url(url).database or "", threading.Event()
+
+        def set_read_only(value: str) -> None:
+            postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+            postgres.execute(END_CONNECTIONS, name)
+
+        def visit(_ref: IssueRef) -> None:
+            set_read_only("on")
+            visited.set()
+
+        queue = queue_of(database, clock)
+        with working(url, visit, 1):
+            queue.defer(polling(queue), [ONE])
+            assert visited.wait(60)
+            assert not ended_within(0.3, database)
+            set_read_only("off")
+            assert ended_within(10, database)
+
+
+def ended_within(seconds: float, database: Database) -> bool:
+    """Tell whether no job is left within this time."""
+    until = time.monotonic() + seconds
+    while jobs(database, "doing"):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def test_a_job_that_comes_during_a_fetch_does_not_wait_for_the_next_look(

@@ -96,6 +96,14 @@ def test_a_wrong_statement_is_a_bug_and_not_the_worlds_fault(ledger: SqlLedger) 
         pytest.raises(ProgrammingError, match="does not exist"),
         ledger.database.read() as connection,
     ):
+        connection.execute(text("SELECT nothing"))
+
+
+def test_a_table_that_somebody_dropped_is_named(ledger: SqlLedger) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"lacks a table \(relation \"nowhere\" does not exist"),
+        ledger.database.read() as connection,
+    ):
         connection.execute(text("SELECT * FROM nowhere"))
 
 

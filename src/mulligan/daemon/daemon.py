@@ -25,7 +25,7 @@ from mulligan.daemon.poll import (
     poll_interval,
 )
 from mulligan.daemon.recovery import recover
-from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
+from mulligan.daemon.worker import BUG_MESSAGE, PoolDispatcher, Visit, Worker
 from mulligan.domain.errors import MulliganError, OutdatedError, UnavailableError
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import IssueRef
@@ -59,6 +59,17 @@ HINT_REQUESTS_PER_POLL = 2 * REQUESTS_PER_POLL + 1
 """Counted for each, so that webhooks and the regular poll stay below GitHub's 900 a minute."""
 
 log = structlog.get_logger()
+
+
+@contextmanager
+def _logging_failure(event: str) -> Generator[None]:
+    """Log what fails in this block, with the traceback of a bug: the next call tries it again."""
+    try:
+        yield
+    except MulliganError as error:
+        log.warning(event, reason=str(error))
+    except Exception:
+        log.exception(event, reason=BUG_MESSAGE)
 
 
 def _nothing() -> None:
@@ -180,9 +191,14 @@ def run_periodically(
         timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
-    for name, (job, interval) in jobs.items():
+
+    def run(name: str) -> None:
+        with _logging_failure(f"{name}_failed"):
+            jobs[name][0]()
+
+    for name, (_, interval) in jobs.items():
         scheduler.add_job(  # pyright: ignore[reportUnknownMemberType] - it has no types
-            job, _VariableIntervalTrigger(interval), id=name, next_run_time=now
+            run, _VariableIntervalTrigger(interval), args=[name], id=name, next_run_time=now
         )
     scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
@@ -283,20 +299,19 @@ class Daemon:
         self.fault: MulliganError | None = None
         self._workers = 1
         self._held = set[str]()
-        self._failures: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         """Recover, then poll every repository, and call `wake` with the issues that are due.
 
         If the ledger is unavailable, log that and leave everything to the next poll.
         """
-        with self.pulse.note_poll(), self._runtimes.reloaded() as runtime:
-            if runtime is None:
-                return
-            try:
+        with (
+            self.pulse.note_poll(),
+            _logging_failure("not_polled"),
+            self._runtimes.reloaded() as runtime,
+        ):
+            if runtime is not None:
                 self._poll_repositories(runtime, wake)
-            except MulliganError as error:
-                log.warning("not_polled", reason=str(error))
 
     def _poll_repositories(self, runtime: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
         recovered = recover(
@@ -307,7 +322,9 @@ class Daemon:
         )
         repositories = self.pulse.note_each(runtime.repositories)
         found, failed, held = _poll_each(repositories, runtime)
-        self._log_failures({str(ref): why for ref, why in recovered.failed.items()}, failed)
+        for ref, reason in recovered.failed.items():
+            log.warning("not_recovered", issue=str(ref), reason=reason)
+        _log_failed_polls(failed)
         failed_repositories = len(set(failed) & set(runtime.repositories))
         self.pulse.asked(len(runtime.repositories), failed_repositories)
         standing = {back.sentence for back in runtime.context.owners.standing_back()}
@@ -332,27 +349,13 @@ class Daemon:
 
     def poll_hinted(self, names: Container[str], wake: Callable[[list[IssueRef]], None]) -> None:
         """Poll some repositories between two regular polls; log what fails."""
-        with self._runtimes.reloaded() as runtime:
+        with _logging_failure("not_polled"), self._runtimes.reloaded() as runtime:
             if runtime is None:
                 return
             repositories = [name for name in runtime.repositories if name in names]
-            try:
-                found, failed, held = _poll_each(repositories, runtime)
-                for name, reason in failed.items():
-                    log.warning("not_polled", repository=name, reason=reason)
-                wake([ref for ref in found if ref.repository not in held])
-            except MulliganError as error:
-                log.warning("not_polled", reason=str(error))
-
-    def _log_failures(self, recovery: Mapping[str, str], polls: Mapping[str, str]) -> None:
-        """Log each failure once, and again when its reason changes: a wait can last an hour."""
-        (recovery_before, polls_before), self._failures = self._failures, (recovery, polls)
-        for issue, reason in recovery.items():
-            if recovery_before.get(issue) != reason:
-                log.warning("not_recovered", issue=issue, reason=reason)
-        for name, reason in polls.items():
-            if polls_before.get(name) != reason:
-                log.warning("not_polled", repository=name, reason=reason)
+            found, failed, held = _poll_each(repositories, runtime)
+            _log_failed_polls(failed)
+            wake([ref for ref in found if ref.repository not in held])
 
     def _log_holds(self, reasons: set[str]) -> None:
         """Log each hold once, when it begins, and once when none is left."""
@@ -463,6 +466,11 @@ def _poll_each(
         is_for_others=runtime.queue is not None,
     )
     return found, failed, holds_on(found, runtime.context)
+
+
+def _log_failed_polls(failed: Mapping[str, str]) -> None:
+    for name, reason in failed.items():
+        log.warning("not_polled", repository=name, reason=reason)
 
 
 def _visit(ref: IssueRef, runtime: Runtime) -> Visit:

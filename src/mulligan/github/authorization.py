@@ -82,7 +82,9 @@ class TrustReader:
             return self.check(repository, who)
         except WorldError as error:
             named = who.login if who else "the account"
-            return f"The permission of {named} could not be read: {error}"
+            reason = f"The permission of {named} could not be read: {error}"
+            log.warning("permission_not_read", repository=repository, reason=reason)
+            return reason
 
     def check(self, repository: str, who: Account | None) -> str | None:
         """Return why an account is not trusted, and what to do, in a sentence; None if it is.

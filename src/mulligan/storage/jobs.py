@@ -447,9 +447,9 @@ class _Connector(PsycopgConnector):
 
 
 def _is_away(error: BaseException) -> bool:
-    """Tell whether an error says that PostgreSQL does not answer."""
+    """Tell whether PostgreSQL does not answer, or is a replica until a failover ends."""
     return isinstance(error, ConnectorException) and isinstance(
-        error.__cause__, psycopg.OperationalError
+        error.__cause__, psycopg.OperationalError | psycopg.errors.ReadOnlySqlTransaction
     )
 
 
@@ -520,7 +520,6 @@ class _Worker:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def _work(self) -> None:
-        reason = ""
         while not self._stopping.is_set():
             try:
                 async with self._app.open_async():
@@ -529,8 +528,7 @@ class _Worker:
                     else:
                         await self._app.connector.listen_notify(_ignore, [])
             except (ConnectorException, psycopg.Error) as error:
-                if reason != (reason := str(error.__cause__ or error)):
-                    log.warning("jobs_not_fetched", reason=reason)
+                log.warning("jobs_not_fetched", reason=str(error.__cause__ or error))
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _fetch(self) -> None:

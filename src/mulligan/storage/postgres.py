@@ -99,6 +99,8 @@ def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
         case "25006":
             message = f"{where} is a read-only replica; name the primary server in state.url."
             return ConfigError(message)
+        case "42P01":
+            return ConfigError(f"{where} lacks a table ({text}); restore a backup of it.")
         case "42501":
             advice = "make the user of state.url its owner"
             return ConfigError(f"{where} is not writable ({text}); {advice}.")

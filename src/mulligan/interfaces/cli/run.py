@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import structlog
 
@@ -35,6 +35,8 @@ from mulligan.interfaces.cli.setup import (
 from mulligan.interfaces.cli.work import ProgressLog, look_of
 from mulligan.sandbox.cancellation import CLOSING, stopping
 
+T = TypeVar("T")
+
 log = structlog.get_logger()
 
 
@@ -64,7 +66,7 @@ def run(
             each(status, event)
 
     build_runtime = _runtime_builder(notify, progress.live, take_over=take_over)
-    daemon = Daemon(_configuration_reader(path, operator, build_runtime))
+    daemon = Daemon(configuration_reader(path, operator, build_runtime))
     with lock_state(operator, "run"), closing(daemon), progress.live.shown():
         log.info("started", repositories=len(operator.repositories))
         with (
@@ -103,37 +105,36 @@ def _dashboard(
     return open_dashboard(operator, daemon, address, listen)
 
 
-def _configuration_reader(
-    path: Path, running: Operator, build_runtime: Callable[[Operator], Runtime]
-) -> Callable[[], Runtime | None]:
-    """Return a function that reads the file if it changed, and logs a mistake in it once.
+def configuration_reader(
+    path: Path, running: Operator, build_from: Callable[[Operator], T]
+) -> Callable[[], T | None]:
+    """Return a function that reads the file if it changed, and again until it can be used.
 
-    It tries again if something is unavailable. It raises the mistake if no runtime was built
-    before, and OutdatedError always: then there is nothing to go on with.
+    It raises the mistake if no runtime was built before, and OutdatedError always: then there is
+    nothing to go on with.
     """
     seen: object = None
-    is_first, reason = True, ""
+    is_first = True
 
-    def reload() -> Runtime | None:
-        nonlocal seen, is_first, reason
+    def reload() -> T | None:
+        nonlocal seen, is_first
         found = _file_state(path)
         if found == seen:
             return None
         try:
             changed = read_configuration(path)
-            if keys := keys_that_need_restart(running, changed):
-                log.warning("restart_needed", keys=", ".join(keys))
-            built = build_runtime(with_running_state(running, changed))
+            built = build_from(with_running_state(running, changed))
         except UnavailableError as error:
-            if reason != (reason := str(error)):
-                log.warning("configuration_not_loaded", reason=reason, again="with the next poll")
+            log.warning("configuration_not_loaded", reason=str(error), again="with the next poll")
             return None
         except MulliganError as error:
             if is_first or isinstance(error, OutdatedError):
                 raise
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
-            built = None
-        seen, is_first, reason = found, False, ""
+            return None
+        if keys := keys_that_need_restart(running, changed):
+            log.warning("restart_needed", keys=", ".join(keys))
+        seen, is_first = found, False
         return built
 
     return reload
@@ -148,20 +149,20 @@ def _runtime_builder(
         nonlocal take_over
         # A replaced runtime must not release what the next one owns.
         options = OwnerOptions(take_over, ends=stopping)
-        opened = ExitStack()
-        built = opened.enter_context(build(operator, environment(), listener, options))
+        with ExitStack() as opened:
+            built = opened.enter_context(build(operator, environment(), listener, options))
+            runtime = Runtime(
+                built.repositories,
+                built.context,
+                Worker(built.context),
+                built.retention,
+                queue=built.open_queue(),
+                close=opened.pop_all().close,
+            )
         take_over = False
         live.look = look_of(built)
         log.info("configuration_loaded", repositories=len(built.repositories))
-        worker, keep = Worker(built.context), built.retention
-        return Runtime(
-            built.repositories,
-            built.context,
-            worker,
-            keep,
-            queue=built.open_queue(),
-            close=opened.close,
-        )
+        return runtime
 
     return build_runtime
 

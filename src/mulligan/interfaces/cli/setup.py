@@ -97,6 +97,8 @@ def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
     # Imported here: it takes 75 ms of CPU, while `mulligan status` takes 600.
     import structlog  # noqa: PLC0415
 
+    from mulligan.interfaces.cli.repeats import RepeatFilter  # noqa: PLC0415
+
     for library in ("github", "urllib3"):
         # Below that level, PyGithub logs whole requests and answers.
         logging.getLogger(library).setLevel(logging.WARNING)
@@ -112,6 +114,7 @@ def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             clean_record,
+            RepeatFilter(),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

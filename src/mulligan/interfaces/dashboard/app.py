@@ -104,7 +104,7 @@ def open_dashboard(
             app = build(state, key, frozenset(operator.dashboard.hosts), measures, hook)
             url = stack.enter_context(serving(app, address, state.ending))
         except UnavailableError as error:
-            log.warning("dashboard_closed", reason=str(error))
+            log.warning("dashboard_closed", reason=str(error), again="at the next start")
         else:
             log.info("dashboard_open", address=url, key_file=str(key.place))
         yield
