@@ -379,7 +379,7 @@ def test_a_job_ends_when_a_replica_is_the_primary_server_again(
             postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
             postgres.execute(END_CONNECTIONS, name)
 
-        def visit(_ref: IssueRef) -> None:
+        def visit(_ref: IssueRef, _job: int) -> None:
             set_read_only("on")
             visited.set()
 
