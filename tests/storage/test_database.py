@@ -314,3 +314,19 @@ def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> 
 )
 def test_the_state_directory_is_where_the_database_is(url: str, directory: Path) -> None:
     assert state_directory(url) == directory
+
+
+def test_a_ledger_that_was_moved_away_takes_no_more_records(tmp_path: Path) -> None:
+    """They would be lost with the file that only this process still knows."""
+    path, elsewhere = tmp_path / "mulligan.db", tmp_path / "kept.db"
+    with open_database(f"sqlite:///{path}") as database:
+        with database.write():
+            pass
+        path.rename(elsewhere)
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="was moved or deleted"), database.write():
+                pass
+            path.touch()  # another program's
+        elsewhere.replace(path)
+        with database.write():
+            pass

@@ -61,13 +61,18 @@ def _never(_error: DatabaseError) -> bool:
     return False
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """An open database, usable from any thread; `where` names it in messages.
 
     The whole database has one writer at a time. So a count that it reads stays valid until its end,
     and a reader of events by number misses none that is recorded later. Each write raises
-    OutdatedError if a newer Mulligan has migrated the database since it was opened.
+    OutdatedError if a newer Mulligan has migrated the database since it was opened, and
+    UnavailableError while its file is in another place.
     """
 
     engine: Engine
@@ -75,6 +80,7 @@ class Database:
     translate_error: ErrorTranslation
     is_away: Callable[[DatabaseError], bool] = _never
     is_migrated: bool = False
+    is_in_place: Callable[[], bool] = _always
 
     def read(self) -> AbstractContextManager[Connection]:
         """Yield one consistent snapshot; never wait for a writer."""
@@ -116,6 +122,11 @@ class Database:
         with self._transaction(self.engine.execution_options(**{WRITES: how})) as connection:
             if self.is_migrated:
                 _require_head(connection.execute(VERSION).scalar(), self.name)
+            if not self.is_in_place():
+                raise UnavailableError(
+                    f"{self.name} was moved or deleted while Mulligan used it; put it back, or "
+                    "restart Mulligan."
+                )
             yield connection
 
     @contextmanager
@@ -214,13 +225,15 @@ def open_database(url: str, connections: int = CONNECTIONS) -> Database:
     Raises ConfigError if it cannot be used as it is, UnavailableError if it cannot be reached. Only
     an open database waits for a server that is away.
     """
-    database, is_away = _connected(_parsed(url), connections)
+    parsed = _parsed(url)
+    database, is_away = _connected(parsed, connections)
     try:
         _bring_up_to_date(database)
     except BaseException:
         database.close()
         raise
-    return replace(database, is_away=is_away, is_migrated=True)
+    in_place = _always if database.is_shared else sqlite.watched(sqlite.path_of(parsed))
+    return replace(database, is_away=is_away, is_migrated=True, is_in_place=in_place)
 
 
 def state_directory(url: str) -> Path | None:

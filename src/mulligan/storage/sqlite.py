@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,6 +58,20 @@ def set_up(path: Path) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def watched(path: Path) -> Callable[[], bool]:
+    """Return a function that tells whether the file of now is still the one at `path`."""
+    known = _identity(path)
+    return lambda: _identity(path) == known
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
