@@ -1102,3 +1102,12 @@ def test_a_program_that_a_signal_ended_is_one_failure_of_its_test() -> None:
     (found,) = checked(output).findings
     assert (found.test_id, found.file) == ("two", "two.c")
     assert "3 == 2" in found.message
+
+
+def test_what_a_failed_assertion_of_tap_says_is_in_no_name() -> None:
+    red = "not ok {0} tests/test_a.py::test_{1}\n# Expected 1\n# --- Captured Err ---\n# {2}\n"
+    output = "TAP version 13\n" + red.format(1, "one", "late") + red.format(2, "two", "lost")
+    assert ids(checked(f"{output}1..2\n").findings) == [
+        "tests/test_a.py::test_one",
+        "tests/test_a.py::test_two",
+    ]

@@ -88,8 +88,8 @@ def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
     return result.model_copy(update={"log_artifact": artifacts.name(log)})
 
 
-BASELINE_VERSION = 3
-"""Increase to run every baseline again; version 2 had messages without the values below them."""
+BASELINE_VERSION = 4
+"""Increase to run every baseline again; in version 3, comments of TAP were in names of tests."""
 
 
 def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:

@@ -211,7 +211,10 @@ LISTED_AGAIN = "✖ failing tests:"
 TAP = ("# Subtest:", "TAP version ")
 TEST_OF_TAP = re.compile(r"^# (?!Subtest:|\w+ +\d)(?P<name>\S.*)$")
 ASSERTION_OF_TAP = re.compile(r"^not ok \d+ (?!- )")
-"""How tape prints a test above its assertions; most of these have the same name."""
+"""How tape prints a test above its assertions; most of these have the same name.
+
+Comments right below an assertion tell why it failed, and name no test.
+"""
 
 
 def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
@@ -221,9 +224,10 @@ def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
     """
     found, above = dict[int, str](), list[tuple[int, str]]()
     order = defaultdict[str, list[str]](list)
-    is_again, test = False, ""
+    is_again, is_told, test = False, False, ""
     has_suites = any("▶" in line or line.lstrip().startswith(TAP) for line in lines)
     for at, line in enumerate(lines if has_suites else ()):
+        is_told = is_told and line.startswith("#")
         if opened := SUITE_OF_TESTS.match(line):
             depth, is_again = len(opened["indent"]), False
             above = [*(each for each in above if each[0] < depth), (depth, opened["name"])]
@@ -235,10 +239,10 @@ def suites_around(lines: Sequence[str]) -> Mapping[int, str]:
             found[at] = " › ".join(suite for place, suite in above if place < depth)
             order[name].append(found[at])
             is_again = line == LISTED_AGAIN
-        elif titled := TEST_OF_TAP.match(line):
+        elif not is_told and (titled := TEST_OF_TAP.match(line)):
             test = titled["name"]
         elif ASSERTION_OF_TAP.match(line):
-            found[at] = test
+            found[at], is_told = test, True
     return found
 
 
