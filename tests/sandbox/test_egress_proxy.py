@@ -212,7 +212,9 @@ def test_what_is_no_http_ends_the_connection(said: bytes, tmp_path: Path) -> Non
             line.sendall(said)
             line.shutdown(socket.SHUT_WR)
             assert line.recv(100) == b""
-        except ConnectionError:
+        except TimeoutError:
+            raise
+        except OSError:  # the other end was faster
             return
 
 

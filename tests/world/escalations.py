@@ -64,13 +64,8 @@ def work_pushed() -> IssueContext:
 
 
 def nearly_the_same_change() -> IssueContext:
-    checks = [red_check().model_copy(update={"fingerprint": f"f{n}"}) for n in (1, 2, 3)]
     tries = three_times(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
-    red = [
-        meta.model_copy(update={"checks": (check,)})
-        for meta, check in zip(tries, checks, strict=True)
-    ]
-    return escalated_case(*red)
+    return escalated_case(*(meta.model_copy(update={"checks": (red_check(),)}) for meta in tries))
 
 
 def silent() -> IssueContext:
