@@ -5,13 +5,13 @@ from collections.abc import MutableMapping
 import pytest
 from structlog import DropEvent
 
-from mulligan.interfaces.cli.repeats import GAP_SECONDS, REMINDER_SECONDS, RepeatFilter
+from mulligan.interfaces.cli.repeats import REMINDER_SECONDS, RepeatFilter
 
 AWAY = {"level": "warning", "event": "not_polled", "reason": "GitHub did not answer."}
 OTHER = {**AWAY, "reason": "GitHub refused the token."}
 RECORDED = {"level": "info", "event": "recorded"}
 RESUMED = {"level": "info", "event": "work_resumed"}
-SOON, LATER = 1.0, GAP_SECONDS + 1
+SOON, LATER = REMINDER_SECONDS - 1, REMINDER_SECONDS
 
 Record = dict[str, str]
 
@@ -23,7 +23,7 @@ Record = dict[str, str]
         pytest.param([OTHER], SOON, True, id="another reason"),
         pytest.param([RECORDED, AWAY], SOON, False, id="the same line after other work"),
         pytest.param([RESUMED, AWAY], SOON, True, id="the same line after work went on"),
-        pytest.param([AWAY], LATER, True, id="the same line after its cause had passed"),
+        pytest.param([AWAY], LATER, True, id="the same line after ten minutes"),
     ],
 )
 def test_only_news_is_logged(second: list[Record], after: float, *, is_logged: bool) -> None:
@@ -41,7 +41,7 @@ def test_a_cause_that_lasts_is_named_again_every_ten_minutes() -> None:
     while now[0] < 3 * REMINDER_SECONDS:
         if is_shown(repeats, AWAY):
             shown.append(now[0])
-        now[0] += GAP_SECONDS / 2
+        now[0] += REMINDER_SECONDS / 2
     assert shown == [0, REMINDER_SECONDS, 2 * REMINDER_SECONDS]
 
 

@@ -62,7 +62,7 @@ log = structlog.get_logger()
 
 
 @contextmanager
-def _logging_failure(event: str) -> Generator[None]:
+def logging_failure(event: str) -> Generator[None]:
     """Log what fails in this block, with the traceback of a bug: the next call tries it again."""
     try:
         yield
@@ -193,7 +193,7 @@ def run_periodically(
     )
 
     def run(name: str) -> None:
-        with _logging_failure(f"{name}_failed"):
+        with logging_failure(f"{name}_failed"):
             jobs[name][0]()
 
     for name, (_, interval) in jobs.items():
@@ -307,7 +307,7 @@ class Daemon:
         """
         with (
             self.pulse.note_poll(),
-            _logging_failure("not_polled"),
+            logging_failure("not_polled"),
             self._runtimes.reloaded() as runtime,
         ):
             if runtime is not None:
@@ -349,7 +349,7 @@ class Daemon:
 
     def poll_hinted(self, names: Container[str], wake: Callable[[list[IssueRef]], None]) -> None:
         """Poll some repositories between two regular polls; log what fails."""
-        with _logging_failure("not_polled"), self._runtimes.reloaded() as runtime:
+        with logging_failure("not_polled"), self._runtimes.reloaded() as runtime:
             if runtime is None:
                 return
             repositories = [name for name in runtime.repositories if name in names]

@@ -13,7 +13,13 @@ from enum import StrEnum
 import structlog
 
 from mulligan.config.operator import Limits
-from mulligan.daemon.daemon import CLEANUP_INTERVAL, Daemon, polling_hinted, run_periodically
+from mulligan.daemon.daemon import (
+    CLEANUP_INTERVAL,
+    Daemon,
+    logging_failure,
+    polling_hinted,
+    run_periodically,
+)
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
 from mulligan.daemon.poll import poll_interval
 from mulligan.domain.errors import LeaseLostError, MulliganError
@@ -129,15 +135,8 @@ class Poller:
         with self._daemon.current() as runtime:
             queue = runtime.queue if runtime else None
             if queue and lease:
-                _log_failure("poller_not_ended", lambda: queue.step_down(lease))
-
-
-def _log_failure(event: str, call: Callable[[], None]) -> None:
-    """Call the queue; log an expected failure, which the next poll makes good."""
-    try:
-        call()
-    except MulliganError as error:
-        log.warning(event, reason=str(error))
+                with logging_failure("poller_not_ended"):
+                    queue.step_down(lease)
 
 
 @contextmanager
@@ -158,7 +157,8 @@ def serving_fleet(
             if queue is None:
                 return
             daemon.visit(ref)
-            _log_failure("next_not_started", lambda: queue.fill(job))
+            with logging_failure("next_not_started"):
+                queue.fill(job)
 
     jobs = {
         "watch": (daemon.watch, lambda: interval),

@@ -10,9 +10,6 @@ from structlog import DropEvent
 REMINDER_SECONDS = 600.0
 """How often a line is logged again while its cause lasts."""
 
-GAP_SECONDS = 120.0
-"""The time without a line after which its cause has passed."""
-
 CHANGES = frozenset({"configuration_loaded", "work_resumed", "poller_started"})
 """Events after which an earlier warning is news again, however soon it comes."""
 
@@ -22,8 +19,8 @@ class RepeatFilter:
     """A processor of structlog; `now` is in seconds. Safe for threads."""
 
     now: Callable[[], float] = time.monotonic
-    _known: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
-    """When each line was last logged, and when it last came."""
+    _logged: dict[str, float] = field(default_factory=dict[str, float])
+    """When each line was last logged."""
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(
@@ -32,15 +29,13 @@ class RepeatFilter:
         """Return the record; raise DropEvent for a repeat."""
         with self._lock:
             if record["event"] in CHANGES:
-                self._known.clear()
+                self._logged.clear()
             if record["level"] == "info":
                 return record
             now, line = self.now(), str({**record, "timestamp": None})
-            since = now - GAP_SECONDS
-            self._known = {each: at for each, at in self._known.items() if at[1] > since}
-            logged, _ = self._known.get(line, (now, now))
-            is_repeat = line in self._known and now < logged + REMINDER_SECONDS
-            self._known[line] = (logged if is_repeat else now, now)
-        if is_repeat:
-            raise DropEvent
+            since = now - REMINDER_SECONDS
+            self._logged = {each: at for each, at in self._logged.items() if at > since}
+            if line in self._logged:
+                raise DropEvent
+            self._logged[line] = now
         return record
