@@ -37,6 +37,7 @@ TOLD = {
     "mocha.json": ["/repo/test/cart.js › cart adds (/repo/test/cart.js:4:8)"],
     "rspec.json": ["spec/cart_spec.rb › Cart adds (./spec/cart_spec.rb:9)"],
     "pytest_json.json": ["tests/test_a.py::test_x (tests/test_a.py:5)"],
+    "pytest_reportlog.jsonl": ["tests/test_prices.py::test_total (tests/test_prices.py:6)"],
     "junit.xml": [
         "tests.test_a::test_x (tests/test_a.py:5)",
         "test/b.php › goes wrong (test/b.php:7)",
@@ -58,6 +59,17 @@ JUNIT = report_of("junit.xml")
 @pytest.mark.parametrize(("name", "told"), TOLD.items())
 def test_a_report_is_read_whatever_its_shape(name: str, told: list[str]) -> None:
     assert [found.heading for found in read_report(report_of(name)).found] == told
+
+
+def test_a_report_of_pytest_tells_the_values_as_pytest_prints_them() -> None:
+    (found,) = read_report(report_of("pytest_reportlog.jsonl")).found
+    assert found.finding.message.startswith("assert 3 == 4")
+    assert "E       assert 3 == 4" in found.detail
+    broken = '{"nodeid": "a.py::t", "outcome": "failed", "longrepr": {"reprentries": [{}, %s]}}'
+    entries = '{"data": {"lines": 1, "reprfileloc": null}}', '{"data": {"lines": ["E   no"]}}'
+    for entry, told in zip(entries, ("failed", "no"), strict=True):
+        (found,) = read_report((broken % entry).encode()).found
+        assert found.finding.message == told
 
 
 @pytest.mark.parametrize(

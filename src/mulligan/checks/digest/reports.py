@@ -355,6 +355,7 @@ REASON = (
     *(
         "failures",
         "longrepr",
+        "reprtraceback",
         "crash",
         "call",
         "setup",
@@ -430,9 +431,22 @@ def _reasons(value: Json, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _reasons(part, depth)
+    elif isinstance(value, dict) and "reprentries" in value:
+        yield "\n".join(line for entry in rows_in(value["reprentries"]) for line in _printed(entry))
     elif isinstance(value, dict) and depth:
         for name in REASON:
             yield from _reasons(value.get(name), depth - 1)
+
+
+def _printed(entry: Row) -> Iterator[str]:
+    """Yield a frame of pytest-reportlog's traceback as pytest prints it."""
+    data = entry.get("data")
+    if not isinstance(data, dict):
+        return
+    lines, place = data.get("lines"), data.get("reprfileloc")
+    yield from (str(line) for line in (lines if isinstance(lines, list) else []))
+    if isinstance(place, dict):
+        yield f"{place.get('path')}:{place.get('lineno')}: {place.get('message')}"
 
 
 # JSON of linters and compilers
