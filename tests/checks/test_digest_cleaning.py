@@ -41,6 +41,8 @@ pytestmark = pytest.mark.pure
         (b"1 failed\n\x89PNG\x1a\x00\xff\x08\xfe\nend", b"1 failed\n\nend"),
         ("caf\u00e9 failed".encode("latin-1") + b"\n\x1f\x8b\x08\x00\xf4\x03", b"caf\xe9 failed\n"),
         (b"ab\bc \xc3\xa9\bd", b"ac d"),
+        (b"a\xff\bb\n\bc", b"ab\nc"),
+        (b"x" * 2**16 + b"\b\b\xc3\xa9\b", b"x" * (2**16 - 1)),
         (b"dos\r\nlines\r\n", b"dos\nlines\n"),
         (b"1%\r2%\r3%\nnext", b"3%\nnext"),
         (b"1%\rerror: torn\rdone\r\n", b"error: torn\ndone\n"),

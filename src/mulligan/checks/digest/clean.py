@@ -120,9 +120,7 @@ ESCAPES = re.compile(
     rb"|\x1b[ -/]*[0-~]?"
 )
 
-BACKSPACES = re.compile(rb"(?:(?:[\xc0-\xff][\x80-\xbf]*+|[^\n\x08])?\x08)++")
-OVERPRINTED = 64 * 1024
-"""Bytes to search for backspaces at a time: many matches in a larger text take longer."""
+BACKSPACES = re.compile(r"(?:[^\n\x08]?\x08)++")
 
 CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
 BINARY = CONTROLS.replace(b"\0", b"")
@@ -159,8 +157,8 @@ def clean(chunk: bytes) -> bytes:
     if b"webpack:///" in chunk:
         chunk = chunk.replace(b"webpack:///./", b"").replace(b"webpack:///", b"")
     if b"\b" in chunk:
-        starts = range(0, len(chunk), OVERPRINTED)
-        chunk = b"".join(BACKSPACES.sub(b"", chunk[at : at + OVERPRINTED]) for at in starts)
+        text = chunk.decode(errors="surrogateescape")
+        chunk = BACKSPACES.sub("", text).encode(errors="surrogateescape")
     if b"\r" in chunk:
         chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
     return chunk
@@ -497,16 +495,17 @@ class _LineFilter:
         """Yield the index and the weight of each relevant line."""
         self._weigh_new(lines, shapes)
         weights, wanted = self.weights, self.wanted
-        places = (at for at, shape in enumerate(shapes) if shape in wanted) if wanted else ()
-        for index in places:
+        often = Counter(shapes if weights else ())
+        count = sum(min(often[shape], wanted[shape]) for shape in wanted.keys() & often.keys())
+        places = (at for at, shape in enumerate(shapes) if shape in wanted)
+        for index in islice(places, count):
             shape = shapes[index]
             wanted[shape] -= 1
             self.dropped[shape] -= 1
             if not wanted[shape]:
                 del wanted[shape]
             yield index, weights[shape]
-        if weights:
-            self.dropped.update(shape for shape in shapes if shape in weights)
+        self.dropped.update({shape: often[shape] for shape in weights.keys() & often.keys()})
 
     def _weigh_new(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> None:
         """Weigh one line of each new shape; forget the shapes without weight."""

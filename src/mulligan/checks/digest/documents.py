@@ -22,6 +22,8 @@ BEGINS = re.compile(
 )
 """Where JSON may begin: a bracket with a continuation that JSON allows, unlike `[ok]`."""
 
+DECODER = json.JSONDecoder(strict=False)
+
 MAX_DOCUMENTS = 1000
 """The maximum number of documents, and of failed attempts to read one, in a text."""
 
@@ -86,7 +88,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Json]]:
 
 def _parsed(text: str) -> Json:
     try:
-        value: Json = json.loads(text, strict=False)
+        value: Json = DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return value
@@ -98,13 +100,13 @@ def _whole(text: str) -> Iterator[Document]:
     All failed attempts together may read the text once, so that the time grows no faster than the
     text.
     """
-    decoder, done, line, room = json.JSONDecoder(strict=False), 0, 1, len(text)
+    done, line, room = 0, 1, len(text)
     for opening in islice(BEGINS.finditer(text), MAX_DOCUMENTS):
         start = opening.end() - 1
         if start < done:
             continue
         try:
-            found: tuple[Json, int] = decoder.raw_decode(text, start)
+            found: tuple[Json, int] = DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             room -= error.pos - start
             if room < 0:
