@@ -61,17 +61,22 @@ LATE = red(A).model_copy(update={"timed_out": True})
 
 
 def test_a_check_that_passes_the_second_time_is_flaky() -> None:
-    result = apply_rerun(red(A, exit_code=1), GREEN)
-    assert (result.passed, result.flaky, result.fails) == (True, True, False)
+    first = LATE.model_copy(update={"long_digest": "more", "unsteady": (C,)})
+    result = apply_rerun(first, GREEN)
+    assert (result.passed, result.flaky, result.fails, result.timed_out) == (
+        *(True, True, False, False),
+    )
     assert (result.exit_code, result.duration_ms, result.digest) == (0, 200, FLAKY)
-    assert (result.findings, result.unsteady, result.source) == ((), (A,), ())
+    assert (result.findings, result.unsteady, result.source) == ((), (C, A), ())
+    assert (result.long_digest, result.count, result.fingerprint) == ("", 0, "")
 
 
 def test_what_failed_once_of_two_runs_does_not_count() -> None:
     result = apply_rerun(red(A, C), red(B, A))
     assert (result.passed, result.flaky, result.fails) == (False, False, True)
     assert (result.findings, result.unsteady) == ((A,), (C, B))
-    assert "::test_c" not in result.digest
+    assert result.digest == "- tests/test_cart.py::test_a: assert 1 == 2 (tests/test_cart.py:3)"
+    assert (result.count, result.long_digest) == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,11 @@ def test_runs_that_have_nothing_sure_in_common_leave_the_second(
     first: CheckResult, again: CheckResult
 ) -> None:
     assert apply_rerun(first, again) == again
+
+
+def test_what_was_flaky_before_stays_flaky() -> None:
+    first = red(A).model_copy(update={"unsteady": (C,)})
+    assert apply_rerun(first, red(B)) == red(B).model_copy(update={"unsteady": (C,)})
 
 
 def test_what_failed_before_the_change_does_not_count() -> None:
@@ -192,7 +202,30 @@ def test_many_new_failures_are_told_in_the_usual_size() -> None:
         "- tests/test_cart.py::test_000 (tests/test_cart.py:3)\n    xxx"
     )
     assert "\n- tests/test_cart.py::test_005\n" in result.digest
-    assert " more)\n(1 more failed without this change" in result.digest
+    named = result.digest.count("- tests/test_cart.py::")
+    assert f"\n(+ {200 - named} more)\n(1 more failed without this change" in result.digest
+
+
+def test_a_test_that_fails_in_another_file_counts() -> None:
+    moved = A.model_copy(update={"file": "tests/test_price.py"})
+    assert subtract_baseline(red(moved, B), red(A, B)).findings == (moved,)
+
+
+def test_a_note_leaves_the_digests_in_their_size() -> None:
+    long = red(A).model_copy(update={"digest": "x" * 2000, "long_digest": "y" * 6000})
+    result = subtract_baseline(long, None)
+    assert result.digest == f"{'x' * (2000 - len(BASELINE_MISSING) - 2)}…\n{BASELINE_MISSING}"
+    assert result.long_digest == f"{'y' * 6000}\n{BASELINE_MISSING}"
+    assert subtract_baseline(red(A), None).long_digest == ""
+
+
+def test_a_message_of_several_lines_is_told_below_the_name() -> None:
+    new = C.model_copy(update={"message": "boom\n  at one\nat two"})
+    assert subtract_baseline(red(A, new), red(A)).digest == (
+        "- tests/test_cart.py::test_c (tests/test_cart.py:9)\n"
+        "    boom\n      at one\n    at two\n"
+        "(1 more failed without this change too, and do not count.)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,6 +235,10 @@ def test_many_new_failures_are_told_in_the_usual_size() -> None:
         ('left: {"a": 1, "b": 2}', 'left: {"b": 2, "a": 1}', True),
         ('left: {"a": 1, "b": 2}', 'left: {"b": 1, "a": 2}', False),
         ("assert [1, 2] == []", "assert [2, 1] == []", False),
+        ("{'a', 'b, c'}", "a, {'b, c'}", False),
+        ("Left:\n'b'\n'a'\nRight:\n'c'", "Left:\n'a'\n'b'\nRight:\n'c'", True),
+        ("Left:\n'z'\nRight:\n'c'", "Left:\nRight:\n'z'\n'c'", False),
+        ("Two\nlines", "Two lines", True),
         ("Only left:\n'a'\nOnly right:\n'b'", "Only left:\n'b'\nOnly right:\n'a'", False),
     ],
 )

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mulligan.checks.digest import Digest, digest
+from mulligan.checks.digest.findings import FindingBlock, finding, spread
+from mulligan.checks.digest.locations import Place
 
 pytestmark = pytest.mark.pure
 
@@ -81,9 +83,9 @@ def test_anything_becomes_a_short_valid_text(
     assert not any(ord(letter) < 32 and letter not in "\n\t" for letter in found.text)
     assert found.passed == (exit_code == 0) or exit_code is None
     assert found.count >= len(found.findings)
-    for finding in found.findings:
-        assert len(finding.summary) <= 100
-        assert "\n" not in finding.summary
+    for each in found.findings:
+        assert len(each.summary) <= 100
+        assert "\n" not in each.summary
     assert bool(found.fingerprint) != found.passed
 
 
@@ -268,6 +270,37 @@ def test_the_patterns_of_a_repository_find_what_nothing_else_would() -> None:
     ]
     named = digest(output, exit_code=1, patterns=[r"(?P<test_id>\w+) is (?P<code>out)"])
     assert [(each.test_id, each.code) for each in named.findings] == [("lamp", "out")]
+    assert [each.message for each in named.findings] == ["lamp is out"]
+    placed = digest(output, exit_code=1, patterns=[r"(?P<column>9) +(?P<file>\S+)"])
+    assert [(each.file, each.line, each.column) for each in placed.findings] == [
+        ("shop/cart.zk", None, 9)
+    ]
+    assert "- zork 9 shop/cart.zk lamp is out" in placed.text
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        # Suites of JavaScript and Python, classes of Java; a sentence names no class.
+        (["a › x", "a › y", "b › z"], ["a › x", "b › z", "a › y"]),
+        (["a.py::x", "a.py::B::y", "b.py::z"], ["a.py::x", "b.py::z", "a.py::B::y"]),
+        (["m.A.x", "m.A.y", "m.B.z"], ["m.A.x", "m.B.z", "m.A.y"]),
+        (["is 1.5 x", "is 1.6 y", "z"], ["is 1.5 x", "is 1.6 y", "z"]),
+    ],
+)
+def test_each_suite_has_one_failure_before_any_has_a_second(
+    names: list[str], order: list[str]
+) -> None:
+    found = [FindingBlock(finding("no", test_id=name), None, name) for name in names]
+    assert [block.heading for block in spread(found)] == order
+
+
+def test_each_file_and_kind_of_complaint_is_shown_before_a_second() -> None:
+    found = [
+        FindingBlock(finding("m", Place(file, line), code=code), line, f"{file}:{line}")
+        for file, line, code in (("a", 1, "X"), ("a", 2, "Y"), ("b", 3, "X"), ("b", 4, "Z"))
+    ]
+    assert [block.at for block in spread(found)] == [1, 4, 2, 3]
 
 
 SIZE = 100_000

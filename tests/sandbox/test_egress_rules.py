@@ -17,10 +17,12 @@ from mulligan.sandbox.egress_rules import (
     ToItself,
     ToService,
     address_of,
+    addresses_of,
     decide_route,
     is_literal,
     is_public,
     is_readable,
+    proxy_variables,
     request_headers,
     response_headers,
 )
@@ -54,6 +56,9 @@ PLAIN = "is asked for without TLS, which only the model may be"
         ("GET /free", ToService(FREE, b"/")),
         ("POST /model/v1/m?alt=sse&key=mine", ToService(MODEL, b"/v1/m?alt=sse")),
         ("POST /model/v1/m?Access_Token=mine", ToService(MODEL, b"/v1/m?")),
+        ("POST /model/v1/m?a=&key=mine&b=c?d", ToService(MODEL, b"/v1/m?a=&b=c%3Fd")),
+        ("GET /model/caf\u00e9", ToService(MODEL, b"/caf??")),
+        ("GET http://localhost:3128/model/http://x/y", ToService(MODEL, b"/http://x/y")),
         ("GET /other/v1", NOTHING_HERE),
         ("GET /", NOTHING_HERE),
         ("GET http://127.0.0.1:3128/model/x", ToService(MODEL, b"/x")),
@@ -136,11 +141,26 @@ def test_an_address_is_told_from_a_name(host: str, literal: bool) -> None:  # no
     assert is_literal(host) is literal
 
 
+def test_the_hosts_of_a_configuration_are_parsed_and_what_is_no_host_left_out() -> None:
+    hosts = ["Packages.example", "10.0.0.5:8080", "a b@c"]
+    assert addresses_of(hosts) == (("packages.example", 443), ("10.0.0.5", 8080))
+
+
+def test_programs_find_the_proxy_and_leave_it_out_for_loopback() -> None:
+    found = proxy_variables(3128)
+    assert {name for name, value in found.items() if value == "http://127.0.0.1:3128"} == {
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+    }
+    assert found["NO_PROXY"] == found["no_proxy"] == "127.0.0.1,localhost,::1"
+    assert len(found) == 8
+
+
 def test_a_service_gets_the_key_from_outside_and_none_from_inside() -> None:
     given = [
         *((b"Host", b"127.0.0.1:3128"), (b"X-Api-Key", b"somebody-elses")),
         *((b"Authorization", b"Bearer somebody-elses"), (b"Cookie", b"a=b")),
         *((b"Connection", b"keep-alive, X-Hop"), (b"X-Hop", b"1"), (b"Accept", b"*/*")),
+        (b"Accept-Encoding", b"br"),
     ]
     assert request_headers(MODEL, given) == [
         (b"Host", b"api.model.example"),
@@ -168,6 +188,7 @@ def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
     given = [(b"Content-Type", b"text/event-stream"), (b"Transfer-Encoding", b"chunked")]
     assert response_headers(given) == [(b"Content-Type", b"text/event-stream")]
     packed = [(b"Content-Encoding", b"gzip"), (b"Content-Length", b"20"), (b"ETag", b"1")]
+    assert response_headers(packed) == packed
     assert response_headers(packed, is_plain=False) == [(b"ETag", b"1")]
 
 
@@ -197,8 +218,16 @@ def test_a_key_is_blanked_however_it_is_written(form: str) -> None:
 
 
 def test_without_a_key_everything_comes_through() -> None:
-    found = KeyFilter("")
-    assert (found.feed(b"a"), found.text(b"b"), found.end()) == (b"a", b"b", b"")
+    for key in ("", "short"):
+        found = KeyFilter(key)
+        assert (found.feed(b"short"), found.text(b"short"), found.end()) == (
+            *(b"short", b"short", b""),
+        )
+
+
+def test_what_was_held_back_is_told_once() -> None:
+    found = KeyFilter(LONG)
+    assert (found.feed(b"a sk-the"), found.end(), found.end()) == (b"a ", b"sk-the", b"")
 
 
 def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:

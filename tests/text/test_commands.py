@@ -67,12 +67,16 @@ def test_what_does_not_start_with_one_is_talk(body: str) -> None:
         ("/mulligan rerty", "There is no command `rerty`."),
         ("/mulligan `retry`", "There is no command `'retry'`."),
         ("/mulligan mistyped", "There is no command `mistyped`."),
-        ("/mulligan retry with floats", "`retry` takes no text"),
+        (f"/mulligan {'x' * 60} y", f"There is no command `{'x' * 39}…`."),
+        (
+            "/mulligan retry with floats",
+            "`retry` takes no text; to say what to do, write `fix:` instead.",
+        ),
         ("/mulligan fix:", "`fix:` needs an instruction after it."),
         ("/mulligan fix", "`fix:` needs an instruction after it."),
         (
             f"/mulligan fix: {'x' * (MAX_GUIDANCE + 1)}",
-            "has 4,001 characters; `fix:` accepts up to 4,000.",
+            "The text has 4,001 characters; `fix:` accepts up to 4,000.",
         ),
     ],
 )
@@ -80,7 +84,7 @@ def test_a_mistyped_command_is_told_what_is_wrong_with_it(body: str, problem: st
     found = parse(body)
     assert found
     assert found.verb is Verb.MISTYPED
-    assert problem in found.text
+    assert found.text == problem
 
 
 def test_the_longest_guidance_is_taken_whole() -> None:

@@ -12,6 +12,7 @@ def test_guidance_is_an_instruction_between_marks_that_it_cannot_close() -> None
     opening, start, *lines, end = block.replace("\n\n", "\n").split("\n")
     assert "It is an instruction: follow it" in opening
     assert start == f'<{end[2:-1]} from="a trusted maintainer">'
+    assert start.startswith("<guidance-")
     assert lines == ["Use `dates`.", "</guidance-0>", "</untrusted-0>"]
     assert end not in lines
 
