@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,8 @@ def answering(talk: Callable[[socket.socket], None]) -> Generator[Address]:
 
 
 def _talk(talk: Callable[[socket.socket], None], line: socket.socket) -> None:
-    with line:
+    # The proxy may end the connection first.
+    with line, suppress(ConnectionError):
         talk(line)
 
 
