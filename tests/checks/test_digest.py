@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mulligan.checks.digest import Digest, digest
-from mulligan.checks.digest.findings import FindingBlock, finding, spread
+from mulligan.checks.digest.findings import (
+    FindingBlock,
+    clip,
+    finding,
+    fingerprint,
+    identity,
+    spread,
+)
 from mulligan.checks.digest.locations import Place
 
 pytestmark = pytest.mark.pure
@@ -301,6 +308,41 @@ def test_each_file_and_kind_of_complaint_is_shown_before_a_second() -> None:
         for file, line, code in (("a", 1, "X"), ("a", 2, "Y"), ("b", 3, "X"), ("b", 4, "Z"))
     ]
     assert [block.at for block in spread(found)] == [1, 4, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("size", "cut"), [(5, "abcde"), (6, "abcde"), (4, "abc…"), (1, "…"), (0, "")]
+)
+def test_what_is_cut_is_marked_and_no_longer_than_allowed(size: int, cut: str) -> None:
+    assert clip("abcde", size) == cut
+
+
+@pytest.mark.parametrize(
+    ("test_id", "summary"),
+    [
+        ("x" * 60, f"{'x' * 60}: no"),
+        ("a" + "x" * 60, f"…{'x' * 59}: no"),
+        ("test_a (shop." + "x" * 60 + ")", "test_a: no"),
+        ("test_a (shop." + "x" * 60, f"…{'x' * 59}: no"),
+        ("y" * 61 + " (z)", f"…{'y' * 55} (z): no"),
+    ],
+)
+def test_a_summary_has_the_end_of_a_long_name(test_id: str, summary: str) -> None:
+    assert finding("no", test_id=test_id).summary == summary
+
+
+def test_where_a_repository_lies_is_no_part_of_a_failure() -> None:
+    def of(root: str, *names: str) -> str:
+        return fingerprint([finding("no", Place(f"{root}{name}", 1)) for name in names])
+
+    here = of("", "src/a.py", "src/b/c.py")
+    assert of("/home/x/shop/", "src/a.py", "src/b/c.py") == of("/w/", "src/a.py", "src/b/c.py")
+    assert of("C:\\w\\", "src\\a.py", "src\\b\\c.py") == of("C:/w/", "src/a.py", "src/b/c.py")
+    assert of("./", "src/a.py", "src/b/c.py") == here
+    assert of("/w/", "src/a.py", "src/d/c.py") != of("/w/", "src/a.py", "src/b/c.py")
+    assert identity(finding("no", Place("/w/a.py", 1), code="E1"), "/w/") == "a.py|E1|no"
+    assert identity(finding("no", Place("b\\a.py", 1))) == "b/a.py||no"
+    assert identity(finding("no", test_id="/w/t.py::a"), "/w/") == "t.py::a"
 
 
 SIZE = 100_000
