@@ -496,6 +496,7 @@ class _LineFilter:
         self._weigh_new(lines, shapes)
         weights, wanted = self.weights, self.wanted
         often = Counter(shapes if weights else ())
+        # The search ends at the last line that is wanted.
         count = sum(min(often[shape], wanted[shape]) for shape in wanted.keys() & often.keys())
         places = (at for at, shape in enumerate(shapes) if shape in wanted)
         for index in islice(places, count):

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, takewhile
+from itertools import islice, takewhile
 from operator import itemgetter
 
 from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
@@ -142,7 +142,8 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
 
 def _with_said(lines: Sequence[str], places: Sequence[int], plain: Why) -> Why:
     """Take the message from the last group of lines that begin with E."""
-    runs = [at for before, at in pairwise([-2, *places]) if at - 1 != before]
+    said = frozenset(places)
+    runs = [at for at in places if at - 1 not in said]
     message = dedent([lines[at][4:] for at in places if at >= runs[-1]])
     inner = [frame for text in message if (frame := TRACEBACK_FRAME.match(text))]
     place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else plain.place
