@@ -208,9 +208,11 @@ def test_a_report_that_is_a_trap_is_ignored_and_told(line: str, why: str, task: 
 
 def test_reading_reports_leaves_nothing_open(task: Task) -> None:
     before = len([*Path("/proc/self/fd").iterdir()])
-    agent("echo '{}' > $MULLIGAN_REPORT").run(task)
-    agent("mkfifo $MULLIGAN_REPORT").run(task)
-    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    for _ in range(5):
+        agent("echo '{}' > $MULLIGAN_REPORT").run(task)
+        agent("mkfifo $MULLIGAN_REPORT").run(task)
+    # What an earlier test left may go meanwhile.
+    assert len([*Path("/proc/self/fd").iterdir()]) <= before
 
 
 def test_a_report_of_the_largest_size_is_read(task: Task) -> None:

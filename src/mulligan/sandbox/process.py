@@ -106,8 +106,10 @@ def run(command: Command) -> Finished:
     """
     if reason := reason_to_stop():
         raise reason
+    began = time.monotonic()
     with _open(command.log) as log, contextlib.closing(_start(command)) as supervisor:
-        running = _Run(command, supervisor, log, command.redactor and command.redactor.stream())
+        redaction = command.redactor and command.redactor.stream()
+        running = _Run(command, supervisor, log, redaction, began)
         report = running.follow()
     return running.result(report)
 
@@ -323,6 +325,8 @@ class _Run:
     supervisor: _Supervisor
     log: IO[bytes] | None
     redaction: Redaction | None
+    began: float
+    """Before the command runs; its time limits count from `started`, when it surely does."""
     tail: bytearray = field(default_factory=bytearray)
     size: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -412,7 +416,7 @@ class _Run:
                 code = -signal.SIGKILL  # The command dies with its supervisor.
             case _:
                 raise self._error(word, rest)
-        lasted = timedelta(seconds=time.monotonic() - self.started)
+        lasted = timedelta(seconds=time.monotonic() - self.began)
         return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
     def _error(self, word: str, rest: str) -> MisconfiguredError | UnavailableError:
