@@ -5,17 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from html import unescape
 from itertools import takewhile
 
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
-from markdown_it.ruler import RuleOptionsType
-from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from mulligan.text.escape import ANSI, HIDDEN, code_block, visible
+from mulligan.text.markdown import DEEPEST, LEFT_OUT, parse
 
 # Counts of what is removed
 
@@ -37,6 +34,7 @@ class Hidden(StrEnum):
     FORMULA = "formulas"
     DIAGRAM = "diagrams"
     FOOTNOTE = "footnotes"
+    CELL = "table_cells"
     CODE_INFO = "code_info"
     TOO_DEEP = "nested_too_deep"
     TAG_CHARACTER = "tag_characters"
@@ -156,7 +154,13 @@ def _names(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
+BLANK = r"[ \t\n\f\r]"
+NAME = r"[^ \t\n\f\r/>]"
+VALUE = r"""(?:"[^"]*+"|'[^']*+'|(?=>)|[^ \t\n\f\r>"'][^ \t\n\f\r>]*+)"""
+ATTRIBUTE = rf"{NAME}(?:(?!=){NAME})*+(?:(?!{BLANK}*+=)|{BLANK}*+={BLANK}*+{VALUE})"
+TAG = re.compile(rf"<(/?)([A-Za-z]{NAME}*+)((?:(?:{BLANK}|/)++|{ATTRIBUTE})*+)>")
+"""A tag as HTML reads it."""
+
 TAG_START = re.compile(r"</?[A-Za-z]")
 
 NEVER = "\0"
@@ -168,6 +172,12 @@ CONSTRUCTS = (
     ("<!", ">", Hidden.DECLARATION),
     ("<?", "?>", Hidden.INSTRUCTION),
 )
+
+AMBIGUOUS = frozenset({Hidden.DECLARATION, Hidden.INSTRUCTION})
+"""Constructs that HTML ends at the first `>`."""
+
+EARLY_END = re.compile("^-?>|--!>")
+"""What ends a comment in HTML, and not in Markdown."""
 
 HIDING = re.compile(
     r"(?<![\w-])(?:aria-)?hidden(?![\w-])"
@@ -188,7 +198,7 @@ SMALLER = _names("sub sup")
 MOST_SMALLER = 2
 """Levels of subscripts that can be read: each has three quarters of the size around it."""
 
-VALUE = re.compile(r"=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s>]++)")
+VALUES = re.compile(r"=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s>]++)")
 
 OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
 
@@ -204,6 +214,9 @@ UNSEEN_ELEMENTS = _names(
     "object plaintext rp script select style svg template textarea title video xmp"
 )
 
+SCOPES = _names("marquee table")
+"""Elements in which HTML ignores the closing tags of what is around them."""
+
 VOID = _names("area base br col embed hr img input link meta source track wbr")
 
 
@@ -213,55 +226,81 @@ class HtmlVisibility:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self._until = ""
-        self._inside = ""
-        self._depth = 0
+        self._ambiguous = False
+        self._open: Counter[str] = Counter()
         self._smaller = 0
 
     @property
     def hides(self) -> bool:
         """Return whether this place is hidden."""
-        return bool(self._until or self._inside)
+        return bool(self._until or self._open)
 
     def read(self, raw: str) -> str:
         """Read the next piece of raw HTML; return its visible part."""
         seen, at = list[str](), 0
         while at < len(raw):
             if self._until:
-                at = self._skip(raw, at, self._until)
+                at = self._skip(raw, at)
                 continue
             start = raw.find("<", at)
             end = len(raw) if start < 0 else start
-            if not self._inside:
+            if not self._open:
                 seen.append(raw[at:end])
             at = end if start < 0 else self._construct(raw, start, seen)
         return "".join(seen)
 
-    def _skip(self, raw: str, at: int, closing: str) -> int:
+    def _hide(self, raw: str, at: int, closing: str, kind: Hidden) -> int:
+        """Hide all up to a closing mark; return the position after it."""
+        self._counts[kind] += 1
+        self._until, self._ambiguous = closing, kind in AMBIGUOUS
+        return self._skip(raw, at)
+
+    def _skip(self, raw: str, at: int) -> int:
         """Return the position after the closing mark; without one, search the next pieces."""
-        end = raw.find(closing, at)
-        self._until = closing if end < 0 else ""
-        return len(raw) if end < 0 else end + len(closing)
+        end = raw.find(self._until, at)
+        after = len(raw) if end < 0 else end + len(self._until)
+        self._until = self._until if end < 0 else ""
+        within = raw[at:after]
+        self._ambiguous = self._ambiguous or bool(EARLY_END.search(within))
+        if self._ambiguous:
+            self._open_within(within)
+        return after
+
+    def _open_within(self, raw: str) -> None:
+        """Go on hiding after a declaration what hides for a reader that ends it earlier."""
+        at = raw.find("<")
+        while at >= 0:
+            if raw.startswith("<!--", at):
+                at = raw.find("-->", at)
+                if at < 0:
+                    self._until = NEVER
+            elif tag := TAG.match(raw, at):
+                if not tag[1]:
+                    self._open_hidden(tag[2].lower(), tag[3])
+                at = tag.end()
+            elif TAG_START.match(raw, at):
+                self._until, at = NEVER, -1
+            else:
+                at += 1
+            at = raw.find("<", at) if at >= 0 else at
 
     def _construct(self, raw: str, at: int, seen: list[str]) -> int:
         """Read a construct that begins with `<`; return the position after it."""
         for opening, closing, kind in CONSTRUCTS:
-            if raw.startswith(opening, at):
-                self._counts[kind] += 1
-                return self._skip(raw, at + len(opening), closing)
+            if raw[at : at + len(opening)].upper() == opening:
+                return self._hide(raw, at + len(opening), closing, kind)
         if tag := TAG.match(raw, at):
-            shown = self._tag(tag[2].lower(), tag[3], closes=bool(tag[1]))
-            seen.append(shown)
+            seen.append(self._tag(tag[2].lower(), tag[3], closes=bool(tag[1])))
             return tag.end()
         if TAG_START.match(raw, at):
             # An unclosed tag may swallow all following text as one of its attributes.
-            self._counts[Hidden.ELEMENT] += 1
-            return self._skip(raw, at, NEVER)
-        seen.append("" if self._inside else "<")
+            return self._hide(raw, at, NEVER, Hidden.ELEMENT)
+        seen.append("" if self._open else "<")
         return at + 1
 
     def _tag(self, name: str, attributes: str, *, closes: bool) -> str:
-        if self._inside:
-            self._go_on_hiding(name, closes=closes)
+        if self._open:
+            self._go_on_hiding(name, attributes, closes=closes)
             return ""
         if name in SMALLER:
             self._smaller = max(0, self._smaller + (-1 if closes else 1))
@@ -269,14 +308,20 @@ class HtmlVisibility:
             return f"</{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
         if attributes.strip(" \t\n/"):
             self._counts[Hidden.ATTRIBUTE] += 1
-        if self._is_hidden(name, attributes):
-            self._inside, self._depth = ("", 0) if name in VOID else (name, 1)
+        if self._open_hidden(name, attributes):
             return self._dropped(Hidden.ELEMENT)
         if name == "img":
             return f"{self._dropped(Hidden.IMAGE)}[image]"
-        if name == "details" and not OPEN.search(VALUE.sub(" ", attributes)):
+        if name == "details" and not OPEN.search(VALUES.sub(" ", attributes)):
             self._counts[Hidden.COLLAPSED] += 1
         return f"<{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
+
+    def _open_hidden(self, name: str, attributes: str) -> bool:
+        """Open an element if it is hidden; return whether it is."""
+        hidden = self._is_hidden(name, attributes)
+        if hidden and name not in VOID:
+            self._open[name] += 1
+        return hidden
 
     def _is_hidden(self, name: str, attributes: str) -> bool:
         if name in SMALLER and self._smaller > MOST_SMALLER:
@@ -288,10 +333,14 @@ class HtmlVisibility:
         drawn = language is not None and language[1].lower() in DRAWN
         return drawn or name in UNSEEN_ELEMENTS or bool(HIDING.search(attributes))
 
-    def _go_on_hiding(self, name: str, *, closes: bool) -> None:
-        if name == self._inside:
-            self._depth += -1 if closes else 1
-            self._inside = self._inside if self._depth else ""
+    def _go_on_hiding(self, name: str, attributes: str, *, closes: bool) -> None:
+        """Read a tag in a hidden element: each hidden one in it has to be closed, too."""
+        if closes:
+            self._open -= Counter([name])
+        elif name in self._open or name in SCOPES:
+            self._open[name] += 1
+        else:
+            self._open_hidden(name, attributes)
 
     def _dropped(self, kind: Hidden) -> str:
         self._counts[kind] += 1
@@ -300,8 +349,8 @@ class HtmlVisibility:
 
 # Formulas
 
-CODE_SPAN = re.compile("\x01([0-9]+)\x01")
-"""The place of a code span, by its number: no text has this character."""
+LITERAL = re.compile("\x01([0-9]+)\x01")
+"""The place of a code span or address, by its number: no text has this character."""
 
 FORMULAS = re.compile(
     r"\$\$(?:[^$]|\$(?!\$))++\$\$|\$\x01(?P<code>[0-9]+)\x01\$|\$(?!\s)[^$\x01]++(?<!\s)\$"
@@ -350,94 +399,22 @@ def shows_all(formula: str) -> bool:
     return opened == len(places) and ENVIRONMENTS.issuperset(places)
 
 
-# Parsing Markdown, with footnotes
-
-DEEPEST = 60
-"""Levels of nesting; deeper content is removed."""
-
-
-class _Reader(MarkdownIt):
-    """A Markdown parser that accepts every address as a link; otherwise its source becomes text."""
-
-    def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
-        del url
-        return True
-
-    def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
-        return url
-
-
-FOOTNOTE = re.compile(r"\[\^([^\]\s]+)\]:")
-FOOTNOTE_INDENT = 4
-IN_FOOTNOTE = "in_footnote"
-
-
-def parse(markdown: str) -> tuple[Sequence[Token], int]:
-    """Return the tokens of a text, and its number of link definitions, which have no token."""
-    found: dict[str, dict[str, object] | list[object]] = {}
-    tokens = _reader().parse(markdown, found)
-    unused = (found.get("references", {}), found.get("duplicate_refs", []))
-    return tokens, sum(map(len, unused))
-
-
-@cache
-def _reader() -> MarkdownIt:
-    reader = _Reader("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
-    reader.disable("text_join")
-    interrupts: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list", "reference", "table"]}
-    reader.block.ruler.before("reference", "footnote", _footnote, interrupts)
-    return reader
-
-
-def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's calling convention
-    """Parse a footnote definition, which may interrupt a paragraph."""
-    label = None if state.is_code_block(start) else FOOTNOTE.match(_line(state, start))
-    if label is None:
-        return False
-    if silent:
-        return True
-    last = _last_line(state, start, end)
-    if not state.env.get(IN_FOOTNOTE):
-        text = state.getLines(start, last, state.blkIndent, keepLastLF=False).lstrip()
-        opening, *rest = text[label.end() :].split("\n")
-        body = "\n".join([opening.strip(), *(_dedented(line) for line in rest)])
-        state.push("footnote_open", "", 1).info = label[1].casefold()
-        state.env[IN_FOOTNOTE] = True
-        state.md.block.parse(body, state.md, state.env, state.tokens)
-        state.env[IN_FOOTNOTE] = False
-        state.push("footnote_close", "", -1)
-    state.line = last
-    return True
-
-
-def _last_line(state: StateBlock, start: int, end: int) -> int:
-    """Return the last line of a definition, which after an empty line has indented lines only."""
-    empty = False
-    for line in range(start + 1, end):
-        indent = state.sCount[line] - state.blkIndent
-        if state.isEmpty(line):
-            empty = True
-        elif indent < (FOOTNOTE_INDENT if empty else 0) or FOOTNOTE.match(_line(state, line)):
-            return line
-    return end
-
-
-def _line(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-
-
-def _dedented(line: str) -> str:
-    return line[FOOTNOTE_INDENT:] if line.startswith(" " * FOOTNOTE_INDENT) else line.lstrip()
-
-
 # Writing the visible Markdown
 
 MATHS = "math"
 DIAGRAM = "mermaid"
 
-REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
+REFERENCE = re.compile(r"\[\^([^\] \t\r\n]+)\]")
+DECLARATION = re.compile("<![A-Za-z][^>]*>")
+BRACKETS = re.compile(
+    r"\\.|<[A-Za-z][A-Za-z0-9+.-]*+:[^<>\s]*+>"
+    r"|\[(?:\\?\^|&(?:#0*+94|#[Xx]0*+5[Ee]|Hat);)?|\]",
+    re.DOTALL,
+)
+"""Brackets of text, and what holds others: escapes and addresses."""
+
 LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
-UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
+UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`[\]]")
 LONGEST_TARGET = 300
 IMAGE = "[image]"
 FORMULA, DRAWING = "[formula]", "[diagram]"
@@ -451,9 +428,9 @@ class VisibleRenderer:
     """Renders the visible part of one text, and counts in `counts` what it removes."""
 
     counts: Counts
-    _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _footnotes: dict[str, str] = field(default_factory=dict[str, str])
     _prose: list[str] = field(default_factory=list[str])
-    _code_spans: list[str] = field(default_factory=list[str])
+    _literals: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self._tags = HtmlVisibility(self.counts)
@@ -468,12 +445,12 @@ class VisibleRenderer:
         self._tokens = iter(tokens)
         blocks = self._blocks("")
         referred = {label.casefold() for label in REFERENCE.findall("".join(self._prose))}
-        for label, notes in self._footnotes.items():
-            if label in referred:
-                blocks += notes
+        for label, note in self._footnotes.items():
+            if label in referred and not self._tags.hides:
+                blocks.append(note)
             else:
-                self.counts[Hidden.FOOTNOTE] += len(notes)
-        return visible("\n\n".join(blocks)).strip("\n")
+                self.counts[Hidden.FOOTNOTE] += bool(note)
+        return visible("\n\n".join(filter(None, blocks))).strip("\n")
 
     def _blocks(self, end: str) -> list[str]:
         """Render the blocks up to the token that ends them."""
@@ -556,32 +533,32 @@ class VisibleRenderer:
     def _rows(self) -> Iterator[str]:
         cells, first = list[str](), True
         for token in self._until("table_close"):
-            match token.type:
-                case "th_open" | "td_open":
-                    cell = self._inline(token.type.replace("open", "close"))
-                    cells.append(cell.replace("|", r"\|").replace("\n", " "))
-                case "tr_close":
-                    yield f"| {' | '.join(cells)} |"
-                    if first:
-                        yield f"|{' --- |' * len(cells)}"
-                    cells, first = [], False
-                case _:
-                    continue
+            if token.type == "td_open":
+                cell = self._inline("td_close")
+                cells.append(cell.replace("|", r"\|").replace("\n", " "))
+                continue
+            self.counts[Hidden.CELL] += token.meta[LEFT_OUT]
+            yield f"| {' | '.join(cells)} |"
+            if first:
+                yield f"|{' --- |' * len(cells)}"
+            cells, first = [], False
 
     def _footnote(self, label: str) -> str:
         prose, self._prose = self._prose, []
         text = "\n\n".join(self._blocks("footnote_close"))
         self._prose = prose
         note = _indented(text, f"[^{self._unhidden(label)}]: ", "    ")
-        if note:
-            self._footnotes.setdefault(label, []).append(note)
+        if self._footnotes.setdefault(label, note) is not note:
+            self.counts[Hidden.FOOTNOTE] += bool(note)
         return ""
 
     def _inline(self, end: str) -> str:
         """Render inline content; iterative, since emphasis may nest deeply."""
-        parts, links, self._code_spans = [""], list[Token](), []
+        parts, links, self._literals, hidden = [""], list[Token](), [], False
         for token in self._until(end):
             for child in token.children or ():
+                shown = child.type == "text" and not self._tags.hides
+                self._prose.append(child.content if shown else "\n")
                 if child.type == "link_open":
                     links.append(child)
                     parts.append("")
@@ -590,15 +567,39 @@ class VisibleRenderer:
                     parts[-1] += self._link(text, links.pop())
                 else:
                     parts[-1] += self._part(child)
-        shown = self._without_hiding_formulas("".join(parts))
-        return CODE_SPAN.sub(lambda found: self._code_spans[int(found[1])], shown).strip()
+                hidden = hidden or self._tags.hides
+        self._prose.append("\n")
+        shown = self._without_broken_references("".join(parts), hidden=hidden)
+        shown = self._without_declarations(shown)
+        shown = self._without_hiding_formulas(shown)
+        return LITERAL.sub(lambda found: self._literals[int(found[1])], shown).strip(" \t\n")
+
+    def _without_declarations(self, text: str) -> str:
+        """Remove declarations: GitHub shows those in small letters, other readers none."""
+        end = text.rfind(">") + 1
+        shown, found = DECLARATION.subn("", text[:end])
+        self.counts[Hidden.DECLARATION] += found
+        return shown + text[end:]
+
+    def _without_broken_references(self, text: str, *, hidden: bool) -> str:
+        """Empty footnote references that have, or may have had, several lines, as GitHub does."""
+        cuts = list[tuple[int, int]]()
+        for start, end in _in_footnote_brackets(text, unclosed=hidden):
+            if hidden or text.find("\n", start, end) >= 0:
+                while cuts and cuts[-1][0] > start:
+                    cuts.pop()
+                cuts.append((start, end))
+        self.counts[Hidden.FOOTNOTE] += len(cuts)
+        for start, end in reversed(cuts):
+            text = text[:start] + text[end:]
+        return text
 
     def _without_hiding_formulas(self, text: str) -> str:
         """Replace the formulas that hide a part of their source; code spans are numbers here."""
 
         def checked(found: re.Match[str]) -> str:
             number = found["code"]
-            source = self._code_spans[int(number)] if number else found[0]
+            source = self._literals[int(number)] if number else found[0]
             if shows_all(source):
                 return found[0]
             self.counts[Hidden.FORMULA] += 1
@@ -613,21 +614,26 @@ class VisibleRenderer:
             return ""
         match token.type:
             case "text":
-                text = self._unhidden(token.content)
-                self._prose.append(text)
-                return text
+                return self._unhidden(token.content)
             case "text_special":
                 return token.markup if self._unhidden(token.content) == token.content else ""
-            case "code_inline":
-                self._code_spans.append(_code_span(self._unhidden(token.content)))
-                return f"\x01{len(self._code_spans) - 1}\x01"
+            case "code_inline" | "address":
+                source = self._unhidden(token.content)
+                self._literals.append(source if token.type == "address" else _code_span(source))
+                return f"\x01{len(self._literals) - 1}\x01"
             case "softbreak" | "hardbreak":
                 return "\n"
             case "image":
-                self.counts[Hidden.IMAGE] += 1
-                return IMAGE
+                return self._image(token.content)
             case _:
                 return token.markup
+
+    def _image(self, description: str) -> str:
+        self.counts[Hidden.IMAGE] += 1
+        if description.startswith("^"):
+            # GitHub shows this as a link, and a tag in it may hide what follows.
+            self._tags.read(description)
+        return IMAGE
 
     def _link(self, text: str, link: Token) -> str:
         if self._tags.hides:
@@ -647,6 +653,18 @@ class VisibleRenderer:
 
     def _unhidden(self, text: str) -> str:
         return strip_invisible(text, self.counts)
+
+
+def _in_footnote_brackets(text: str, *, unclosed: bool) -> Iterator[tuple[int, int]]:
+    """Yield the beginnings and ends of the labels of footnote references, inner ones first."""
+    opened = list[re.Match[str]]()
+    for mark in BRACKETS.finditer(text):
+        if mark[0].startswith("["):
+            opened.append(mark)
+        elif mark[0] == "]" and opened and len((first := opened.pop())[0]) > 1:
+            yield first.end(), mark.start()
+    if unclosed:
+        yield from ((first.end(), len(text)) for first in reversed(opened) if len(first[0]) > 1)
 
 
 def _percent(found: re.Match[str]) -> str:
