@@ -279,6 +279,7 @@ SHOWN = [
     "```math\n\\sqrt{x} \\leq 10\\%\n```",
     "It costs $5 or $6; `$A\\b` and `c\\d$`, $HOME\\bin and $PATH, 100% of $it.",
     "x<sub>i</sub> y<sub>j<sup>2</sup></sub> z<sub>k<sub>3</sub></sub>",
+    "<sup>a<sup>\n\n<sup>b</sup>",
     "Five &lt; six, \\*stars\\* and &amp;amp;",
     "See [the docs](https://docs.example/a?b=c#d) and <https://auto.example/x>.",
     "A note.[^1]\n\n[^1]: What it says.",

@@ -228,7 +228,8 @@ class HtmlVisibility:
         self._until = ""
         self._ambiguous = False
         self._open: Counter[str] = Counter()
-        self._smaller = 0
+        self.smaller = 0
+        """Levels of subscripts that are open."""
 
     @property
     def hides(self) -> bool:
@@ -303,7 +304,7 @@ class HtmlVisibility:
             self._go_on_hiding(name, attributes, closes=closes)
             return ""
         if name in SMALLER:
-            self._smaller = max(0, self._smaller + (-1 if closes else 1))
+            self.smaller = max(0, self.smaller + (-1 if closes else 1))
         if closes:
             return f"</{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
         if attributes.strip(" \t\n/"):
@@ -324,9 +325,9 @@ class HtmlVisibility:
         return hidden
 
     def _is_hidden(self, name: str, attributes: str) -> bool:
-        if name in SMALLER and self._smaller > MOST_SMALLER:
+        if name in SMALLER and self.smaller > MOST_SMALLER:
             # Its closing tag is not read.
-            self._smaller -= 1
+            self.smaller -= 1
             return True
         attributes = strip_invisible(unescape(attributes), Counter())
         language = LANGUAGE_OF_PRE.search(attributes) if name in {"pre", "code"} else None
@@ -555,6 +556,7 @@ class VisibleRenderer:
     def _inline(self, end: str) -> str:
         """Render inline content; iterative, since emphasis may nest deeply."""
         parts, links, self._literals, hidden = [""], list[Token](), [], False
+        smaller = self._tags.smaller
         for token in self._until(end):
             for child in token.children or ():
                 shown = child.type == "text" and not self._tags.hides
@@ -568,6 +570,8 @@ class VisibleRenderer:
                 else:
                     parts[-1] += self._part(child)
                 hidden = hidden or self._tags.hides
+        # The end of a paragraph closes what it has opened.
+        self._tags.smaller = smaller
         self._prose.append("\n")
         shown = self._without_broken_references("".join(parts), hidden=hidden)
         shown = self._without_declarations(shown)
