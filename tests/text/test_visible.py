@@ -83,6 +83,7 @@ HIDING_PLACES = [
 
 OLDER_RULES = [
     ("a title after an open bracket", f'[a](b( "{EVIL}") c', Hidden.TITLE),
+    ("an address after a form feed", f"[a](\x0c<{EVIL * 30}>)", Hidden.LONG_TARGET),
     ("a title that an escaped mark ends", f'[a](b "{EVIL}\\")', Hidden.TITLE),
     ("a title with a form feed", f'[a](b \x0c"{EVIL}"\x0c)', Hidden.TITLE),
     ("a definition with an open bracket", f"[a]: b( '{EVIL}'\n\nsee [a]", Hidden.TITLE),
@@ -96,11 +97,14 @@ OLDER_RULES = [
     ("an escaped reference of two lines", f"x [\\^a\n{EVIL}] y", Hidden.FOOTNOTE),
     ("a reference with an entity", f"x [&Hat;a\n{EVIL}] y", Hidden.FOOTNOTE),
     ("a reference with a hidden line", f"[^a <svg>\n</svg> {EVIL}]", Hidden.FOOTNOTE),
+    ("a reference with CDATA", f"[^{EVIL}<![CDATA[\n]]]>", Hidden.FOOTNOTE),
     ("a reference with an address", f"[^<http://x]>\n{EVIL}]", Hidden.FOOTNOTE),
     ("a reference with a declaration", f"a<!X[^>\n{EVIL}]", Hidden.FOOTNOTE),
     ("a reference in an address", f"www.a[^1]\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
     ("a reference with an escape", f"[^1\\)]\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
     ("a reference with a control character", f"[^1\x1f]\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
+    ("a reference in another reference", f"[^ [^1]]\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
+    ("a reference in an address in marks", f"<ab:[^1]>\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
     ("a reference in two blocks", f"[^\n> 1]\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
     ("a second footnote of a name", f"a[^1]\n\n[^1]: b\n\n[^1]: {EVIL}", Hidden.FOOTNOTE),
     ("a footnote around its like", f"a[^1]\n\n[^1]: {EVIL}\n\n    [^1]: b", Hidden.FOOTNOTE),
@@ -135,6 +139,7 @@ OLDER_RULES = [
     ("a cell too many below a plain line", f"a\n-|\nb | {EVIL}", Hidden.CELL),
     ("a cell too many below an indented line", f"a\n    b|c\n-|-\nd|e|{EVIL}", Hidden.CELL),
     ("a cell after a wide space", f"a||\n-|-\n\u00a0||{EVIL}", Hidden.CELL),
+    ("a cell below a quotation in a note", f"[^1]:\n    >\na\n-|\nb|{EVIL}", Hidden.CELL),
     ("a cell below a tag", f"a\n<b>\n-|\nc|{EVIL}", Hidden.CELL),
     ("a comment above what looks like a table", f"<!--{EVIL}\n|-", Hidden.COMMENT),
     ("a line after a table", f'|a|\n|-|\n|\n[b](c\n"{EVIL}")', Hidden.TITLE),
@@ -246,7 +251,7 @@ PARTS = [
     *(WORD, f" {WORD} ", f"{WORD}\n", f"\n{WORD}", f"*{WORD}*", f"\n- {WORD}\n", f"\n> {WORD}\n"),
 ]
 NUMBERED = re.compile("zq[0-9]+q")
-NOT_TEXT = re.compile(r"\([^)]*\)|(?m:^[-+*> \t0-9.)^:[\]]*(?:```|~~~).*$)")
+NOT_TEXT = re.compile(r"\([^)\n]*\)|(?m:^[-+*> \t0-9.)^:[\]]*(?:```|~~~).*$)")
 """The addresses of links, and the language of code."""
 
 
@@ -288,6 +293,7 @@ SHOWN = [
     "This List<String> is text: 1 < 2, x <- y, <!-- is not closed here",
     "www.x_y`<!-- shown -->` and a://b`<b>` and www.x.y and [ http://x.y/`<!-- shown -->`.",
     "[a](b (c(d)) e [http://x.y](z)",
+    f"[a]({'(' * 40}b)",
     "日本語, العربية, עברית, naïve, 🎉",
 ]
 

@@ -104,7 +104,7 @@ OPENING_TAG = rf"<[A-Za-z][A-Za-z0-9-]*+(?:{ATTRIBUTE})*+{SPACE}*+/?>"
 CLOSING_TAG = rf"</[A-Za-z][A-Za-z0-9-]*+{SPACE}*+>"
 
 INLINE_HTML = re.compile(
-    rf"{OPENING_TAG}|{CLOSING_TAG}|<!--.*|<\?.*|<!\[CDATA\[(?:[^]]|][^]]|]][^>])*+]]>|<![A-Z]++{SPACE}++[^>]*+>",
+    rf"{OPENING_TAG}|{CLOSING_TAG}|<!--.*|<\?.*|<!\[CDATA\[.*|<![A-Z]++{SPACE}++[^>]*+>",
     re.DOTALL,
 )
 TAG_ALONE = re.compile(rf"(?:{OPENING_TAG}|{CLOSING_TAG})[ \t\f]*+")
@@ -438,7 +438,8 @@ def _in_brackets(state: StateInline) -> bool:
         return True
     progress, tokens = _progress(state), state.tokens
     for at in range(progress.counted, len(tokens)):
-        in_address = at > 0 and tokens[at - 1].info == "auto"
+        before = tokens[at - 1] if at else None
+        in_address = before and before.info == "auto" and before.nesting == 1
         if tokens[at].type == "text" and not in_address:
             progress.depth = _depth(progress.depth, tokens[at].content)
     progress.counted = len(tokens)
@@ -534,12 +535,12 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
 
 def _last_line(state: StateBlock, start: int, end: int) -> int:
     """Return the line after a definition, whose lines are indented or go on with a paragraph."""
-    empty = _holds_no_paragraph(FOOTNOTE.sub("", _line(state, start), count=1).strip(ASCII_SPACES))
+    empty = _holds_no_paragraph(FOOTNOTE.sub("", _line(state, start), count=1).strip(" \t"))
     for line in range(start + 1, end):
         if state.isEmpty(line):
             empty = True
         elif state.sCount[line] - state.blkIndent >= FOOTNOTE_INDENT:
-            empty = False
+            empty = _holds_no_paragraph(_line(state, line))
         elif empty or _begins_block(state, line, end, "footnote"):
             return line
     return end

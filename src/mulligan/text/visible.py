@@ -405,7 +405,6 @@ def shows_all(formula: str) -> bool:
 MATHS = "math"
 DIAGRAM = "mermaid"
 
-REFERENCE = re.compile(r"\[\^([^\] \t\r\n]+)\]")
 DECLARATION = re.compile("<![A-Za-z][^>]*>")
 BRACKETS = re.compile(
     r"\\.|<[A-Za-z][A-Za-z0-9+.-]*+:[^<>\s]*+>"
@@ -430,7 +429,7 @@ class VisibleRenderer:
 
     counts: Counts
     _footnotes: dict[str, str] = field(default_factory=dict[str, str])
-    _prose: list[str] = field(default_factory=list[str])
+    _referred: set[str] = field(default_factory=set[str])
     _literals: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -445,9 +444,8 @@ class VisibleRenderer:
         self.counts[Hidden.TOO_DEEP] += too_deep
         self._tokens = iter(tokens)
         blocks = self._blocks("")
-        referred = {label.casefold() for label in REFERENCE.findall("".join(self._prose))}
         for label, note in self._footnotes.items():
-            if label in referred and not self._tags.hides:
+            if label in self._referred and not self._tags.hides:
                 blocks.append(note)
             else:
                 self.counts[Hidden.FOOTNOTE] += bool(note)
@@ -545,9 +543,9 @@ class VisibleRenderer:
             cells, first = [], False
 
     def _footnote(self, label: str) -> str:
-        prose, self._prose = self._prose, []
+        referred = self._referred.copy()
         text = "\n\n".join(self._blocks("footnote_close"))
-        self._prose = prose
+        self._referred = referred
         note = _indented(text, f"[^{self._unhidden(label)}]: ", "    ")
         if self._footnotes.setdefault(label, note) is not note:
             self.counts[Hidden.FOOTNOTE] += bool(note)
@@ -556,11 +554,12 @@ class VisibleRenderer:
     def _inline(self, end: str) -> str:
         """Render inline content; iterative, since emphasis may nest deeply."""
         parts, links, self._literals, hidden = [""], list[Token](), [], False
-        smaller = self._tags.smaller
+        smaller, prose = self._tags.smaller, list[str]()
         for token in self._until(end):
             for child in token.children or ():
-                shown = child.type == "text" and not self._tags.hides
-                self._prose.append(child.content if shown else "\n")
+                in_address = links and links[-1].info == "auto"
+                is_prose = child.type == "text" and not in_address and not self._tags.hides
+                prose.append(child.content if is_prose else "\n")
                 if child.type == "link_open":
                     links.append(child)
                     parts.append("")
@@ -569,10 +568,10 @@ class VisibleRenderer:
                     parts[-1] += self._link(text, links.pop())
                 else:
                     parts[-1] += self._part(child)
-                hidden = hidden or self._tags.hides
+                hidden = hidden or self._tags.hides or child.content.startswith("<![CDATA[")
         # The end of a paragraph closes what it has opened.
         self._tags.smaller = smaller
-        self._prose.append("\n")
+        self._referred |= _references("".join(prose))
         shown = self._without_broken_references("".join(parts), hidden=hidden)
         shown = self._without_declarations(shown)
         shown = self._without_hiding_formulas(shown)
@@ -669,6 +668,16 @@ def _in_footnote_brackets(text: str, *, unclosed: bool) -> Iterator[tuple[int, i
             yield first.end(), mark.start()
     if unclosed:
         yield from ((first.end(), len(text)) for first in reversed(opened) if len(first[0]) > 1)
+
+
+def _references(text: str) -> set[str]:
+    """Return the names of the footnotes that a text refers to; one in another does not count."""
+    labels = list[tuple[int, int]]()
+    for start, end in _in_footnote_brackets(text, unclosed=False):
+        while labels and labels[-1][0] > start:
+            labels.pop()
+        labels.append((start, end))
+    return {text[start:end].casefold() for start, end in labels}
 
 
 def _percent(found: re.Match[str]) -> str:
