@@ -78,6 +78,8 @@ HIDING_PLACES = [
     ("a property of a map", f"```geojson\n{EVIL}\n```", Hidden.DIAGRAM),
     ("tiny text", f"<sub><sup><sub><b>{EVIL}</b></sub></sup></sub>", Hidden.ELEMENT),
     ("a bracket of a ruby", f"<ruby>a<rp>{EVIL}</rp></ruby>", Hidden.ELEMENT),
+    # Not compared with GitHub's parser: it reads past the end of the entity.
+    ("a reference with an entity", f"x [&Hat;a\n{EVIL}] y", Hidden.FOOTNOTE),
 ]
 """Markdown whose meaning to a person is not its meaning to a program, and what it counts as."""
 
@@ -95,7 +97,6 @@ OLDER_RULES = [
     ("a reference of two lines", f"x [^a\n{EVIL}] y", Hidden.FOOTNOTE),
     ("a reference in another", f"[^a [^b\n{EVIL}] c\n]", Hidden.FOOTNOTE),
     ("an escaped reference of two lines", f"x [\\^a\n{EVIL}] y", Hidden.FOOTNOTE),
-    ("a reference with an entity", f"x [&Hat;a\n{EVIL}] y", Hidden.FOOTNOTE),
     ("a reference with a hidden line", f"[^a <svg>\n</svg> {EVIL}]", Hidden.FOOTNOTE),
     ("a reference with CDATA", f"[^{EVIL}<![CDATA[\n]]]>", Hidden.FOOTNOTE),
     ("a reference with an address", f"[^<http://x]>\n{EVIL}]", Hidden.FOOTNOTE),
