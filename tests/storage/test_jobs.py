@@ -29,18 +29,27 @@ from world.processes import wait_until
 from world.trackers import FrozenClock
 
 SLOW_FETCH = """
+CREATE TABLE busy AS SELECT 1;
 ALTER FUNCTION procrastinate_fetch_job_v2 RENAME TO fetch_at_once;
 CREATE FUNCTION procrastinate_fetch_job_v2(queues varchar[], worker bigint)
 RETURNS procrastinate_jobs LANGUAGE plpgsql AS $$
 DECLARE found procrastinate_jobs;
 BEGIN
     found := fetch_at_once(queues, worker);
-    PERFORM pg_sleep(0.5);
+    WHILE EXISTS (SELECT FROM busy) LOOP
+        PERFORM pg_sleep(0.05);
+    END LOOP;
     RETURN found;
 END
 $$
 """
 """A busy server: the answer of a fetch is old when it arrives."""
+
+LISTENS = """
+SELECT 1 FROM pg_stat_activity
+WHERE query ~ 'LISTEN "mulligan_hints"' AND state = 'idle' AND pid <> pg_backend_pid()
+"""
+FETCHES = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 END_CONNECTIONS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -411,14 +420,15 @@ def test_a_job_that_comes_during_a_fetch_does_not_wait_for_the_next_look(
         with database.write() as connection:
             connection.exec_driver_sql(SLOW_FETCH)
 
-        def is_fetching() -> bool:
-            asleep = text("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+        def is_true(query: str) -> bool:
             with database.read() as connection:
-                return connection.execute(asleep).first() is not None
+                return connection.exec_driver_sql(query).first() is not None
 
         with working(url, lambda ref, _: visited.append(ref), 1, fetch_seconds=3600):
-            wait_until(is_fetching)
+            wait_until(lambda: is_true(LISTENS) and is_true(FETCHES))
             queue.defer(lease, [ONE])
+            with database.write() as connection:
+                connection.exec_driver_sql("DELETE FROM busy")
             wait_until(lambda: visited == [ONE])
 
 
