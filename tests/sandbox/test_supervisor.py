@@ -82,6 +82,21 @@ def test_nothing_stays_when_mulligan_is_killed(line: str, tmp_path: Path) -> Non
     wait_until(lambda: processes_in(tmp_path) == [], seconds=30)
 
 
+DIES_EARLY = """
+import os, signal, socket, time
+def die(*_):
+    while not os.path.exists("up"): time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+socket.recv_fds = die
+"""
+
+
+def test_nothing_stays_when_mulligan_is_killed_before_it_hears_of_the_start(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", DIES_EARLY + MULLIGAN, "sleep 50 & touch up; sleep 51"]
+    subprocess.run([*program, str(tmp_path)], cwd=tmp_path, check=False)
+    wait_until(lambda: processes_in(tmp_path) == [], seconds=30)
+
+
 def test_who_is_left_may_say_a_last_word(tmp_path: Path) -> None:
     child = "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.02; done"
     finished = run(shell(f"({child}) & until [ -s command.log ]; do sleep 0.02; done", tmp_path))

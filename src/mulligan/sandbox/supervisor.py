@@ -124,11 +124,10 @@ class ProcessTree:
             return f"it used more than {memory // 1024**2} MiB of memory"
         return ""
 
-    def end_over_limit(self, why: str) -> None:
-        """Report the exceeded limit in the command's output, and kill everything."""
+    def report_limit(self, why: str) -> None:
+        """Report the exceeded limit in the command's output."""
         self.is_over_limit = True
         os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
-        self.kill()
 
     def close(self) -> str:
         """Remove its groups; return the limit for which the kernel alone ended a part of it."""
@@ -365,7 +364,7 @@ def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
 
 
 def watch(tree: ProcessTree, control: socket.socket) -> None:
-    """Wait until nothing is left; end everything on request, over a limit, or after the command."""
+    """Wait until nothing is left, or the rest is to be killed: on request or over a limit."""
     terminated, until = False, float("inf")
     while tree.reap():
         if tree.status is not None and not terminated:
@@ -375,16 +374,14 @@ def watch(tree: ProcessTree, control: socket.socket) -> None:
         longest = POLL_SECONDS if tree.bounds else 3600
         if tree.wait(min(max(left, 0), longest), control.fileno()):
             if control.recv(1) != b"T":
-                tree.kill()
                 return
             if not terminated:
                 terminated = True
                 tree.terminate()
         elif left <= 0:
-            tree.kill()
             return
         elif why := tree.exceeded_limit():
-            tree.end_over_limit(why)
+            tree.report_limit(why)
             return
 
 
@@ -432,10 +429,15 @@ def supervise(request: Request, control: socket.socket) -> str:
     except OSError as error:
         return f"error {error.errno}"
     close_all_but({2, control.fileno(), ended, wakeup})
-    watch(tree, control)
+    # If Mulligan died before it read `started`, the socket ends with an error.
+    try:
+        with contextlib.suppress(ConnectionError):
+            watch(tree, control)
+    finally:
+        tree.kill()
     report = verdict(tree)
     if why := tree.close():
-        tree.end_over_limit(why)
+        tree.report_limit(why)
     # The kernel may have killed a part of it only, so that the command itself ended well.
     is_killed = tree.is_over_limit and report.startswith("exit")
     return f"signal {int(signal.SIGKILL)}" if is_killed else report

@@ -535,20 +535,21 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
 
 def _last_line(state: StateBlock, start: int, end: int) -> int:
     """Return the line after a definition, whose lines are indented or go on with a paragraph."""
-    empty = _holds_no_paragraph(FOOTNOTE.sub("", _line(state, start), count=1).strip(" \t"))
+    first = FOOTNOTE.sub("", _line(state, start), count=1).strip(" \t")
+    empty = _holds_no_paragraph(first, interrupts=False)
     for line in range(start + 1, end):
         if state.isEmpty(line):
             empty = True
         elif state.sCount[line] - state.blkIndent >= FOOTNOTE_INDENT:
-            empty = _holds_no_paragraph(_line(state, line))
+            empty = _holds_no_paragraph(_line(state, line), interrupts=not empty)
         elif empty or _begins_block(state, line, end, "footnote"):
             return line
     return end
 
 
-def _holds_no_paragraph(text: str) -> bool:
+def _holds_no_paragraph(text: str, *, interrupts: bool) -> bool:
     text = CONTAINERS.sub("", text, count=1)
-    return bool(NO_PARAGRAPH.match(text) or _closing(text, interrupts=False))
+    return bool(NO_PARAGRAPH.match(text) or _closing(text, interrupts=interrupts))
 
 
 def _dedented(line: str) -> str:

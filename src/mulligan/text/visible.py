@@ -414,7 +414,7 @@ BRACKETS = re.compile(
 """Brackets of text, and what holds others: escapes and addresses."""
 
 LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
-UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`[\]]")
+UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`$[\]]")
 LONGEST_TARGET = 300
 IMAGE = "[image]"
 FORMULA, DRAWING = "[formula]", "[diagram]"
