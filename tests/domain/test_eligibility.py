@@ -145,7 +145,6 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
                 facts(act=replace(TOLD, edits=Edits((BY_EVE,)))),
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,), names_authors=False))),
-                facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
                 facts(act=SILENT, status=seen("another")),
             ],
             [
@@ -230,10 +229,6 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         (
             facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
             f"{BY_EVE}; {READ_AND_ASK}",
-        ),
-        (
-            facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
-            "Mulligan could not read whether the text was changed: GitHub is away.",
         ),
         (
             facts(act=SILENT, status=seen("another")),

@@ -8,7 +8,7 @@ import pytest
 
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
-from mulligan.domain.errors import UnavailableError
+from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.domain.issue import AuthorisingAct, Edits, IssueRef, LabelAct, OperatorAct
 from mulligan.domain.status import IssueStatus, Request, SeenText
 from mulligan.github.authorization import MAX_PAGES_OF_EDITS
@@ -34,7 +34,7 @@ def act(office: TrackerEnvironment, ref: IssueRef) -> AuthorisingAct:
 
 def changes(office: TrackerEnvironment, ref: IssueRef) -> list[tuple[str, str]]:
     found = act(office, ref).edits
-    assert (found.unread_reason, found.names_authors) == ("", True)
+    assert found.names_authors
     return [(edit.actor, edit.what) for edit in found.by_strangers]
 
 
@@ -138,10 +138,9 @@ def test_what_cannot_be_read_is_not_taken_for_unchanged(
 ) -> None:
     ref = office.ready()
     office.hub.world.faults = lambda _, path: fault if path == "/graphql" else None
-    found = act(office, ref).edits
-    assert "POST /graphql" in found.unread_reason
-    assert "\n" not in found.unread_reason
-    assert (found.by_strangers, found.names_authors) == ((), True)
+    with pytest.raises(WorldError, match="POST /graphql") as raised:
+        act(office, ref)
+    assert "\n" not in str(raised.value)
 
 
 def test_an_editor_whose_rights_cannot_be_read_is_no_stranger_yet(
@@ -152,9 +151,8 @@ def test_an_editor_whose_rights_cannot_be_read_is_no_stranger_yet(
     office.hub.world.faults = lambda _, path: (
         Fault(500) if path.endswith("zoe/permission") else None
     )
-    found = act(office, ref).edits
-    assert (found.by_strangers, found.names_authors) == ((), True)
-    assert "zoe/permission" in found.unread_reason
+    with pytest.raises(WorldError, match="zoe/permission"):
+        act(office, ref)
 
 
 def status(office: TrackerEnvironment, ref: IssueRef) -> IssueStatus:
@@ -300,10 +298,12 @@ def of_another(name: str = "octo/calc", number: int = 1, *, more: bool = False) 
 
 def edits_by(told: FaultyServer) -> Edits:
     client = Client(told.url, lambda _: "t", RetrySettings(attempts=1))
-    act = GitHubTracker(client, Trust(users=("wes",)), FrozenClock()).authorising_act(
-        IssueRef("octo/calc", 1), "mulligan"
-    )
-    client.close()
+    try:
+        act = GitHubTracker(client, Trust(users=("wes",)), FrozenClock()).authorising_act(
+            IssueRef("octo/calc", 1), "mulligan"
+        )
+    finally:
+        client.close()
     assert act
     return act.edits
 
@@ -319,13 +319,17 @@ LABELED = {
 
 @pytest.mark.parametrize("reply", [of_another("octo/other"), of_another(number=2)])
 def test_the_history_of_another_issue_is_an_error(reply: Reply) -> None:
-    with faulty_server([Reply(content=[LABELED]), reply]) as told:
-        assert "gave the history of" in edits_by(told).unread_reason
+    with (
+        faulty_server([Reply(content=[LABELED]), reply]) as told,
+        pytest.raises(UnavailableError, match="gave the history of"),
+    ):
+        edits_by(told)
 
 
 def test_a_history_without_end_is_an_error() -> None:
     with faulty_server([Reply(content=[LABELED]), of_another(more=True)]) as told:
-        assert "too often" in edits_by(told).unread_reason
+        with pytest.raises(UnavailableError, match="too often"):
+            edits_by(told)
         assert len(told.seen) == MAX_PAGES_OF_EDITS + 1
 
 

@@ -5,7 +5,7 @@ import pytest
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.config.policy import PullRequestSettings
-from mulligan.domain.errors import DeniedError, GoneError, UnavailableError
+from mulligan.domain.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.domain.issue import IssueRef
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
@@ -87,12 +87,13 @@ def test_an_unchanged_list_costs_no_rate_limit(office: TrackerEnvironment) -> No
 
 
 @pytest.mark.parametrize("fault", [Fault(500), Fault(403), Fault(200, "{}")], ids=str)
-def test_events_that_cannot_be_read_authorise_nothing(
+def test_events_that_cannot_be_read_authorise_nothing_and_are_a_problem(
     fault: Fault, office: TrackerEnvironment
 ) -> None:
     ref = office.ready()
     office.hub.world.faults = lambda _, path: fault if path.endswith("/events") else None
-    assert office.tracker.authorising_act(ref, "mulligan") is None
+    with pytest.raises(WorldError, match=f"/issues/{ref.number}/events"):
+        office.tracker.authorising_act(ref, "mulligan")
 
 
 def test_a_label_put_on_by_somebody_who_is_gone_is_not_trusted() -> None:

@@ -49,6 +49,27 @@ def test_an_issue_that_asks_for_work_is_next(here: MulliganInstallation) -> None
     assert [rule.rule for rule in found.rules if rule.refusal] == []
 
 
+UNREADABLE = [
+    ("/permission", Fault(403, '{"message": "Resource not accessible."}')),
+    ("/events", Fault(500)),
+    ("/graphql", Fault(500)),
+]
+
+
+@pytest.mark.parametrize(("part", "fault"), UNREADABLE)
+def test_what_cannot_be_read_of_a_request_is_named_and_fails_the_pass(
+    here: MulliganInstallation, part: str, fault: Fault
+) -> None:
+    ref = here.issue()
+    here.world.faults = lambda _, path: fault if path.endswith(part) else None
+    told = here.run("explain", str(ref))
+    assert part in told.stdout + told.stderr
+    done = here.run("once")
+    assert done.returncode == 1
+    assert f"{ref}: GitHub" in done.stderr
+    assert part in done.stderr
+
+
 def test_a_label_by_somebody_who_may_not_names_that_person(here: MulliganInstallation) -> None:
     ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
     assert "add it" in ask(here, ref).summary

@@ -30,7 +30,7 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
         facts = collect_facts(ref, context)
     except WorldError as error:
         status, exists = context.ledger.status(ref), not isinstance(error, GoneError)
-        return explain_unread(status, _why_unread(status, context), exists=exists)
+        return explain_unread(status, _why_unread(status, error, context), exists=exists)
     case = load_context(facts.issue, context)
     around = ExplanationInputs(
         counted=case.counted,
@@ -65,17 +65,17 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
     return ""
 
 
-def _why_unread(status: IssueStatus, context: ReadContext) -> str:
-    """Return whether the issue or its repository is gone, or GitHub is unavailable."""
+def _why_unread(status: IssueStatus, error: WorldError, context: ReadContext) -> str:
+    """Return whether the issue or its repository is gone, or else what `error` says."""
     labels = context.policies.in_force(status.issue.repository).labels
     try:
         context.tracker.repository(status.issue.repository)
         reason = context.tracker.withdrawal(status.issue, status, labels)
-    except DeniedError as error:
-        return str(error)
+    except DeniedError as denied:
+        return str(denied)
     if reason and not status.number:
         return "Issue not found. Check its number; it may have been deleted or transferred."
-    return reason or "GitHub did not answer. Try again."
+    return reason or str(error)
 
 
 def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:

@@ -18,7 +18,6 @@ from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
     ShutdownError,
-    UnavailableError,
     WithdrawnError,
     WorldError,
 )
@@ -270,12 +269,7 @@ class Worker:
         return "The limit limits.fleet is reached; the issue waits."
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
-        try:
-            is_restored = restore_issue(ref, context)
-        except UnavailableError as error:
-            # If GitHub does not give the issue either, that is a problem, and not a reason to wait.
-            context.tracker.read(ref)
-            return Visit(ref, skipped=str(error))
+        is_restored = restore_issue(ref, context)
         if is_restored or context.ledger.status(ref).phase is not Phase.IDLE:
             resume(ref, context)
         execute_commands(ref, context)

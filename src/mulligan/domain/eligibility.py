@@ -168,9 +168,6 @@ CHANGED_BY_SOMEBODY = (
 
 
 def _changed(facts: Facts) -> str | None:
-    unread = facts.act.edits.unread_reason if facts.act else ""
-    if unread:
-        return f"Mulligan could not read whether the text was changed: {unread}"
     changed = changed_text(facts)
     return f"{changed}; {READ_AND_ASK}" if changed else None
 

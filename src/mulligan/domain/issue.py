@@ -236,13 +236,11 @@ class Edit:
 class Edits:
     """The known edits of title and text since the act (TRUST-2).
 
-    `by_strangers` are by people who may not request work, oldest first. `unread_reason` says why
-    the edits could not be read. If the server does not record who changed a text, `names_authors`
-    is False and only title changes are known.
+    `by_strangers` are by people who may not request work, oldest first. If the server does not
+    record who changed a text, `names_authors` is False and only title changes are known.
     """
 
     by_strangers: tuple[Edit, ...] = ()
-    unread_reason: str = ""
     names_authors: bool = True
 
 

@@ -77,7 +77,7 @@ class TrustReader:
         return TrustReader(self._client, self._trust, self._clock)
 
     def refusal(self, repository: str, who: Account | None) -> str | None:
-        """Return why an account is not trusted, or None; a failed read counts as not trusted."""
+        """Return why a commenter is not trusted, or None; a failed read counts as not trusted."""
         try:
             return self.check(repository, who)
         except WorldError as error:
@@ -240,16 +240,13 @@ class EditsReader:
     def since(
         self, ref: IssueRef, act: Act | None, at: datetime, events: Iterable[EventShape]
     ) -> Edits:
-        """Return the edits by untrusted people since an act; never raises a WorldError."""
+        """Return the edits by untrusted people since an act; WorldError if one cannot be read."""
         changes, names_authors = list(_renamings(events, act, at)), True
         try:
-            try:
-                changes += self._of_the_text(ref, at)
-            except NotFoundError:
-                names_authors = False
-            strangers = [each for each in changes if self._is_untrusted(ref, each)]
-        except WorldError as error:
-            return Edits(unread_reason=str(error))
+            changes += self._of_the_text(ref, at)
+        except NotFoundError:
+            names_authors = False
+        strangers = [each for each in changes if self._is_untrusted(ref, each)]
         strangers.sort(key=lambda each: each.at)
         found = (
             Edit(each.account.login if each.account else "", each.at, each.field)
@@ -334,16 +331,15 @@ class Authorization:
         self._read = read
 
     def labelling_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Return who last added the ready label, whether they are trusted, and later edits."""
-        try:
-            events = self.events(ref)
-        except WorldError as error:
-            log.warning("events_not_read", issue=str(ref), reason=str(error))
-            return None
+        """Return who last added the ready label, whether they are trusted, and later edits.
+
+        WorldError if one of these cannot be read.
+        """
+        events = self.events(ref)
         event = last_label_event(events, ready_label)
         if event is None:
             return None
-        refusal, act = self._trust.refusal(ref.repository, event.actor), LabelAct(event.id)
+        refusal, act = self._trust.check(ref.repository, event.actor), LabelAct(event.id)
         at = event.created_at
         return AuthorisingAct(
             act=act,
@@ -356,7 +352,10 @@ class Authorization:
         )
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Check again the command that opened the epoch; an operator's command needs no check."""
+        """Check again the command that opened the epoch; an operator's command needs no check.
+
+        WorldError if the check needs something that cannot be read.
+        """
         act = AuthorisingAct(
             status.request.act or OperatorAct(),
             status.request.actor,
@@ -367,13 +366,9 @@ class Authorization:
         )
         if not act.by_comment:
             return act
-        if refusal := self._trust.refusal(ref.repository, _account(status)):
+        if refusal := self._trust.check(ref.repository, _account(status)):
             return replace(act, trusted=False, reason=refusal)
-        try:
-            events = self.events(ref)
-        except WorldError as error:
-            return replace(act, edits=Edits(unread_reason=str(error)))
-        return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
+        return replace(act, edits=self._edits.since(ref, act.act, act.at, self.events(ref)))
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Return why the request of the epoch is withdrawn (LABEL-5), or None."""
@@ -443,11 +438,10 @@ class Authorization:
             return None
         at = status.request.at or LONG_AGO
         reader = EditsReader(self._client, trust)
-        edits = reader.since(ref, status.text.act or status.request.act, at, events)
-        if edits.unread_reason:
-            raise UnavailableError(
-                f"Mulligan could not read the edits of the text: {edits.unread_reason}"
-            )
+        try:
+            edits = reader.since(ref, status.text.act or status.request.act, at, events)
+        except WorldError as error:
+            raise UnavailableError(f"The text's edits could not be read again: {error}") from error
         if edits.by_strangers:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
         return None if edits.names_authors else Objection(CHANGED_BY_SOMEBODY, by_edit=True)

@@ -71,7 +71,8 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
     before = context.ledger.status(ref)
     replaces_label = act is not None and before.request.by_label
     withdrawn = replaces_label and withdrawal(ref, context) is not None
-    act = act or _request(ref, ready, context)
+    if act is None and not issue.is_pull_request:
+        act = _request(ref, ready, context)
     archived = context.tracker.repository(ref.repository).archived
     left_to = pull_request_elsewhere(ref, context) if before.elsewhere else None
     return Facts(

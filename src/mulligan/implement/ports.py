@@ -124,7 +124,10 @@ class Tracker(Protocol):
         ...
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who last put the ready label on, if they may, and edits since (TRUST-1, TRUST-2)."""
+        """Find who last put the ready label on, if they may, and edits since (TRUST-1, TRUST-2).
+
+        WorldError if one of these cannot be read; so does `reauthorise`.
+        """
         ...
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
