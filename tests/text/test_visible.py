@@ -94,6 +94,27 @@ OLDER_RULES = [
     ("a title in a line below a definition", f'[a]: b\n    [c](d "{EVIL}")', Hidden.TITLE),
     ("an image below a definition", f"[a]: b\n</b>\n![{EVIL}](c)", Hidden.IMAGE),
     ("an image below a definition and a line", f"[a]: b\n===\n    ![{EVIL}](c)", Hidden.IMAGE),
+    ("an image in an item with a blank line", f"1.\n\t\n    ![{EVIL}](c)", Hidden.IMAGE),
+    ("a comment in an item with a blank line", f"-\n  \n   \n     <!-- {EVIL} -->", Hidden.COMMENT),
+    ("a comment below a wide number", f"123. b\n    <!-- {EVIL} -->", Hidden.COMMENT),
+    ("an image below two quotes", f">> b\n    # ![{EVIL}](c)", Hidden.IMAGE),
+    ("a comment below an indented mark", f"> b\n    >\n    <!-- {EVIL} -->", Hidden.COMMENT),
+    ("a comment after quotes and a tab", f">> > \t<!-- {EVIL} -->", Hidden.COMMENT),
+    ("a comment in a note with a tab", f"[^a]\n\n[^a]:>\t  <!-- {EVIL} -->", Hidden.COMMENT),
+    (
+        "a comment below a note with code",
+        f"[^a]\n\n[^a]: ```\n    b\n<!-- {EVIL} -->",
+        Hidden.COMMENT,
+    ),
+    ("an image below code in a note", f"[^a]:-     b\n=\n<b>\n![{EVIL}](c)", Hidden.IMAGE),
+    ("a comment that a note seems to end", f"- <!--\n[^a]: <!-->\n\n{EVIL}", Hidden.COMMENT),
+    ("a comment in a list below a note", f"- [^a]: b\n    - <!--\n\n{EVIL}", Hidden.COMMENT),
+    ("a note with text below an empty line", f"[^a]:\n\n    {EVIL}", Hidden.FOOTNOTE),
+    ("a note that goes on after marks", f"[^a]: *--\n{EVIL}", Hidden.FOOTNOTE),
+    ("a note that goes on after a number", f"[^a]: b\n    1.\n{EVIL}", Hidden.FOOTNOTE),
+    ("a note that goes on after a line", f"[^a]: b\n    2. ---\n{EVIL}", Hidden.FOOTNOTE),
+    ("a note with a quote that goes on", f"[^a]: > b\n    > *\n{EVIL}", Hidden.FOOTNOTE),
+    ("a note that may go on after tags", f"[^a]: b\n    1.\n    <b>\n{EVIL}", Hidden.FOOTNOTE),
     ("a reference of two lines", f"x [^a\n{EVIL}] y", Hidden.FOOTNOTE),
     ("a reference in another", f"[^a [^b\n{EVIL}] c\n]", Hidden.FOOTNOTE),
     ("an escaped reference of two lines", f"x [\\^a\n{EVIL}] y", Hidden.FOOTNOTE),
@@ -257,9 +278,56 @@ NOT_TEXT = re.compile(r"\([^)\n]*\)|(?m:^[-+*> \t0-9.)^:[\]]*(?:```|~~~).*$)")
 """The addresses of links, and the language of code."""
 
 
-@given(st.lists(st.sampled_from(PARTS), max_size=16))
-def test_no_word_is_read_that_github_hides(parts: list[str]) -> None:
-    pieces = re.split(f"({WORD})", "".join(parts))
+CONTAINERS = [
+    *(
+        "",
+        " ",
+        "   ",
+        "    ",
+        "     ",
+        "        ",
+        "\t",
+        " \t",
+        "- ",
+        "-",
+        "-   ",
+        "-\t",
+        "* ",
+        "1. ",
+    ),
+    *(
+        "1.",
+        "1.\t",
+        "2. ",
+        "12) ",
+        "  3. ",
+        "> ",
+        ">",
+        ">> ",
+        " > ",
+        ">\t",
+        "[^a]: ",
+        "[^a]:",
+        "[^b]:",
+    ),
+]
+CONTENTS = [
+    *(WORD, f"{WORD} x", f"<!-- {WORD} -->", f"![{WORD}](c)", f"# {WORD}", f'[q]: /u "{WORD}"'),
+    *("", "```", "~~~", "---", "***", "===", "[q]", "[^a]", "[^b]", "a|b", "-|-", "|-|-|", "<b>"),
+    *("<div>", "</b>", "<!--", "-->", "`", f"`{WORD}`", f"<{WORD}", f"{WORD}>", "[^b", f"{WORD}]"),
+    *("[x](", "\\", "<svg>", "</svg>", "<pre>", "<details>", "$$", f"${WORD}$"),
+]
+LINES = st.tuples(
+    st.lists(st.sampled_from(CONTAINERS), max_size=3).map("".join), st.sampled_from(CONTENTS)
+).map("".join)
+TEXTS = st.lists(st.sampled_from(PARTS), max_size=16).map("".join) | st.lists(
+    LINES, max_size=8
+).map("\n".join)
+
+
+@given(TEXTS)
+def test_no_word_is_read_that_github_hides(text: str) -> None:
+    pieces = re.split(f"({WORD})", text)
     words = [f"zq{at}q" if piece == WORD else piece for at, piece in enumerate(pieces)]
     markdown = "".join(words)
     try:
@@ -340,7 +408,10 @@ def squeezed(text: str) -> list[str]:
         ("[^1]: [^2]: a\n\nb[^1] [^2]", "b[^1] [^2]"),
         ("<details open>\nb\n</details>", "<details>\nb\n</details>"),
         ("x[^A]\n\n[^a]: b\n    c", "x[^A]\n\n[^a]: b\n    c"),
+        ("[^a]: b\n  \n    c", "```\nc\n```"),
+        ("> - <pre>\n>", "> - <pre>"),
         ("`a`[](b)", "`a`"),
+        ("(at www.a.example/b&amp;).", "(at www.a.example/b&amp;)."),
         ("<div hidden>\n\n```\na\n```\n\n---\n\n[a](b)\n\n</div>", ""),
         ("[a <span hidden>](b) c", ""),
         ("", ""),

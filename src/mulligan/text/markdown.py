@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import SimpleNamespace
+from typing import cast
 
 from markdown_it import MarkdownIt
 from markdown_it.common.html_blocks import block_names
 from markdown_it.common.utils import unescapeAll
 from markdown_it.helpers import parseLinkDestination, parseLinkLabel
+from markdown_it.parser_block import ParserBlock
 from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_inline import StateInline, html_inline
 from markdown_it.token import Token
@@ -29,7 +31,9 @@ class _Reader(MarkdownIt):
     """A Markdown parser that accepts every address as a link; otherwise its source becomes text."""
 
     def __init__(self) -> None:
-        super().__init__("commonmark", {"maxNesting": DEEPEST})
+        super().__init__()
+        self.block = _BlockParser()
+        self.configure("commonmark", {"maxNesting": DEEPEST})
         self.helpers = SimpleNamespace(
             parseLinkLabel=parseLinkLabel,
             parseLinkDestination=_destination,
@@ -48,7 +52,8 @@ def parse(markdown: str) -> tuple[Sequence[Token], int]:
     """Return the tokens of a text, and its number of link definitions, which have no token."""
     found: dict[str, dict[str, object] | list[object]] = {}
     text = CDATA.sub("<![CDATA[", markdown.removeprefix("\ufeff"))
-    tokens = _reader().parse(text, found)
+    # The library reads beyond the end of a last line that is blank and has no line end.
+    tokens = _reader().parse(f"{text}\n", found)
     unused = (found.get("references", {}), found.get("duplicate_refs", []))
     return tokens, sum(map(len, unused))
 
@@ -58,9 +63,11 @@ def _reader() -> MarkdownIt:
     reader = _Reader().enable(["table", "strikethrough"])
     reader.disable("text_join")
     block = reader.block.ruler
-    block.before("table", "footnote", _footnote, {"alt": [*BEFORE_PARAGRAPHS, "list"]})
+    block.before("table", "footnote", _footnote, {"alt": ["paragraph", "list"]})
+    block.at("blockquote", _quote, {"alt": ["paragraph", "list"]})
+    block.at("code", _indented_code)
     block.at("table", _table, {"alt": ["paragraph"]})
-    block.at("html_block", _html_block, {"alt": BEFORE_PARAGRAPHS})
+    block.at("html_block", _html_block, {"alt": ["paragraph"]})
     block.at("paragraph", _paragraph)
     block.disable(["reference", "lheading"])
     reader.inline.ruler.at("html_inline", _html_inline)
@@ -70,28 +77,103 @@ def _reader() -> MarkdownIt:
     return reader
 
 
-BEFORE_PARAGRAPHS = ["paragraph", "blockquote"]
-"""The blocks that end where a footnote or HTML begins."""
+CODE_INDENT = TAB = 4
+
+
+class _State(StateBlock):
+    """The state of the block parser, with GitHub's rules of indentation.
+
+    `items` has the indentations of the open list items, a list for each open quote and one before.
+    """
+
+    def __init__(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> None:
+        super().__init__(src, md, env, tokens)
+        self.items: list[list[int]] = [[]]
+
+    def is_code_block(self, line: int) -> bool:
+        """Return whether a line is indented too far to begin a block in its containers."""
+        indent, items = self.sCount[line], self.items[-1]
+        if indent >= self.blkIndent:
+            return indent - self.blkIndent >= CODE_INDENT
+        if indent < 0:  # The quote rule marks lines without its `>` so.
+            start = self.bMarks[line]
+            markers = self.src[self.src.rfind("\n", 0, start) + 1 : start]
+            spaces, column = self.src[start : start + self.tShift[line]], self.bsCount[line]
+            indent = _column_after(spaces, column) - column
+            items = self.items[markers.count(">")]
+        return indent - max((item for item in items if item <= indent), default=0) >= CODE_INDENT
+
+    def isEmpty(self, line: int) -> bool:  # noqa: N802 - the library's name
+        """Return whether a line is blank, and ends a list item that has no content before it."""
+        if self.bMarks[line] + self.tShift[line] < self.eMarks[line]:
+            return False
+        marker = line - 1
+        if marker < 0 or self.bMarks[marker] + self.tShift[marker] < self.eMarks[marker]:
+            return True
+        # The list rule moves the begin of an item's line to the content, here to its end.
+        if not self.src[self.bMarks[marker] : self.eMarks[marker]].strip(" \t"):
+            return True
+        blank = range(line, self.skipEmptyLines(line))
+        return any(self.sCount[each] < self.blkIndent for each in blank)
+
+
+INDENTED = frozenset({"list_item_open", "footnote_open"})
+
+
+class _BlockParser(ParserBlock):
+    """The block parser, with the state above."""
+
+    def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803 - the library's names
+        items = cast("_State", state).items
+        opened = state.tokens[-1].type if state.tokens else ""
+        if opened == "blockquote_open":
+            items.append([])
+        elif opened in INDENTED:
+            items[-1].append(state.blkIndent)
+        super().tokenize(state, startLine, endLine)
+        if opened == "blockquote_open":
+            items.pop()
+        elif opened in INDENTED:
+            items[-1].pop()
+
+    def parse(
+        self,
+        src: str,
+        md: MarkdownIt,
+        env: EnvType,
+        outTokens: list[Token],  # noqa: N803 - the library's name
+    ) -> list[Token] | None:
+        state = _State(src, md, env, outTokens)
+        self.tokenize(state, state.line, state.lineMax)
+        return state.tokens
 
 
 def _line(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
-CODE_INDENT = TAB = 4
-
-
 def _begins_block(state: StateBlock, line: int, end: int, parent: str) -> bool:
     """Return whether a line begins a block other than a table; in a paragraph, fewer do."""
-    at = state.bMarks[line]
-    indent = state.src[at : at + state.tShift[line]].expandtabs(TAB)
-    if state.sCount[line] < 0 and len(indent) >= CODE_INDENT:
-        return False
     before, state.parentType = state.parentType, parent
     rules = state.md.block.ruler.getRules("paragraph")
     begins = any(rule(state, line, end, True) for rule in rules if rule is not _table)  # noqa: FBT003 - `silent`
     state.parentType = before
     return begins
+
+
+def _indented_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's calling convention
+    """Parse a code block; no line goes on with it that is outside of a container."""
+    del silent  # It interrupts nothing.
+    last = line = start
+    while line < end and (state.isEmpty(line) or StateBlock.is_code_block(state, line)):
+        line += 1
+        last = last if state.isEmpty(line - 1) else line
+    if last == start:
+        return False
+    content = state.getLines(start, last, state.blkIndent + CODE_INDENT, keepLastLF=False)
+    state.push("code_block", "code", 0).content = f"{content}\n"
+    state.line = last
+    return True
 
 
 # HTML
@@ -499,15 +581,77 @@ def _end_of_code(progress: _Progress, text: str, start: int, length: int) -> int
     return -1
 
 
-# Footnotes
+# Quotes and footnotes
 
-FOOTNOTE = re.compile(r"\[\^([^\] \t\r\n]+)\]:")
-CONTAINERS = re.compile(r"(?:(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?= |$))[ \t]*+)*+")
-NO_PARAGRAPH = re.compile(r"$|#{1,6}(?: |$)|```[^`]*$|~~~|(?:[-*_][ \t]*){3,}+$")
+
+def _quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's calling convention
+    """Parse a quote, of lines that begin with `>` or go on with a paragraph of it."""
+    if state.is_code_block(start) or not _line(state, start).startswith(">"):
+        return False
+    if silent:
+        return True
+    places, line, is_blank = dict[int, Place](), start, False
+    while line < end:
+        if state.sCount[line] < 0 and not is_blank:
+            line += 1  # It goes on with a paragraph, as a quote around this one found.
+            continue
+        place = _place(state, line)
+        is_inside = state.sCount[line] >= state.blkIndent and not state.is_code_block(line)
+        if is_inside and _line(state, line).startswith(">"):
+            is_blank = _enter_quote(state, line)
+        elif is_blank or state.isEmpty(line) or _begins_block(state, line, end, "blockquote"):
+            break
+        else:
+            state.sCount[line] = -1
+        places[line] = place
+        line += 1
+    outside = (state.blkIndent, state.lineMax)
+    state.blkIndent, state.lineMax = 0, line
+    state.push("blockquote_open", "blockquote", 1)
+    state.md.block.tokenize(state, start, line)
+    state.push("blockquote_close", "blockquote", -1)
+    state.blkIndent, state.lineMax = outside
+    for number, place in places.items():
+        _restore(state, number, place)
+    return True
+
+
+def _enter_quote(state: StateBlock, line: int) -> bool:
+    """Move the begin of a line after `>` and one space; return whether nothing else is there."""
+    at = state.bMarks[line] + state.tShift[line] + 1
+    column = state.bsCount[line] + state.sCount[line] + 1
+    text, last = _line(state, line)[1:], state.eMarks[line]
+    spaces = len(text) - len(text.lstrip(" \t"))
+    content = _column_after(text[:spaces], column)
+    if spaces:
+        # The rest of a wide tab stays: its columns are counted from the column after `>`.
+        at += text[0] == " " or column % TAB == TAB - 1
+        column += 1
+    state.bMarks[line] = at
+    state.tShift[line] = last - len(text) + spaces - at
+    state.bsCount[line], state.sCount[line] = column, content - column
+    return spaces == len(text)
+
+
+def _column_after(text: str, column: int) -> int:
+    """Return the column after a text with tabs that begins in a column."""
+    shift = column % TAB
+    return column - shift + len((" " * shift + text).expandtabs(TAB))
+
+
+Place = tuple[int, int, int, int]
+
+
+def _place(state: StateBlock, line: int) -> Place:
+    return state.bMarks[line], state.tShift[line], state.sCount[line], state.bsCount[line]
+
+
+def _restore(state: StateBlock, line: int, place: Place) -> None:
+    state.bMarks[line], state.tShift[line], state.sCount[line], state.bsCount[line] = place
+
+
+FOOTNOTE = re.compile(r"\[\^([^\] \t\r\n]+)\]:[ \t]*+")
 FOOTNOTE_INDENT = 4
-ONLY_MARKS = re.compile(r"[-=|:][-=|:\s]*+")
-"""What would make a table or a heading of the line before."""
-
 IN_FOOTNOTE = "in_footnote"
 
 
@@ -518,43 +662,42 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
         return False
     if silent:
         return True
-    last = _last_line(state, start, end)
+    place, is_nested = _place(state, start), IN_FOOTNOTE in state.env
+    outside = (state.blkIndent, state.listIndent, state.lineMax)
+    column = _column_after(label[0], state.bsCount[start] + state.sCount[start])
+    state.blkIndent += FOOTNOTE_INDENT
+    state.listIndent = -1
+    begin = state.bMarks[start] + state.tShift[start] + label.end()
     state.push("footnote_open", "", 1).info = label[1].casefold()
-    if not state.env.get(IN_FOOTNOTE):
-        text = state.getLines(start, last, state.blkIndent, keepLastLF=False).lstrip()
-        opening, *rest = text[label.end() :].split("\n")
-        body = "\n".join([opening.strip(" \t"), *map(_dedented, rest)])
-        state.env[IN_FOOTNOTE] = True
-        state.md.block.parse(body, state.md, state.env, state.tokens)
-        state.env[IN_FOOTNOTE] = False
-        state.env[HEADING] = None
+    tokens = len(state.tokens)
+    state.env[IN_FOOTNOTE] = True
+    _restore(state, start, (begin, 0, state.blkIndent, column - state.blkIndent))
+    state.lineMax = end if is_nested else _end_of_footnote(state, start, end)
+    state.md.block.tokenize(state, start, state.lineMax)
+    state.blkIndent, state.listIndent, state.lineMax = outside
+    _restore(state, start, place)
+    if is_nested:
+        del state.tokens[tokens:]
+    else:
+        del state.env[IN_FOOTNOTE]
     state.push("footnote_close", "", -1)
-    state.line = last
     return True
 
 
-def _last_line(state: StateBlock, start: int, end: int) -> int:
-    """Return the line after a definition, whose lines are indented or go on with a paragraph."""
-    first = FOOTNOTE.sub("", _line(state, start), count=1).strip(" \t")
-    empty = _holds_no_paragraph(first, interrupts=False)
+def _end_of_footnote(state: StateBlock, start: int, end: int) -> int:
+    """Return the first line that cannot belong to a footnote; a paragraph may end it earlier.
+
+    A blank line does, if it has spaces or is in a quote, and is not indented as the footnote.
+    """
+    is_blank = False
     for line in range(start + 1, end):
+        is_outside = state.sCount[line] < state.blkIndent
         if state.isEmpty(line):
-            empty = True
-        elif state.sCount[line] - state.blkIndent >= FOOTNOTE_INDENT:
-            empty = _holds_no_paragraph(_line(state, line), interrupts=not empty)
-        elif empty or _begins_block(state, line, end, "footnote"):
+            at, is_blank = state.bMarks[line], True
+            if is_outside and (at < state.eMarks[line] or state.src[at - 1] != "\n"):
+                return line
+        elif is_outside and (is_blank or _begins_block(state, line, end, "footnote")):
             return line
+        else:
+            is_blank = False
     return end
-
-
-def _holds_no_paragraph(text: str, *, interrupts: bool) -> bool:
-    text = CONTAINERS.sub("", text, count=1)
-    return bool(NO_PARAGRAPH.match(text) or _closing(text, interrupts=interrupts))
-
-
-def _dedented(line: str) -> str:
-    """Return a line without its indentation; one without it goes on with a paragraph."""
-    if line.startswith(" " * FOOTNOTE_INDENT):
-        return line[FOOTNOTE_INDENT:]
-    line = line.lstrip(" \t")
-    return f"\\{line}" if ONLY_MARKS.fullmatch(line) else line

@@ -434,6 +434,7 @@ class VisibleRenderer:
 
     def __post_init__(self) -> None:
         self._tags = HtmlVisibility(self.counts)
+        self._is_open_in_note = False
         self._tokens: Iterator[Token] = iter(())
 
     def show(self, markdown: str) -> str:
@@ -445,7 +446,7 @@ class VisibleRenderer:
         self._tokens = iter(tokens)
         blocks = self._blocks("")
         for label, note in self._footnotes.items():
-            if label in self._referred and not self._tags.hides:
+            if label in self._referred and not (self._tags.hides or self._is_open_in_note):
                 blocks.append(note)
             else:
                 self.counts[Hidden.FOOTNOTE] += bool(note)
@@ -543,9 +544,12 @@ class VisibleRenderer:
             cells, first = [], False
 
     def _footnote(self, label: str) -> str:
-        referred = self._referred.copy()
+        # GitHub shows it at the end, so its HTML changes nothing here.
+        referred, tags = self._referred.copy(), self._tags
+        self._tags = HtmlVisibility(self.counts)
         text = "\n\n".join(self._blocks("footnote_close"))
-        self._referred = referred
+        self._is_open_in_note = self._is_open_in_note or self._tags.hides
+        self._referred, self._tags = referred, tags
         note = _indented(text, f"[^{self._unhidden(label)}]: ", "    ")
         if self._footnotes.setdefault(label, note) is not note:
             self.counts[Hidden.FOOTNOTE] += bool(note)
