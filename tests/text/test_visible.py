@@ -110,6 +110,12 @@ OLDER_RULES = [
     ("a comment that a note seems to end", f"- <!--\n[^a]: <!-->\n\n{EVIL}", Hidden.COMMENT),
     ("a comment in a list below a note", f"- [^a]: b\n    - <!--\n\n{EVIL}", Hidden.COMMENT),
     ("a note with text below an empty line", f"[^a]:\n\n    {EVIL}", Hidden.FOOTNOTE),
+    ("a table in a note, its heading outside", f"[^a]: b\n{EVIL}\n    |-", Hidden.FOOTNOTE),
+    (
+        "a note that one in another was before",
+        f"[^b]\n[^a]:[^a]:[^b]:\n[^b]:{EVIL}",
+        Hidden.FOOTNOTE,
+    ),
     ("a note that goes on after marks", f"[^a]: *--\n{EVIL}", Hidden.FOOTNOTE),
     ("a note that goes on after a number", f"[^a]: b\n    1.\n{EVIL}", Hidden.FOOTNOTE),
     ("a note that goes on after a line", f"[^a]: b\n    2. ---\n{EVIL}", Hidden.FOOTNOTE),

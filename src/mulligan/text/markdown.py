@@ -370,13 +370,12 @@ def _level(state: StateBlock, line: int) -> int:
 
 def _ends_paragraph(state: StateBlock, line: int) -> bool:
     """Return whether another block begins; an indented line can only be a table's heading."""
-    if state.sCount[line] - state.blkIndent >= CODE_INDENT:
-        return _table(state, line, state.lineMax, silent=True)
-    lazy = state.sCount[line] < 0
-    return not lazy and (
-        _begins_block(state, line, state.lineMax, "paragraph")
-        or _table(state, line, state.lineMax, silent=True)
-    )
+    if _table(state, line, state.lineMax, silent=True):
+        # If only the paragraph held the line in its container, the table does so now.
+        state.sCount[line] = max(state.sCount[line], state.blkIndent)
+        return True
+    can_begin = 0 <= state.sCount[line] < state.blkIndent + CODE_INDENT
+    return can_begin and _begins_block(state, line, state.lineMax, "paragraph")
 
 
 def _without_definitions(content: str, env: EnvType) -> str:
@@ -677,7 +676,8 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
     state.blkIndent, state.listIndent, state.lineMax = outside
     _restore(state, start, place)
     if is_nested:
-        del state.tokens[tokens:]
+        within = state.tokens[tokens:]
+        state.tokens[tokens:] = [each for each in within if each.type.startswith("footnote_")]
     else:
         del state.env[IN_FOOTNOTE]
     state.push("footnote_close", "", -1)
