@@ -110,6 +110,7 @@ OLDER_RULES = [
     ("a comment that a note seems to end", f"- <!--\n[^a]: <!-->\n\n{EVIL}", Hidden.COMMENT),
     ("a comment in a list below a note", f"- [^a]: b\n    - <!--\n\n{EVIL}", Hidden.COMMENT),
     ("a note with text below an empty line", f"[^a]:\n\n    {EVIL}", Hidden.FOOTNOTE),
+    ("a cell below an indented mark", f"b\n    -\n-|\nc|{EVIL}", Hidden.CELL),
     ("a table in a note, its heading outside", f"[^a]: b\n{EVIL}\n    |-", Hidden.FOOTNOTE),
     (
         "a note that one in another was before",

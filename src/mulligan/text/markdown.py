@@ -312,7 +312,11 @@ def _heading_of_table(
     if state.is_code_block(line) and not in_paragraph:
         return []
     before = range(line, state.env[FIRST_LINE], -1) if in_paragraph else ()
-    tried = any(DELIMITERS.fullmatch(_line(state, number)) for number in before)
+    tried = any(
+        DELIMITERS.fullmatch(_line(state, number))
+        for number in before
+        if 0 <= state.sCount[number] - state.blkIndent < CODE_INDENT
+    )
     begins = _begins_block(state, line, end, "paragraph" if in_paragraph else "table")
     return [] if tried or begins else cells
 
