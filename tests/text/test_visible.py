@@ -281,7 +281,7 @@ PARTS = [
     *(WORD, f" {WORD} ", f"{WORD}\n", f"\n{WORD}", f"*{WORD}*", f"\n- {WORD}\n", f"\n> {WORD}\n"),
 ]
 NUMBERED = re.compile("zq[0-9]+q")
-NOT_TEXT = re.compile(r"\([^)\n]*\)|(?m:^[-+*> \t0-9.)^:[\]]*(?:```|~~~).*$)")
+NOT_TEXT = re.compile(r"\([^)\n]*\)|(?m:^[-+*> \t0-9.)^:[\]ab]*(?:```|~~~).*$)")
 """The addresses of links, and the language of code."""
 
 
