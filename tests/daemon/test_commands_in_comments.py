@@ -154,6 +154,7 @@ def test_skip_leaves_the_issue_with_its_reason(here: WorkerEnvironment) -> None:
     assert resolved.resolution == "wes skipped it: not worth it"
     assert resolved.total_attempts == 1
     assert "wes skipped it: not worth it" in here.said(ref)[0]
+    here.desk.hub.advance_one_second()
     here.desk.hub.world.label(ref, "mulligan", "wes")
     do(here)
     assert here.ledger.status(ref).epoch == 2

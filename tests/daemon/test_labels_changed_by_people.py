@@ -63,6 +63,7 @@ def resolved(here: WorkerEnvironment) -> IssueRef:
     here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
     do(here)
     assert here.labels(ref) == []
+    here.desk.hub.advance_one_second()
     return ref
 
 

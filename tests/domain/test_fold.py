@@ -36,7 +36,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import CommentAct, ReviewAct, Stage
+from mulligan.domain.issue import CommentAct, ConsoleAct, ReviewAct, Stage
 from mulligan.domain.outcome import Escalate, Outcome, Retry
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
@@ -48,6 +48,7 @@ from mulligan.domain.recorded_effects import (
     kept_effect,
 )
 from mulligan.domain.status import (
+    CommandTimes,
     Conflict,
     FailedHead,
     Handleable,
@@ -98,6 +99,7 @@ BUSY = IssueStatus(
     ci_attempts=1,
     pending=PENDING,
     paused_by="bob",
+    commanded=CommandTimes(START, START),
     handled=Handled().plus(CommentAct(10)),
     effects=UNSHOWN.plus(StageShown(Stage.REVIEW)),
     known_since=START,
@@ -152,11 +154,13 @@ def ordered(verb: Verb, actor: str = "mia") -> CommandReceived:
 
 
 def taken(verb: Verb, paused_by: str, who: str = "mia") -> Changes:
+    stops = verb in {Verb.SKIP, Verb.ABORT}
     new = PendingCommand(CommentAct(20), verb, "Do it.", who, LATER, Stage.REVIEW, actor_id=8)
     return {
         "pending": (*PENDING, new),
         "handled": handled(CommentAct(20)),
         "paused_by": paused_by,
+        "commanded": CommandTimes(LATER, START) if stops else CommandTimes(START, LATER),
     }
 
 
@@ -248,6 +252,47 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     "a resume": (BUSY, ordered(Verb.RESUME), taken(Verb.RESUME, "")),
     "a retry": (BUSY, ordered(Verb.RETRY), taken(Verb.RETRY, "")),
     "a skip": (BUSY, ordered(Verb.SKIP), taken(Verb.SKIP, "bob")),
+    "an abort": (BUSY, ordered(Verb.ABORT), taken(Verb.ABORT, "bob")),
+    "a question": (
+        BUSY,
+        ordered(Verb.STATUS),
+        {**taken(Verb.STATUS, "bob"), "commanded": BUSY.commanded},
+    ),
+    "a resume that is read after a newer pause": (
+        replace(BUSY, commanded=CommandTimes(paused=LATER + timedelta(seconds=1))),
+        ordered(Verb.RESUME),
+        {
+            **taken(Verb.RESUME, "bob"),
+            "commanded": CommandTimes(paused=LATER + timedelta(seconds=1)),
+        },
+    ),
+    "a skip that is read after a newer one": (
+        replace(BUSY, commanded=CommandTimes(stopped=LATER + timedelta(seconds=1))),
+        ordered(Verb.SKIP),
+        {**taken(Verb.SKIP, "bob"), "commanded": CommandTimes(LATER + timedelta(seconds=1))},
+    ),
+    "an operator's abort, by a clock that is late": (
+        replace(BUSY, pending=(), request=Request("labeled:7", "ada", at=LATER)),
+        CommandReceived(key="command:1", command=Verb.ABORT, at=START),
+        {
+            "pending": (PendingCommand(ConsoleAct("1"), Verb.ABORT, "", "", LATER, Stage.REVIEW),),
+            "handled": handled(ConsoleAct("1")),
+            "commanded": CommandTimes(LATER, START),
+        },
+    ),
+    "a command that was given before another": (
+        BUSY,
+        CommandReceived(key="comment:20", command=Verb.STATUS, at=START - timedelta(days=1)),
+        {
+            "pending": (
+                PendingCommand(
+                    CommentAct(20), Verb.STATUS, "", "", START - timedelta(days=1), Stage.REVIEW
+                ),
+                *PENDING,
+            ),
+            "handled": handled(CommentAct(20)),
+        },
+    ),
     "a command that was read before": (
         replace(BUSY, handled=handled(CommentAct(20))),
         ordered(Verb.PAUSE),

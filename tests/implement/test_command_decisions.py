@@ -1,14 +1,14 @@
 """What every command comes to, wherever the issue stands."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from mulligan.domain.command import Command as Typed
 from mulligan.domain.command import CommentCommand, PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, ConsoleAct, IssueRef, LabelAct, Stage
-from mulligan.domain.status import IssueStatus, Request
+from mulligan.domain.status import CommandTimes, IssueStatus, Request
 from mulligan.implement.decide import CommandAction, decide_command
 
 pytestmark = pytest.mark.pure
@@ -146,3 +146,56 @@ def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
     assert (typed.comment, typed.who) == (None, "An operator")
     assert typed.as_withdrawal == "An operator gave a new instruction; a new attempt starts."
     assert order(Verb.SKIP, Stage.READY).as_withdrawal == "ada skipped it."
+
+
+LATER = NOON + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("stage", "epoch", "action"),
+    [
+        (Stage.READY, 0, CommandAction.STAND_DOWN),
+        (Stage.REVIEW, 1, CommandAction.SHOW),
+        (Stage.HITL, 1, CommandAction.SHOW),
+        (Stage.RESOLVED, 1, CommandAction.SHOW),
+    ],
+)
+def test_an_abort_is_about_a_label_that_was_not_read_yet(
+    stage: Stage, epoch: int, action: CommandAction
+) -> None:
+    status = IssueStatus(REF, stage, epoch=epoch)
+    ruled = decide_command(order(Verb.ABORT, stage), status, is_open=True, is_labelled=True)
+    assert (ruled.action, ruled.answer) == (action, ABORTED)
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_at", "stopped", "is_overtaken"),
+    [
+        (Verb.SKIP, LATER, None, True),
+        (Verb.ABORT, LATER, NOON, True),
+        (Verb.ABORT, NOON, None, False),
+        (Verb.SKIP, None, NOON, False),
+        (Verb.RETRY, None, LATER, True),
+        (Verb.FIX, LATER, LATER, True),
+        (Verb.FIX, LATER, NOON, False),
+        (Verb.FIX, LATER, None, False),
+        (Verb.RETRY, NOON, NOON - timedelta(minutes=1), False),
+        (Verb.PAUSE, LATER, LATER, False),
+    ],
+)
+def test_what_was_given_later_replaces_a_command(
+    verb: Verb, request_at: datetime | None, stopped: datetime | None, *, is_overtaken: bool
+) -> None:
+    asked = Request(str(LabelAct(1)), at=request_at)
+    times = CommandTimes(stopped=stopped)
+    status = IssueStatus(REF, Stage.READY, epoch=1, attempt=1, request=asked, commanded=times)
+    given = order(verb, Stage.READY)
+    assert status.is_overtaken(given) is is_overtaken
+    ruled = decide_command(given, status, is_open=True)
+    assert (ruled.action is CommandAction.REPLY and "after this command" in ruled.answer) is (
+        is_overtaken
+    )
+    pending = replace(status, pending=(given,))
+    stops = verb in {Verb.SKIP, Verb.ABORT, Verb.FIX}
+    assert bool(pending.ending_reason) is (stops and not is_overtaken)
+    assert pending.has_new_request is (verb in {Verb.RETRY, Verb.FIX} and not is_overtaken)

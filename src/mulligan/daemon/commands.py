@@ -181,7 +181,8 @@ def _decide(order: PendingCommand, status: IssueStatus, context: WriteContext) -
         return CommandDecision(
             CommandAction.NOTHING, "Another installation of Mulligan has this issue and answers."
         )
-    return decide_command(order, status, is_open=issue.is_open)
+    ready = context.policies.in_force(status.issue.repository).labels.ready
+    return decide_command(order, status, is_open=issue.is_open, is_labelled=issue.carries(ready))
 
 
 def _carry_out(
@@ -197,7 +198,8 @@ def _carry_out(
             context.ledger.append(ref, _resolved(ref, decision.answer, context.ledger))
             reopen_or_show(ref, context)
         case CommandAction.SHOW:
-            if context.ledger.status(ref).epoch:
+            status = context.ledger.status(ref)
+            if status.epoch or status.stage is Stage.RESOLVED:
                 reopen_or_show(ref, context)
         case CommandAction.REPLY if order.comment is not None:
             _reply(ref, order, decision.answer, context)

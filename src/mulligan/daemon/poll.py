@@ -280,7 +280,8 @@ def _poll_repository(
         ref for ref, status in known.items() if status.request.by_command and is_queued(status)
     )
     now = context.clock.now()
-    due = [ref for ref in dict.fromkeys([*labelled, *requested]) if _is_due(known.get(ref), now)]
+    asked = [*(ref for ref in labelled if not _is_ended(ref, commanded, known)), *requested]
+    due = [ref for ref in dict.fromkeys(asked) if _is_due(known.get(ref), now)]
     due += [ref for ref in _with_feedback(known, context) if ref not in due]
     return due, {str(done.issue): done.problem for done in followed if done.problem}
 
@@ -332,6 +333,12 @@ def _with_feedback(known: KnownIssues, context: ReadContext) -> list[IssueRef]:
     fresh, now = map(context.ledger.status, pending), context.clock.now()
     ready = (each for each in fresh if each.feedback and each.stage is Stage.READY)
     return [each.issue for each in ready if _is_due(each, now)]
+
+
+def _is_ended(ref: IssueRef, commanded: Sequence[IssueRef], known: KnownIssues) -> bool:
+    """Return whether a command of this poll ended an issue, which was labelled before."""
+    status = known.get(ref)
+    return ref in commanded and status is not None and status.stage is Stage.RESOLVED
 
 
 def _is_due(status: IssueStatus | None, now: datetime) -> bool:

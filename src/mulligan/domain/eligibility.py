@@ -111,14 +111,9 @@ def _pull_request(facts: Facts) -> str | None:
 
 
 def _unlabelled(facts: Facts) -> str | None:
-    if not facts.needs_label or facts.status.feedback or _carried(facts):
+    if not facts.needs_label or facts.status.feedback or facts.issue.carries(facts.ready_label):
         return None
     return f"The label {facts.ready_label!r} is not on it; add it."
-
-
-def _carried(facts: Facts) -> bool:
-    carried = {label.casefold() for label in facts.issue.labels}
-    return facts.ready_label.casefold() in carried
 
 
 def _unauthorised(facts: Facts) -> str | None:
@@ -155,7 +150,8 @@ SETTLED_PHRASES = {
 def _settled(facts: Facts) -> str | None:
     if facts.status.stage not in SETTLED_STAGES or opens_epoch(facts):
         return None
-    how = "remove the label and add it again" if _carried(facts) else "add the label"
+    carried = facts.issue.carries(facts.ready_label)
+    how = "remove the label and add it again" if carried else "add the label"
     settled = SETTLED_PHRASES[facts.status.stage]
     return f"{settled}. For new attempts, {how}, or write `/mulligan retry`."
 
@@ -247,6 +243,8 @@ RULES = (
 def opens_epoch(facts: Facts) -> bool:
     """Return whether the act is a new request (LABEL-6), which opens an epoch."""
     if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.request.act:
+        return False
+    if facts.status.commanded.has_stopped(facts.act.at):
         return False
     if facts.status.epoch == 0:
         return True

@@ -39,7 +39,7 @@ from mulligan.domain.events import (
     Waiting,
 )
 from mulligan.domain.feedback import Feedback, merge_feedback
-from mulligan.domain.issue import ReviewAct, Stage, parse_act
+from mulligan.domain.issue import ConsoleAct, ReviewAct, Stage, parse_act
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
@@ -176,26 +176,34 @@ def _take_command(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     act = parse_act(event.key)
     if act in status.handled:
         return status
+    # An operator's clock may lag behind GitHub's, but the operator knew what the ledger has.
+    recorded = status.request.at if isinstance(act, ConsoleAct) else None
     order = PendingCommand(
         act,
         event.command,
         event.text,
         event.actor,
-        event.at,
+        max(event.at, recorded or event.at),
         status.stage,
         event.actor_id,
     )
-    paused_by = status.paused_by
-    if event.command is Verb.PAUSE:
-        paused_by = order.who
-    elif event.command is Verb.RESUME or event.command in OPENING:
-        paused_by = ""
-    return replace(
-        status,
-        pending=(*status.pending, order),
-        handled=status.handled.plus(act),
-        paused_by=paused_by,
-    )
+    pending = sorted((*status.pending, order), key=lambda each: each.at)
+    taken = replace(status, pending=tuple(pending), handled=status.handled.plus(act))
+    return _pause_or_stop(taken, order)
+
+
+def _pause_or_stop(status: IssueStatus, order: PendingCommand) -> IssueStatus:
+    """Put the newest pause, end of a pause, skip or abort in force (COMMAND-1)."""
+    times = status.commanded
+    if order.verb in {Verb.SKIP, Verb.ABORT}:
+        newest = max(order.at, times.stopped or order.at)
+        return replace(status, commanded=replace(times, stopped=newest))
+    if order.verb not in {Verb.PAUSE, Verb.RESUME, *OPENING}:
+        return status
+    if times.paused is not None and order.at < times.paused:
+        return status
+    paused_by = order.who if order.verb is Verb.PAUSE else ""
+    return replace(status, paused_by=paused_by, commanded=replace(times, paused=order.at))
 
 
 def _advance_attempt(

@@ -94,6 +94,10 @@ class Issue:
     comments: tuple[Comment, ...] = ()
     comment_count: int | None = None
 
+    def carries(self, label: str) -> bool:
+        """Return whether the issue has a label; GitHub ignores the case of its name."""
+        return label.casefold() in {each.casefold() for each in self.labels}
+
     @property
     def text_sha256(self) -> str:
         """Return the hash of title and body, to detect later changes (TRUST-2)."""

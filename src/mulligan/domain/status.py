@@ -232,6 +232,22 @@ class PullStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandTimes:
+    """When the newest commands were given, also those that are not executed yet (COMMAND-1).
+
+    `stopped` is of the newest skip or abort: a request that is not newer starts nothing. `paused`
+    is of the newest command that began or ended a pause: an older one changes nothing.
+    """
+
+    stopped: datetime | None = None
+    paused: datetime | None = None
+
+    def has_stopped(self, requested: datetime) -> bool:
+        """Return whether a request of that time was stopped; GitHub's times are whole seconds."""
+        return self.stopped is not None and requested <= self.stopped
+
+
+@dataclass(frozen=True, slots=True)
 class IssueStatus:
     """The status of one issue, folded from its events (domain/fold.py).
 
@@ -243,7 +259,7 @@ class IssueStatus:
     - `feedback` is the feedback of the pull request, until an attempt that answers it is published.
       `rounds` counts the epochs opened by reviews since the last request, `ci_attempts` the epoch's
       attempts because of failed checks on GitHub.
-    - `pending` are the unanswered commands; `paused_by` names who paused the issue.
+    - `pending` are the unanswered commands, oldest first; `paused_by` names who paused the issue.
     - `known_since` is when this ledger first recorded the issue.
     - `asked_at` is the URL of the last escalation comment.
     - `restored` says from what the status was rebuilt after the ledger was lost.
@@ -272,6 +288,7 @@ class IssueStatus:
     ci_attempts: int = 0
     pending: tuple[PendingCommand, ...] = ()
     paused_by: str = ""
+    commanded: CommandTimes = CommandTimes()
     handled: Handled = Handled()
     effects: Effects = NO_EFFECTS
     known_since: datetime | None = None
@@ -290,12 +307,21 @@ class IssueStatus:
         """Return which pending command stops the running work; None if none does."""
         act = self.request.act
         found = (each for each in self.pending if each.verb in STOPPING and each.act != act)
-        return next((each.as_withdrawal for each in found), None)
+        return next((each.as_withdrawal for each in found if not self.is_overtaken(each)), None)
+
+    def is_overtaken(self, order: PendingCommand) -> bool:
+        """Return whether what was given after a command replaces it, whenever both were read.
+
+        A later request replaces a stop, and a later stop replaces a request for attempts.
+        """
+        opens, stops = order.verb in OPENING, order.verb in STOPPING
+        later = self.commanded.stopped if opens else self.request.at if stops else None
+        return later is not None and order.at < later
 
     @property
     def has_new_request(self) -> bool:
         """Return whether a pending command requests new attempts."""
-        return any(each.verb in OPENING for each in self.pending)
+        return any(each.verb in OPENING and not self.is_overtaken(each) for each in self.pending)
 
     @property
     def instance(self) -> str:

@@ -10,7 +10,7 @@ from typing import Self, assert_never
 from mulligan.config.operator import Limits
 from mulligan.config.policy import Escalation, Policy, ReviewSettings, WatchCi
 from mulligan.domain.attempt import SHUTDOWN
-from mulligan.domain.command import PendingCommand, Verb, aborted, skipped
+from mulligan.domain.command import OPENING, PendingCommand, Verb, aborted, skipped
 from mulligan.domain.eligibility import (
     PAUSED,
     SETTLED_STAGES,
@@ -590,18 +590,22 @@ class CommandDecision:
     answer: str
 
 
-def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    """Decide what to do about a command, from the issue's stage when it was given and now."""
+def decide_command(
+    order: PendingCommand, status: IssueStatus, *, is_open: bool, is_labelled: bool = False
+) -> CommandDecision:
+    """Decide what to do about a command, from the issue's stage when it was given and now.
+
+    `is_labelled`: the issue carries the ready label, so that it is queued before its first epoch.
+    """
+    if status.is_overtaken(order) and not order.is_done:
+        return CommandDecision(CommandAction.REPLY, _overtaken(order))
     match order.verb:
         case Verb.RETRY | Verb.FIX:
             return _decide_retry(order, status, is_open=is_open)
         case Verb.ABORT:
-            return _decide_abort(order, status)
+            return _decide_abort(order, status, is_labelled=is_labelled)
         case Verb.SKIP:
-            done = status.stage is Stage.RESOLVED and order.is_done
-            return CommandDecision(
-                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
-            )
+            return _decide_skip(order, status)
         case Verb.PAUSE:
             return CommandDecision(
                 CommandAction.SHOW, "This issue is paused. A running attempt finishes."
@@ -632,12 +636,28 @@ def _decide_retry(order: PendingCommand, status: IssueStatus, *, is_open: bool) 
     return CommandDecision(CommandAction.OPEN_EPOCH, "New attempts start.")
 
 
-def _decide_abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
+def _decide_skip(order: PendingCommand, status: IssueStatus) -> CommandDecision:
+    done = status.stage is Stage.RESOLVED and order.is_done
+    return CommandDecision(CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order))
+
+
+def _overtaken(order: PendingCommand) -> str:
+    if order.verb in OPENING:
+        return "The work was stopped after this command. To continue, write it again."
+    return "New attempts were requested after this command. To stop them, write it again."
+
+
+def _decide_abort(
+    order: PendingCommand, status: IssueStatus, *, is_labelled: bool
+) -> CommandDecision:
     words = aborted(order)
-    if status.stage is Stage.READY and status.epoch:
-        return CommandDecision(CommandAction.STAND_DOWN, words)
     if status.stage is Stage.RESOLVED and order.is_done:
         return CommandDecision(CommandAction.NOTHING, words)
+    if status.stage is Stage.READY and (status.epoch or is_labelled):
+        return CommandDecision(CommandAction.STAND_DOWN, words)
+    if is_labelled and status.stage in SETTLED_STAGES:
+        # The label requested new attempts, and is removed with the stage shown again.
+        return CommandDecision(CommandAction.SHOW, words)
     if order.stage is Stage.RUNNING:
         return CommandDecision(
             CommandAction.REPLY, "The attempt ended before Mulligan could stop it."
