@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.errors import DeniedError
+from mulligan.domain.errors import GoneError, UnconfirmedError
 from mulligan.domain.issue import IssueRef, LabelAct, OperatorAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
@@ -62,8 +62,8 @@ def test_the_facts_of_a_moment_ago_are_read_again(
     assert tracker.recent_repository(NAME).archived
 
 
-def test_a_repository_that_cannot_be_seen_is_denied(tracker: Tracker) -> None:
-    with pytest.raises(DeniedError, match="check the name"):
+def test_a_repository_that_cannot_be_seen_is_asked_for_again(tracker: Tracker) -> None:
+    with pytest.raises(UnconfirmedError, match="check the name"):
         tracker.repository("acme/nowhere")
 
 
@@ -106,12 +106,14 @@ def test_an_issue_is_read_as_it_stands_now(office: TrackerEnvironment, tracker: 
     assert not tracker.read(ref).is_open
 
 
-def test_an_issue_that_is_not_there_is_denied(office: TrackerEnvironment, tracker: Tracker) -> None:
-    with pytest.raises(DeniedError):
+def test_only_an_issue_that_was_deleted_is_gone(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
+    with pytest.raises(UnconfirmedError):
         tracker.read(IssueRef(NAME, 999))
     ref = office.ready()
     office.hub.world.delete(ref)
-    with pytest.raises(DeniedError):
+    with pytest.raises(GoneError):
         tracker.read(ref)
 
 
@@ -352,8 +354,8 @@ def test_an_issue_that_is_gone_is_wanted_no_more(
     office.hub.world.transfer(transferred, "acme/other", "ada")
     how = [tracker.withdrawal(ref, status, LABELS) for ref, status in statuses.items()]
     assert how == [
-        f"{deleted} not found: it may have been deleted.",
-        f"{transferred} not found: it was transferred to another repository.",
+        f"{deleted} was deleted.",
+        f"{transferred} was transferred to another repository.",
     ]
 
 
@@ -374,7 +376,7 @@ def test_a_repository_that_is_out_of_sight_takes_nothing_back(
     status = asked(tracker, ref)
     office.hub.world.repositories[NAME].private = True
     office.hub.world.set_role(NAME, BOT, "none")
-    with pytest.raises(DeniedError, match="the token can read"):
+    with pytest.raises(UnconfirmedError, match="the token can read"):
         tracker.withdrawal(ref, status, LABELS)
 
 

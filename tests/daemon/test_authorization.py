@@ -100,7 +100,7 @@ def test_work_is_started_by_those_who_may_once_github_says_so(
     done = visit(here, ref, agent)
     world.faults = None
     started = who in MAY and answer == "ok"
-    unread = answer == "events 500" or (answer in {"403", "500"} and who in ROLES)
+    unread = answer == "events 500" or (answer in {"403", "404", "500"} and who in ROLES)
     assert len(agent.tasks) == started
     assert bool(done.problem) is unread
     assert bool(done.skipped) is not (started or unread)

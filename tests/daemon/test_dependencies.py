@@ -1,12 +1,14 @@
 """An issue that depends on another waits until that is closed, and says so."""
 
 from collections.abc import Generator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mulligan.daemon.explain import explain
 from mulligan.daemon.once import run_once
+from mulligan.domain.absence import absences
 from mulligan.domain.events import StoodDown
 from mulligan.domain.issue import IssueRef
 from world.issue_names import ref_of
@@ -65,10 +67,33 @@ def test_dependants_are_told_when_mulligan_leaves_what_they_wait_for(
     assert "Mulligan stopped work (Not this year)" in said
 
 
-@pytest.mark.parametrize("body", ["Depends on #99", "It has nothing to do with #1"])
-def test_what_is_not_there_is_not_waited_for(here: WorkerEnvironment, body: str) -> None:
+def test_what_is_only_named_is_not_waited_for(here: WorkerEnvironment) -> None:
     here.desk.hub.issue()
-    assert make_pass(here, asked_for(here, body)) == 1
+    assert make_pass(here, asked_for(here, "It has nothing to do with #1")) == 1
+
+
+@pytest.mark.parametrize("where", ["#99", "other/secret#5"])
+def test_what_github_does_not_find_is_waited_for_and_said_when_it_lasts(
+    here: WorkerEnvironment, where: str
+) -> None:
+    ref = asked_for(here, f"Depends on {where}")
+    for minutes in (0, 9):
+        here.desk.clock.time += timedelta(minutes=minutes)
+        assert make_pass(here, ref) == 0
+    assert here.said(ref) == []
+    here.desk.clock.time += timedelta(minutes=1)
+    assert make_pass(here, ref) == 0
+    (said,) = here.said(ref)
+    assert "GitHub has not found" in said
+    assert "check that it exists" in said
+    assert here.ledger.status(ref).due is None
+    here.desk.clock.time += timedelta(hours=24)
+    assert make_pass(here, ref) == 0
+    assert here.ledger.status(ref).due == here.desk.clock.now() + timedelta(hours=1)
+    here.desk.hub.patch(f"issues/{ref.number}", {"body": "It depends on nothing."})
+    here.desk.clock.time += timedelta(hours=1)
+    assert make_pass(here, ref) == 1
+    assert absences(here.ledger.status(ref)) == ()
 
 
 def test_a_circle_of_three_is_told_on_each_of_them(here: WorkerEnvironment) -> None:
@@ -89,16 +114,12 @@ def test_a_pull_request_is_waited_for_as_one(here: WorkerEnvironment) -> None:
     assert f"until the pull request `#{pull.number}` is merged or closed" in here.said(ref)[0]
 
 
-def test_what_is_elsewhere_and_hidden_is_waited_for_and_said(here: WorkerEnvironment) -> None:
-    ref = asked_for(here, "Depends on other/secret#5")
-    assert make_pass(here, ref) == 0
-    assert "the token can read the repository" in here.said(ref)[0]
-
-
 def test_what_holds_nothing_up_is_told_to_those_who_ask(here: WorkerEnvironment) -> None:
-    ref = asked_for(here, "Depends on #1, #99")
+    deleted = here.desk.hub.issue()
+    ref = asked_for(here, "Depends on #1, #2")
+    here.desk.hub.world.delete(deleted)
     notes = explain(ref, here.context(fix_the_bug), None).notes
-    assert "Mulligan ignores a dependency: it cannot wait for itself; #99 cannot be found." in (
-        notes
-    )
+    assert (
+        "Mulligan ignores a dependency: it cannot wait for itself; #1 was deleted or transferred."
+    ) in notes
     assert make_pass(here, ref) == 1

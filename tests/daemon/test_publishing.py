@@ -17,7 +17,6 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from mulligan.github.client import NOT_FOUND_REPEATS
 from world.behaviours import Behaviour, crash
 from world.checkouts import FixedToken, never_asked
 from world.ledgers import with_listener
@@ -183,15 +182,13 @@ def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> Non
     ("status", "words"),
     [
         (403, "Pull requests: write"),
-        (404, "check the name"),
         (422, "fix the named problem"),
     ],
 )
 def test_a_refusal_for_good_reaches_a_person_with_the_fix(
     here: WorkerEnvironment, status: int, words: str
 ) -> None:
-    times = 1 + NOT_FOUND_REPEATS if status == 404 else 1
-    here.desk.hub.world.faults = Trouble(PULLS, *[Fault(status)] * times)
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(status))
     ref, agent = work(here)
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.SUCCEEDED

@@ -83,8 +83,8 @@ class Row:
 
 
 QUEUED = [
-    Row(delete, Stage.RESOLVED, "not found: it may have been deleted", LEFT),
-    Row(transfer, Stage.RESOLVED, "not found: it was transferred", LEFT),
+    Row(delete, Stage.RESOLVED, "was deleted", LEFT),
+    Row(transfer, Stage.RESOLVED, "was transferred", LEFT),
     Row(convert, Stage.RESOLVED, "converted to a discussion", f"{LEFT}The issue is closed"),
     Row(lock, Stage.REVIEW, "", "It is in review: http"),
     Row(reopen, Stage.REVIEW, "", "It is in review: http"),

@@ -89,6 +89,7 @@ def test_a_shutdown_leaves_it_to_the_next_start(here: WorkerEnvironment) -> None
 def test_an_attempt_that_lasts_is_told_while_it_runs(here: WorkerEnvironment) -> None:
     ref, context = put_off(here)
     here.desk.clock.time += STATUS_EDIT_INTERVAL
+    here.desk.hub.advance_one_second()
     here.desk.hub.world.label(ref, "mulligan", "wes")
     said = list[str]()
 

@@ -17,6 +17,9 @@ pytestmark = pytest.mark.pure
 THIS = IssueRef("octo/calc", 7)
 
 
+GONE = "#99 was deleted or transferred"
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
@@ -96,11 +99,11 @@ def test_a_circle_is_told_in_its_order() -> None:
             True,
             "Mulligan ignores a dependency: it cannot wait for itself.",
         ),
-        ([99], False, "Mulligan ignores a dependency: #99 cannot be found."),
+        ([99], False, f"Mulligan ignores a dependency: {GONE}."),
         (
             [99],
             True,
-            "Mulligan ignores a dependency: it cannot wait for itself; #99 cannot be found.",
+            f"Mulligan ignores a dependency: it cannot wait for itself; {GONE}.",
         ),
     ],
 )

@@ -146,7 +146,7 @@ def test_an_outage_of_a_moment_is_waited_out(outage: list[int], repository: Repo
     [
         ([403] * 9, DeniedError, 6),
         ([503] * 9, UnavailableError, 6),
-        ([404] * 9, DeniedError, 8),
+        ([404] * 9, UnavailableError, 6),
     ],
 )
 def test_a_refusal_that_lasts_is_reported(

@@ -18,7 +18,7 @@ SAID: list[tuple[type[WorldError], str]] = [
     (DeniedError, "Host key verification failed.\nfatal: Could not read from remote repository."),
     (DeniedError, "remote: Permission to o/r.git denied to bot.\nfatal: unable to access 'x': 403"),
     (DeniedError, "fatal: unable to access 'https://h/': The requested URL returned error: 403"),
-    (DeniedError, "remote: Repository not found.\nfatal: repository 'https://h/o/r/' not found"),
+    (UnavailableError, "remote: Repository not found.\nfatal: repository 'https://h/r/' not found"),
     (DeniedError, "fatal: detected dubious ownership in repository at '/srv/r.git'"),
     (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (pre-receive hook declined)"),
     (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (protected branch hook declined)"),
@@ -61,7 +61,7 @@ def test_each_fault_reaches_whoever_must_act(kind: type[WorldError], said: str) 
     [
         ("fatal: unable to access 'https://h/': The requested URL returned error: 403", True),
         ("fatal: unable to access 'https://h/': The requested URL returned error: 502", True),
-        ("fatal: unable to access 'https://h/': The requested URL returned error: 404", False),
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 404", True),
         ("fatal: unable to access 'https://h/': Could not resolve host: h", True),
         ("send-pack: unexpected disconnect while reading sideband packet", True),
         ("fatal: Authentication failed for 'https://github.com/o/r/'", False),

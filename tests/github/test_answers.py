@@ -10,6 +10,7 @@ from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.github.answers import (
     AlreadyExistsError,
     Answer,
+    DeletedError,
     ForbiddenError,
     MovedError,
     NotFoundError,
@@ -41,7 +42,7 @@ def said(words: str, *errors: object) -> Mapping[str, object]:
 TABLE: list[tuple[Answer, type[WorldError], str]] = [
     (answer(401, said("Bad credentials")), DeniedError, "refused the token (Bad credentials)"),
     (answer(404), NotFoundError, "check the name"),
-    (answer(410, said("This issue was deleted")), NotFoundError, "deleted"),
+    (answer(410, said("This issue was deleted")), DeletedError, "deleted"),
     (answer(422, said("Validation Failed", "is invalid")), DeniedError, "is invalid"),
     (
         answer(422, said("Validation Failed", {"field": "name", "code": "already_exists"})),

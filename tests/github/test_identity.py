@@ -35,8 +35,22 @@ def test_the_token_of_an_action_need_not_say_who_it_is(tmp_path: Path) -> None:
     with tracker_environment(tmp_path, token=APPS_TOKEN) as office:
         office.hub.world.add_user(ACTIONS_LOGIN, "Bot", APPS_TOKEN)
         assert Identity(office.client).login() == ACTIONS_LOGIN
+
+
+def test_without_graphql_the_token_of_an_action_need_not_say_who_it_is(tmp_path: Path) -> None:
+    with tracker_environment(tmp_path, token=APPS_TOKEN) as office:
+        office.hub.world.add_user(ACTIONS_LOGIN, "Bot", APPS_TOKEN)
         office.hub.world.graphql = False
         assert Identity(office.client).login() == ACTIONS_LOGIN
+
+
+def test_graphql_that_was_there_and_is_not_found_may_come_back(tmp_path: Path) -> None:
+    with tracker_environment(tmp_path, token=APPS_TOKEN) as office:
+        office.hub.world.add_user(APP, "Bot", APPS_TOKEN)
+        assert Identity(office.client).login() == APP
+        office.hub.world.graphql = False
+        with pytest.raises(UnavailableError, match="GraphQL"):
+            Identity(office.client).login()
 
 
 def test_a_login_that_cannot_be_read_now_is_not_guessed(office: TrackerEnvironment) -> None:

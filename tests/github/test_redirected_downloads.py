@@ -8,7 +8,7 @@ import pytest
 from github_simulator.records import CheckOutput
 from github_simulator.world import Fault
 from mulligan.domain.errors import UnavailableError
-from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.answers import DeletedError, MovedError
 from mulligan.github.connection import MAX_DOWNLOAD_TAIL, fetch
 from mulligan.github.pulls import failed_steps
 from world.simulated import NAME
@@ -59,7 +59,7 @@ def test_of_a_large_file_the_end_is_kept(office: TrackerEnvironment) -> None:
 def test_a_file_that_is_gone_is_not_there(office: TrackerEnvironment) -> None:
     path = log(office, "")
     fail_at(office, KEPT, Fault(404))
-    with pytest.raises(NotFoundError, match="no longer has a file"):
+    with pytest.raises(DeletedError, match="no longer has a file"):
         office.client.download(path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from github_simulator.world import Fault
-from mulligan.domain.errors import DeniedError
+from mulligan.domain.errors import UnavailableError
 from world.simulated import NAME
 from world.trackers import BOT, TrackerEnvironment, tracker_environment
 
@@ -39,7 +39,7 @@ def test_issues_are_switched_on_and_labels_listed(office: TrackerEnvironment) ->
     assert office.tracker.repository(NAME).has_issues
     office.ready()
     assert "mulligan" in office.tracker.label_names(NAME)
-    with pytest.raises(DeniedError):
+    with pytest.raises(UnavailableError):
         office.tracker.label_names("acme/nowhere")
 
 

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
+from mulligan.domain.errors import UnconfirmedError
 from mulligan.domain.issue import Permission
 from mulligan.github.authorization import TrustReader, last_label_event, permission_of
 from mulligan.github.shapes import Account, EventShape, Label, PermissionShape
@@ -73,10 +74,25 @@ def test_those_who_may_not_write_are_not(login: str, role: str, office: TrackerE
     assert f"{login} has the permission {role}" in refusal
 
 
-def test_somebody_unknown_is_not_trusted(office: TrackerEnvironment) -> None:
-    refusal = reader(office).refusal(NAME, Account(login="nobody/../../ada"))
+def test_somebody_whom_github_does_not_find_is_asked_for_again(office: TrackerEnvironment) -> None:
+    nobody = Account(login="nobody/../../ada")
+    refusal = reader(office).refusal(NAME, nobody)
     assert refusal
-    assert "permission none" in refusal
+    assert "could not be read: GitHub does not find" in refusal
+    with pytest.raises(UnconfirmedError, match="the permission of nobody"):
+        reader(office).check(NAME, nobody)
+
+
+def test_an_author_whom_github_does_not_find_for_a_day_is_not_trusted(
+    office: TrackerEnvironment,
+) -> None:
+    written, nobody = office.clock.now(), Account(login="nobody")
+    office.clock.time += timedelta(hours=23)
+    with pytest.raises(UnconfirmedError):
+        reader(office).check_act(NAME, nobody, written)
+    office.clock.time += timedelta(hours=1)
+    assert reader(office).check_act(NAME, nobody, written)
+    assert reader(office).check_act(NAME, Account(login="wes"), written) is None
 
 
 def test_the_operator_may_ask_for_more_or_for_less(office: TrackerEnvironment) -> None:

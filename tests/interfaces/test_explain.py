@@ -8,7 +8,7 @@ import pytest
 
 from github_simulator.world import Fault
 from mulligan.config.load import load_operator
-from mulligan.daemon.explain import explain
+from mulligan.daemon.explain import NO_SUCH_ISSUE, explain
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.explanation import LOCKED, NOBODY_AT_WORK, Explanation
 from mulligan.domain.issue import IssueRef, Stage
@@ -97,16 +97,13 @@ def test_an_issue_that_is_gone_is_a_sentence(here: MulliganInstallation) -> None
     here.world.add_repository("acme/other", here.bare)
     here.world.delete(deleted)
     here.world.transfer(moved, "acme/other", MAINTAINER)
-    ends = {deleted: "it may have been deleted", moved: "it was transferred to another repository"}
+    ends = {deleted: "was deleted", moved: "was transferred to another repository"}
     for ref, how in ends.items():
         found = ask(here, ref)
-        assert found.summary == f"{GONE}{ref} not found: {how}."
+        assert found.summary == f"{GONE}{ref} {how}."
         assert (found.stage, found.title, found.eligible) == (Stage.HITL, "Mend it", False)
     never = ask(here, IssueRef(NAME, 99))
-    assert (
-        never.summary
-        == f"{GONE}Issue not found. Check its number; it may have been deleted or transferred."
-    )
+    assert never.summary == f"{GONE}{NO_SUCH_ISSUE}"
 
 
 def test_an_archived_repository_is_told_and_left_alone(here: MulliganInstallation) -> None:
@@ -122,7 +119,7 @@ def test_a_repository_that_is_out_of_sight_is_a_sentence(here: MulliganInstallat
     here.world.repositories[NAME].private = True
     here.world.set_role(NAME, "mulligan-bot", "none")
     found = ask(here, ref)
-    assert found.summary.startswith(f"{GONE}GitHub did not find")
+    assert "GitHub does not find the repository" in found.summary
     assert "token can read" in found.summary
 
 

@@ -5,7 +5,14 @@ from dataclasses import replace
 from mulligan.daemon.worker import hold_on
 from mulligan.domain.attempt import NO_TEXT
 from mulligan.domain.eligibility import SETTLED_STAGES, Facts, opens_epoch, refusal
-from mulligan.domain.errors import ConfigError, DeniedError, GoneError, UsageError, WorldError
+from mulligan.domain.errors import (
+    ConfigError,
+    DeniedError,
+    GoneError,
+    UnconfirmedError,
+    UsageError,
+    WorldError,
+)
 from mulligan.domain.events import Authorised
 from mulligan.domain.explanation import Explanation, ExplanationInputs, explain_unread
 from mulligan.domain.explanation import explain as word
@@ -20,6 +27,11 @@ from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.write_prompt import deliver_prompt
 
+NO_SUCH_ISSUE = (
+    "Issue not found. Check its number; it may have been deleted or transferred, or the token may "
+    "not read it."
+)
+
 
 def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanation:
     """Explain one issue; `at_work` names the running worker, if there is one.
@@ -29,7 +41,8 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
     try:
         facts = collect_facts(ref, context)
     except WorldError as error:
-        status, exists = context.ledger.status(ref), not isinstance(error, GoneError)
+        status = context.ledger.status(ref)
+        exists = not isinstance(error, GoneError | UnconfirmedError)
         return explain_unread(status, _why_unread(status, error, context), exists=exists)
     case = load_context(facts.issue, context)
     around = ExplanationInputs(
@@ -70,11 +83,16 @@ def _why_unread(status: IssueStatus, error: WorldError, context: ReadContext) ->
     labels = context.policies.in_force(status.issue.repository).labels
     try:
         context.tracker.repository(status.issue.repository)
+    except (UnconfirmedError, DeniedError) as unseen:
+        return str(unseen)
+    try:
         reason = context.tracker.withdrawal(status.issue, status, labels)
+    except UnconfirmedError:
+        return str(error) if status.number else NO_SUCH_ISSUE
     except DeniedError as denied:
         return str(denied)
     if reason and not status.number:
-        return "Issue not found. Check its number; it may have been deleted or transferred."
+        return NO_SUCH_ISSUE
     return reason or str(error)
 
 

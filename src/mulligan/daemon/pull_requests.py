@@ -52,8 +52,12 @@ from mulligan.implement.ports import (
     ReadContext,
 )
 
-TIMESTAMP_TOLERANCE = timedelta(seconds=5)
-"""GitHub's times are whole seconds: a pull request updated more recently is read again."""
+READ_AGAIN = timedelta(minutes=5)
+"""A pull request that was updated more recently is read again, in case a list lacks a review.
+
+GitHub's times are whole seconds, and an empty list is no proof (GITHUB-3). Unchanged answers cost
+no quota.
+"""
 
 MAX_LOGS = 5
 """Logs read for one head; of further failed checks only the name is recorded."""
@@ -140,7 +144,7 @@ def _read_reviews(
         log.info("review_received", issue=str(ref), reviews=len(new), refused=event.refused)
         if event.refused:
             resume(ref, context)
-    if pull.updated_at + TIMESTAMP_TOLERANCE <= now:
+    if pull.updated_at + READ_AGAIN <= now:
         cache.updated[ref] = pull.updated_at
     return Visit(ref)
 

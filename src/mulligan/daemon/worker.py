@@ -14,10 +14,12 @@ import structlog
 from mulligan.daemon.commands import answer_during_attempt, execute_commands
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE, under_lease
 from mulligan.daemon.restoration import restore_issue
+from mulligan.domain.absence import absences
 from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
     ShutdownError,
+    UnconfirmedError,
     WithdrawnError,
     WorldError,
 )
@@ -25,9 +27,15 @@ from mulligan.domain.hold import Hold
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.issue_context import Skipped
 from mulligan.domain.outcome import Escalate, Retry, StandDown
+from mulligan.domain.recorded_effects import NotFoundSince
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.agent_selection import choosable_agents
-from mulligan.implement.effects import stand_down, write_deferred_status
+from mulligan.implement.effects import (
+    note_absence,
+    record_effect,
+    stand_down,
+    write_deferred_status,
+)
 from mulligan.implement.issue_snapshot import withdrawal
 from mulligan.implement.phase import implement, resume
 from mulligan.implement.ports import BotContext, NoOwners, ReadContext, WriteContext
@@ -196,7 +204,7 @@ class Worker:
             with self.claim_lease(ref, most, is_local=is_local) as context:
                 if context is None:
                     return Visit(ref, skipped=self._skip_reason(ref))
-                return work(context)
+                return _noting_absence(ref, work, context)
         except LeaseLostError as error:
             return Visit(ref, skipped=str(error))
         except MulliganError as error:
@@ -285,6 +293,20 @@ class Worker:
             if not isinstance(result, Retry) or result.backoff_step:
                 return _visit_result(ref, attempts, context, escalated=isinstance(result, Escalate))
         return Visit(ref, attempts)
+
+
+def _noting_absence(
+    ref: IssueRef, work: Callable[[BotContext], Visit], context: BotContext
+) -> Visit:
+    """Do the work, and record what GitHub does not find, until it finds it again (GITHUB-3)."""
+    try:
+        done = work(context)
+    except UnconfirmedError as error:
+        note_absence(ref, error.what, context)
+        raise
+    for each in absences(context.ledger.status(ref)):
+        record_effect(ref, NotFoundSince(each.what), context.ledger)
+    return done
 
 
 def hold_on(repository: str, context: BotContext) -> Hold | None:

@@ -343,7 +343,7 @@ def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> st
     names = ", ".join(_short(ref, of) for ref in missing)
     reasons = [
         *(["it cannot wait for itself"] if itself else []),
-        *([f"{names} cannot be found"] if names else []),
+        *([f"{names} was deleted or transferred"] if names else []),
     ]
     return f"Mulligan ignores a dependency: {'; '.join(reasons)}." if reasons else ""
 

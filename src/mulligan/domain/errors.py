@@ -33,8 +33,16 @@ class DeniedError(WorldError):
     """A credential, a permission or a server rule refuses it; a person must act."""
 
 
+class UnconfirmedError(UnavailableError):
+    """GitHub does not find `what`, which is no proof that it is gone: ask again (GITHUB-3)."""
+
+    def __init__(self, message: str, what: str) -> None:
+        super().__init__(message)
+        self.what = what
+
+
 class GoneError(DeniedError):
-    """The issue is not found, or its repository was renamed: the work on it ends."""
+    """The issue was deleted or transferred, or its repository renamed: the work on it ends."""
 
 
 class MisconfiguredError(WorldError):

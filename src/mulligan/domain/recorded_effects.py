@@ -19,7 +19,7 @@ from mulligan.domain.issue import Act, Stage, parse_act
 ONCE = "issue"
 """The key of effects that occur at most once per issue."""
 
-DEFERRED, REFUSED = "later", "refused"
+DEFERRED, REFUSED, FOUND = "later", "refused", "found"
 
 
 # The effects.
@@ -240,6 +240,23 @@ class CommentsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class NotFoundSince:
+    """GitHub has not found something since then; None once it was found again (GITHUB-3)."""
+
+    what: str
+    since: datetime | None = None
+    kind: ClassVar[str] = "not_found"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.what, self.since.isoformat() if self.since else FOUND
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(key, None if value == FOUND else datetime.fromisoformat(value))
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownEffect:
     """An effect that another version recorded."""
 
@@ -265,6 +282,7 @@ Effect = (
     | Answered
     | CommandAnswered
     | CommentsRead
+    | NotFoundSince
     | UnknownEffect
 )
 
@@ -276,6 +294,7 @@ READERS = {
     for each in (
         *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
         *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
+        NotFoundSince,
     )
 }
 

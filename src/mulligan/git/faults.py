@@ -56,9 +56,10 @@ FAULT_PATTERNS = (
         "check the credential and its permissions",
     ),
     FaultPattern(
-        DeniedError,
+        # GitHub answers so in an outage, too: no proof that the repository is gone.
+        UnavailableError,
         r"repository (?:'[^']*' )?not found|returned error: 404",
-        "check the repository's name, and that the credential can read it",
+        "check the repository's name, and that the credential can read it; it is tried again later",
     ),
     FaultPattern(
         DeniedError,
@@ -97,7 +98,8 @@ ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
 MAY_PASS = re.compile(
-    r"returned error: (?:403|408|429|5\d\d)|could not resolve host|failed to connect|"
+    r"returned error: (?:403|404|408|429|5\d\d)|could not resolve host|failed to connect|"
+    r"repository (?:'[^']*' )?not found|"
     r"connection (?:reset|refused|timed out|was reset)|early eof|rpc failed|"
     r"remote end hung up|unexpected disconnect|internal server error|gnutls_handshake|ssl_read",
     re.IGNORECASE,

@@ -9,7 +9,12 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.errors import (
+    DeniedError,
+    UnavailableError,
+    UnconfirmedError,
+    WorldError,
+)
 from mulligan.domain.retry_after import date_in, seconds_asked
 from mulligan.github.shapes import Refusal
 from mulligan.text.escape import one_line
@@ -43,8 +48,12 @@ DEFAULT_LIMIT_SECONDS = 60.0
 """Seconds to wait if a rate-limited response has no Retry-After, as GitHub's docs recommend."""
 
 
-class NotFoundError(DeniedError):
-    """GitHub answered 404 or 410: not found, deleted, or not visible to the token."""
+class NotFoundError(UnavailableError):
+    """GitHub answered 404: it may be missing, not visible to the token, or GitHub's own fault."""
+
+
+class DeletedError(DeniedError):
+    """GitHub answered 410: it existed and was deleted."""
 
 
 class ForbiddenError(DeniedError):
@@ -122,6 +131,15 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
     )
 
 
+def not_found(what: str) -> UnconfirmedError:
+    """Return the error for something that decides, and that GitHub does not find (GITHUB-3)."""
+    message = (
+        f"GitHub does not find {what} (404 Not Found). That may pass; if it lasts, check the name, "
+        "and that the token can read it."
+    )
+    return UnconfirmedError(message, what)
+
+
 def moved(request: str, to: str) -> WorldError:
     """Return the error for a redirect, which may lead to another repository: it is not followed."""
     return MovedError(
@@ -148,7 +166,7 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
                 "the repository."
             )
         case 410:
-            return NotFoundError(f"GitHub has deleted {request} for good ({message}).")
+            return DeletedError(f"GitHub has deleted {request} for good ({message}).")
         case 422 if _already_exists(answer):
             return AlreadyExistsError(f"GitHub already has one, at {request} ({message}).")
         case _:

@@ -10,8 +10,9 @@ import structlog
 
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Labels
+from mulligan.domain.absence import HELD_AFTER
 from mulligan.domain.eligibility import CHANGED_BY_SOMEBODY
-from mulligan.domain.errors import GoneError, UnavailableError, WorldError
+from mulligan.domain.errors import GoneError, UnavailableError, UnconfirmedError, WorldError
 from mulligan.domain.issue import (
     Act,
     AuthorisingAct,
@@ -28,11 +29,12 @@ from mulligan.domain.issue import (
     ReviewAct,
 )
 from mulligan.domain.status import IssueStatus
-from mulligan.github.answers import NotFoundError
+from mulligan.github.answers import NotFoundError, not_found
 from mulligan.github.client import Client
 from mulligan.github.graphql import EDITS, EDITS_QUERY, Change, History
 from mulligan.github.shapes import (
     EVENTS,
+    LABEL,
     PERMISSION,
     Account,
     EventShape,
@@ -105,6 +107,18 @@ class TrustReader:
             f"{self._trust.permission} is needed; ask someone who has it to add the label."
         )
 
+    def check_act(self, repository: str, who: Account, at: datetime) -> str | None:
+        """Return why the author of a comment or review is not trusted, as `check` does.
+
+        If GitHub still does not find the account when the act is a day old, it is not trusted.
+        """
+        try:
+            return self.check(repository, who)
+        except UnconfirmedError as error:
+            if self._clock.now() - at < HELD_AFTER:
+                raise
+            return str(error)
+
     def _permission(self, repository: str, who: Account) -> Permission:
         key, now = (repository.casefold(), who.login.casefold(), who.id), self._clock.now()
         if key in self._read and now - self._read[key][0] < PERMISSION_TTL:
@@ -112,11 +126,10 @@ class TrustReader:
         path = f"/repos/{repository}/collaborators/{quote(who.login, safe='')}/permission"
         try:
             answer = self._client.read(PERMISSION, path)
-        except NotFoundError:
-            found = Permission.NONE
-        else:
-            _require_same_account(answer, who)
-            found = permission_of(answer)
+        except NotFoundError as error:
+            raise not_found(f"the permission of {who.login} on {repository}") from error
+        _require_same_account(answer, who)
+        found = permission_of(answer)
         self._read[key] = (now, found)
         return found
 
@@ -403,8 +416,9 @@ class Authorization:
         asked = unlabelled_since(events, labels.ready, status)
         # Mulligan itself removes the running label when an issue waits, but never the ready label.
         shown = unlabelled_since(events, labels.running, status)
-        if status.request.by_command:
-            # After a command, Mulligan may also have removed the ready label with its stage.
+        if status.request.by_command or status.feedback:
+            # Mulligan itself may have removed the ready label with its stage: before a command, or
+            # after a review that came while GitHub could not be written to.
             asked, shown = [], [*asked, *shown]
         if asked or any(not self._is_own(each) for each in shown):
             is_own = all(self._is_own(each) for each in (*asked, *shown))
@@ -413,10 +427,22 @@ class Authorization:
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
         if status.request.by_label and labels.ready.casefold() not in carried:
-            return (
-                f"The label {labels.ready!r} is no longer on it; the label was deleted or renamed."
-            )
+            return self._deleted_label(status.issue, labels.ready)
         return None
+
+    def _deleted_label(self, ref: IssueRef, ready: str) -> str:
+        """Return that the ready label was deleted; UnavailableError if the repository has it.
+
+        Then GitHub gave an old state of the issue, or has yet to list the event of its removal.
+        """
+        path = f"/repos/{ref.repository}/labels/{quote(ready, safe='')}"
+        try:
+            self._client.read(LABEL, path)
+        except NotFoundError:
+            return f"The label {ready!r} is no longer on it; the label was deleted or renamed."
+        raise UnavailableError(
+            f"GitHub shows {ref} without its label, and no event that removed it; try again later."
+        )
 
     def _is_own(self, event: EventShape) -> bool:
         return event.actor is not None and event.actor.login == self._place.own_login()

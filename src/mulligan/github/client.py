@@ -62,6 +62,9 @@ FACTS_KEY = re.compile(r"/repos/[^/?]+/[^/?]+\?")
 
 REPOSITORY_PATH = re.compile(r"/repos/([^/?]+/[^/?]+)")
 
+PUBLIC_API = "api.github.com"
+"""The host of GitHub.com's API, which has GraphQL; an older server may lack it."""
+
 PAGE_SIZE = 100
 
 MAX_PAGES = 100
@@ -217,6 +220,9 @@ class Client:
         self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
         self._cache = ETagCache(self._retry.cache_chars)
         self._cached_reads = CachedReads()
+        self._has_graphql = threading.Event()
+        if parts.hostname == PUBLIC_API:
+            self._has_graphql.set()
         self.guard: Guard | None = None
 
     def guarded(self, guard: Guard) -> "Client":
@@ -242,7 +248,10 @@ class Client:
         self._sessions.close()
 
     def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
-        """Get one object; NotFoundError for a 404. An unchanged answer costs no quota."""
+        """Get one object; NotFoundError for a 404, DeletedError for a 410.
+
+        An unchanged answer costs no quota.
+        """
         return self._with_retries(lambda: self._conditional_get(shape, path, params or {}))[1]
 
     def read_all(
@@ -285,7 +294,7 @@ class Client:
         named = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
         whose = repository or named
         ask = ApiRequest("POST", self._graphql, body=body, repository=whose)
-        return self._with_retries(lambda: answered(shape, self._ask(ask)))
+        return self._with_retries(lambda: answered(shape, self._ask_graphql(ask)))
 
     def mutate(
         self,
@@ -302,7 +311,7 @@ class Client:
         """
         body = {"query": text, "variables": dict(variables)}
         ask = ApiRequest("POST", self._graphql, body=body, repository=repository, is_write=True)
-        return answered(shape, self._ask(ask), right)
+        return answered(shape, self._ask_graphql(ask), right)
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Send a write, once; after an UnavailableError the change may have happened.
@@ -436,6 +445,15 @@ class Client:
                 break
             self._retry.sleep(self._retry.first_wait)
             answer = self._ask_once(ask)
+        return answer
+
+    def _ask_graphql(self, ask: ApiRequest) -> Answer:
+        """Send a GraphQL request; TransientError if a server that has GraphQL does not find it."""
+        answer = self._ask(ask)
+        if answer.status != HTTPStatus.NOT_FOUND:
+            self._has_graphql.set()
+        elif self._has_graphql.is_set():
+            raise TransientError("GitHub did not find its GraphQL API; try again later.")
         return answer
 
     def _ask_once(self, ask: ApiRequest) -> Answer:

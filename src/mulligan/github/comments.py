@@ -9,12 +9,12 @@ from threading import Lock
 import structlog
 
 from mulligan.domain.command import CommandBatch, CommentCommand
-from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.domain.errors import UnavailableError, UnconfirmedError, WorldError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.restoration import StatusRecord, record_of
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
-from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.answers import DeletedError, MovedError, NotFoundError
 from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
 from mulligan.github.markdown_parts import MARKER
@@ -290,7 +290,7 @@ class CommandReader:
         """Return the commands in comments newer than id `after` and not older than `since`.
 
         Skip edited comments, those by bots or Mulligan itself, and those by untrusted people. If a
-        permission cannot be read, stop there: the next call reads the rest.
+        permission cannot be read, the next call reads that comment and the later ones again.
         """
 
         def is_old(comment: CommentShape) -> bool:
@@ -301,15 +301,19 @@ class CommandReader:
 
         found = self._recent_comments(repository, enough, places)
         new = {one.id: one for one in found if not is_old(one) and not self._comments.is_own(one)}
-        commands, read_to = list[CommentCommand](), after
+        commands, read_to, is_complete = list[CommentCommand](), after, True
         for _, comment in sorted(new.items()):
             try:
                 command_read = self._command_in(repository, comment)
             except UnavailableError as error:
                 log.warning("command_not_judged", comment=comment.html_url, reason=str(error))
+                is_complete = False
+                if isinstance(error, UnconfirmedError):
+                    # An account that GitHub does not find does not keep others from being read.
+                    continue
                 break
             commands += [command_read] if command_read else []
-            read_to = comment.id
+            read_to = comment.id if is_complete else read_to
         return CommandBatch(tuple(commands), read_to)
 
     def _recent_comments(
@@ -323,10 +327,10 @@ class CommandReader:
             return [comment for ref in places for comment in self._on(ref)]
 
     def _on(self, ref: IssueRef) -> list[CommentShape]:
-        """Return the comments of one issue; none if it was deleted or transferred."""
+        """Return the comments of one issue; none if it was deleted, transferred or not found."""
         try:
             return self._comments.list_on(ref)
-        except (NotFoundError, MovedError):
+        except (NotFoundError, DeletedError, MovedError):
             return []
 
     def _command_in(self, repository: str, comment: CommentShape) -> CommentCommand | None:
@@ -336,7 +340,7 @@ class CommandReader:
         place = ISSUE_URL.search(comment.issue_url)
         if place is None or place["repository"].casefold() != repository.casefold():
             return None
-        if not self._is_trusted(repository, user):
+        if not self._is_trusted(repository, user, comment.created_at):
             return None
         return CommentCommand(
             number=int(place["number"]),
@@ -348,10 +352,10 @@ class CommandReader:
             on_pull_request="/pull/" in comment.html_url,
         )
 
-    def _is_trusted(self, repository: str, who: Account) -> bool:
+    def _is_trusted(self, repository: str, who: Account, at: datetime) -> bool:
         """Return whether an account is trusted; UnavailableError if that cannot be read."""
         try:
-            return self._trust.check(repository, who) is None
+            return self._trust.check_act(repository, who, at) is None
         except UnavailableError:
             raise
         except WorldError as error:

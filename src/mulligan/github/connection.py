@@ -22,7 +22,7 @@ from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github
 from mulligan.domain.errors import UnavailableError
-from mulligan.github.answers import Answer, NotFoundError, TransientError
+from mulligan.github.answers import Answer, DeletedError, TransientError
 from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
 
 CHUNK = 64 * 1024
@@ -287,7 +287,7 @@ def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> 
             f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
         ) from error
     if status in DOWNLOAD_GONE:
-        raise NotFoundError(f"{host} no longer has a file that GitHub kept there.")
+        raise DeletedError(f"{host} no longer has a file that GitHub kept there.")
     if status != HTTPStatus.OK:
         raise TransientError(f"{host} answered {status} for GitHub's file; try again later.")
     return body

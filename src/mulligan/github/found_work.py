@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from mulligan.config.policy import Labels
 from mulligan.domain.command import OPENING, Verb
-from mulligan.domain.errors import DeniedError
+from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.issue import AuthorisingAct, CommentAct, IssueRef, LabelAct, Stage, parse_act
 from mulligan.domain.restoration import FoundEscalation, FoundPull, FoundWork, StatusRecord
-from mulligan.github.answers import NotFoundError
+from mulligan.github.answers import NotFoundError, not_found
 from mulligan.github.authorization import last_label_event
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
@@ -22,7 +22,6 @@ from mulligan.github.shapes import (
     CommentShape,
     EventShape,
     IssueShape,
-    PullShape,
     leads_to,
 )
 from mulligan.github.status_record import record_in
@@ -47,6 +46,8 @@ class WorkReader:
         """Read the comment and its record, which counts only if nobody else edited it."""
         issue, events = self.issue(ref), self.events(ref)
         every = self.comments.list_on(ref) if issue.comments else []
+        if issue.comments and not every:
+            raise UnavailableError(f"GitHub does not list the comments of {ref}; try again later.")
         own = [each for each in every if self.comments.is_own(each)]
         comment, record, doubt = self._record(ref, _marked(own, f"status {ref}"))
         found = FoundWork(
@@ -137,8 +138,8 @@ class WorkReader:
         path = f"/repos/{ref.repository}/issues/comments/{act.comment}"
         try:
             comment = self.client.read(COMMENT, path)
-        except NotFoundError:
-            return None
+        except NotFoundError as error:
+            raise not_found(f"the comment {act.comment} of {ref}") from error
         command, by = parse(comment.body or ""), comment.user
         places = (f"/repos/{ref.repository}/issues/{number}" for number in (ref.number, pull))
         is_here = any(leads_to(comment.issue_url, place) for place in places)
@@ -158,7 +159,9 @@ class WorkReader:
 
     def _pull(self, ref: IssueRef, record: StatusRecord | None) -> FoundPull | None:
         pull = (
-            self._named(ref, record.pull) if record and record.pull else find_open(self.client, ref)
+            read_pull(self.client, ref.repository, record.pull)
+            if record and record.pull
+            else find_open(self.client, ref)
         )
         if pull is None:
             return None
@@ -172,12 +175,6 @@ class WorkReader:
             is_own=is_from(pull, ref) and by == self.own_login().casefold(),
             last_review=max((each.id for each in reviews), default=0),
         )
-
-    def _named(self, ref: IssueRef, number: int) -> PullShape | None:
-        try:
-            return read_pull(self.client, ref.repository, number)
-        except NotFoundError:
-            return None
 
 
 def _order(record: StatusRecord) -> tuple[bool, int, int]:

@@ -12,7 +12,7 @@ from mulligan.domain.events import Remark
 from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.github.answers import NotFoundError
+from mulligan.github.answers import DeletedError, NotFoundError, not_found
 from mulligan.github.authorization import TrustReader
 from mulligan.github.check_run import KEY
 from mulligan.github.client import Client
@@ -60,8 +60,11 @@ PENDING_STATE = "pending"
 
 
 def read_pull(client: Client, repository: str, number: int) -> PullShape:
-    """Read a pull request; NotFoundError if it was deleted."""
-    return client.call(PULL, repository, lambda repo: repo.get_pull(number).raw_data)
+    """Read a pull request; UnconfirmedError if GitHub does not find it."""
+    try:
+        return client.call(PULL, repository, lambda repo: repo.get_pull(number).raw_data)
+    except NotFoundError as error:
+        raise not_found(f"the pull request {repository}#{number}") from error
 
 
 def find_open(client: Client, ref: IssueRef) -> PullShape | None:
@@ -159,10 +162,10 @@ class GitHubPulls:
         ]
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Read the state of a pull request; a deleted one counts as closed."""
+        """Read the state of a pull request; only one that GitHub deleted (410) counts as closed."""
         try:
             pull = read_pull(self._client, ref.repository, number)
-        except NotFoundError:
+        except DeletedError:
             return PullState(is_open=False)
         into = pull.base.repo.default_branch if pull.base and pull.base.repo else ""
         return PullState(
@@ -178,7 +181,7 @@ class GitHubPulls:
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
         submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
-        trusted = [(who, one) for who, one in submitted if self._is_trusted(ref, who)]
+        trusted = [(who, one) for who, one in submitted if self._is_trusted(ref, who, one)]
         if not any(one.state == CHANGES_REQUESTED for _, one in trusted):
             return ()
         notes = self._client.read_all(NOTES, f"{path}/comments")
@@ -195,9 +198,10 @@ class GitHubPulls:
         """Return the end of a failed check's log, or else its own summary."""
         return check_log(self._client, ref.repository, run)
 
-    def _is_trusted(self, ref: IssueRef, who: Account) -> bool:
+    def _is_trusted(self, ref: IssueRef, who: Account, review: ReviewShape) -> bool:
         own = who.login.casefold() == self._own_login().casefold()
-        return not own and self._trust.check(ref.repository, who) is None
+        at = review.submitted_at
+        return not own and bool(at) and self._trust.check_act(ref.repository, who, at) is None
 
 
 def _is_own(pull: PullShape, repository: str) -> bool:
@@ -254,7 +258,7 @@ def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
     if run.app == ACTIONS_APP:
         try:
             return failed_steps(client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs"))
-        except DeniedError:
+        except (DeniedError, NotFoundError):
             # GitHub deletes logs after a while, and reading them needs another permission.
             return _said(client, repository, run)
     return _said(client, repository, run)

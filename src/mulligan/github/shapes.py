@@ -246,7 +246,7 @@ REPOSITORY = TypeAdapter(RepositoryShape)
 
 ACCOUNT = TypeAdapter(Account)
 
-LABELS = TypeAdapter(tuple[Label, ...])
+LABEL, LABELS = TypeAdapter(Label), TypeAdapter(tuple[Label, ...])
 
 
 def leads_to(url: str, path: str) -> bool:

@@ -20,7 +20,7 @@ from mulligan.domain.issue import (
 )
 from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
-from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.answers import DeletedError, MovedError, NotFoundError, not_found
 from mulligan.github.authorization import Authorization, TrustReader
 from mulligan.github.client import Client
 from mulligan.github.comments import CommandReader, Comments
@@ -83,6 +83,8 @@ class GitHubTracker:
         now = self._clock.now()
         try:
             found = self._client.call(REPOSITORY, name, lambda repo: repo.raw_data)
+        except NotFoundError as error:
+            raise not_found(f"the repository {name}") from error
         except MovedError as error:
             if not error.renames:
                 raise
@@ -196,17 +198,17 @@ class GitHubTracker:
         return self._authorization.objection(ref, status)
 
     def _there(self, ref: IssueRef) -> IssueShape:
-        """Read an issue; GoneError if it was deleted or transferred."""
+        """Read an issue; GoneError if GitHub says that it was deleted or transferred."""
         try:
             return read_issue(self._client, ref)
-        except (NotFoundError, MovedError) as error:
-            self.repository(ref.repository)  # raises if the repository is gone
-            moved = isinstance(error, MovedError)
-            how = (
-                "it was transferred to another repository" if moved else "it may have been deleted"
-            )
-            message = f"{ref} not found: {how}."
-            raise GoneError(message) from error
+        except NotFoundError as error:
+            self.repository(ref.repository)  # raises the reason, if the repository is not found
+            raise not_found(f"the issue {ref}") from error
+        except DeletedError as error:
+            raise GoneError(f"{ref} was deleted.") from error
+        except MovedError as error:
+            self.repository(ref.repository)  # raises the reason, if the repository was renamed
+            raise GoneError(f"{ref} was transferred to another repository.") from error
 
     def _trusted_comments(self, ref: IssueRef) -> tuple[Comment, ...]:
         comments = [

@@ -287,7 +287,7 @@ class GitHubWriter:
             done = self.client.mutate(
                 STAGE, SHOW_STAGE_MUTATION, variables, ref.repository, "the permission Issues"
             )
-        except (UnavailableError, DeniedError, NotFoundError) as error:
+        except (UnavailableError, DeniedError) as error:
             log.info("labels_changed_one_by_one", issue=str(ref), reason=str(error))
             return False
         return done.shows(comment.id, text, change.add)
@@ -364,10 +364,13 @@ class GitHubWriter:
                     draft=draft,
                 ),
             )
-        except (UnavailableError, AlreadyExistsError):
+        except (UnavailableError, AlreadyExistsError) as error:
             # After a failed request, the pull request may exist all the same (PUBLISH-2).
             if found := find_open(self.client, ref):
                 return found
+            if isinstance(error, AlreadyExistsError):
+                message = f"GitHub does not list the pull request of {ref.branch} yet"
+                raise UnavailableError(f"{message}; try again later.") from error
             raise
         return belongs(created, ref)
 

@@ -13,6 +13,13 @@ from typing import assert_never
 import structlog
 
 from mulligan.config.policy import Labels
+from mulligan.domain.absence import (
+    HELD_AFTER,
+    HELD_INTERVAL,
+    TOLD_AFTER,
+    absence_reason,
+    absent_since,
+)
 from mulligan.domain.eligibility import DEPENDS, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
@@ -38,6 +45,7 @@ from mulligan.domain.recorded_effects import (
     Answered,
     Effect,
     LabelRequested,
+    NotFoundSince,
     Obstacle,
     Pushed,
     StageShown,
@@ -47,7 +55,7 @@ from mulligan.domain.recorded_effects import (
     event_of,
 )
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     Admission,
@@ -384,6 +392,24 @@ def report_blocked(
 
 
 # Waits and the end.
+
+
+def note_absence(ref: IssueRef, what: str, context: WriteContext) -> None:
+    """Record what GitHub does not find; show it on a queued issue, and after a day hold that."""
+    status, now = context.ledger.status(ref), context.clock.now()
+    since = absent_since(status, what) or now
+    absence = NotFoundSince(what, since)
+    record_effect(ref, absence, context.ledger)
+    is_queued = status.stage is Stage.READY and status.phase is Phase.IDLE
+    if now - since < TOLD_AFTER or not is_queued:
+        return
+    reason = absence_reason(absence)
+    # What is not found may be the issue itself.
+    with suppress(WorldError):
+        report_blocked(ref, reason, context)
+    if now - since >= HELD_AFTER:
+        log.warning("held", issue=str(ref), reason=reason)
+        context.ledger.append(ref, Waiting(until=now + HELD_INTERVAL, reason=reason))
 
 
 def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:

@@ -15,7 +15,12 @@ from mulligan.domain.eligibility import (
     ignored_reason,
     is_newer_request,
 )
-from mulligan.domain.errors import DeniedError, GoneError, MisconfiguredError
+from mulligan.domain.errors import (
+    DeniedError,
+    GoneError,
+    MisconfiguredError,
+    UnconfirmedError,
+)
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
@@ -250,7 +255,7 @@ def _read_open(ref: IssueRef, tracker: Tracker) -> Issue | None:
     """Read a dependency; None if it is closed or must not be read."""
     try:
         found = tracker.read(ref)
-    except DeniedError:
+    except (DeniedError, UnconfirmedError):
         return None
     return found if found.is_open else None
 
@@ -273,7 +278,7 @@ def _is_gone(ref: IssueRef, tracker: Tracker) -> bool:
         tracker.read(ref)
     except GoneError:
         return True
-    except DeniedError:
+    except (DeniedError, UnconfirmedError):
         return False
     return False
 

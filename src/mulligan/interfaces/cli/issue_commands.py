@@ -6,7 +6,7 @@ from rich.markup import escape
 
 from mulligan.config.operator import Operator
 from mulligan.domain.command import Verb
-from mulligan.domain.errors import GoneError, UsageError, WorldError
+from mulligan.domain.errors import GoneError, UnconfirmedError, UsageError, WorldError
 from mulligan.domain.events import CommandReceived
 from mulligan.domain.hold import EVERYTHING
 from mulligan.domain.issue import IssueRef
@@ -92,7 +92,9 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
     with open_github(operator, redactor_of(operator, environment()), QUICK_RETRIES) as github:
         try:
             found = github.tracker.read(ref)
-        except GoneError as error:
+        except (GoneError, UnconfirmedError) as error:
+            if is_known and isinstance(error, UnconfirmedError):
+                return
             raise GoneError(
                 f"Issue {ref} not found on GitHub. Check its number; it may have"
                 " been deleted or transferred."
