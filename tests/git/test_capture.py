@@ -367,3 +367,60 @@ def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_p
     assert git(mirror, "show", "-s", "--format=%an|%B", str(change.head_sha)).rstrip() == (
         "Mx|subject [31m\n\nbody"
     )
+
+
+OWN_COMMIT = "git add -A && git -c user.name=a -c user.email=a@b commit -qm fix"
+FIX = f"echo fixed > README.md; {OWN_COMMIT}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "nested"),
+    [
+        (f"git worktree add -q .worktrees/x; cd .worktrees/x; {FIX}", (".worktrees/x",)),
+        (f"git worktree add -q build/x; cd build/x; {FIX}", ("build/x",)),
+        (f"git clone -q . copy; cd copy; {FIX}", ("copy",)),
+        (f"git clone -q . copy; git -C copy checkout -q --detach; cd copy; {FIX}", ("copy",)),
+        (f"git clone -q . copy; (cd copy; {FIX}); {OWN_COMMIT}", ("copy",)),
+        ("git clone -q --bare . bare", ("bare",)),
+        ("git clone -q --mirror . deep/bare.git; git -C deep/bare.git gc -q", ("deep/bare.git",)),
+        ("git init -q new/one; echo x > new/one/x", ("new/one",)),
+        ("mkdir a; git clone -q . a/b; echo x > a/b/x", ("a/b",)),
+        ("git clone -q . a; git clone -q . a/b; git clone -q . c; chmod 0 a/b", ("a", "c")),
+        ("git clone -q . $'odd\\n*[x] \\xff'; git clone -q . :x", (":x", "odd\n*[x] \ufffd")),
+    ],
+)
+def test_a_repository_of_its_own_in_the_tree_is_no_part_of_the_change(
+    worktrees: GitWorktrees, lines: str, nested: tuple[str, ...]
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"({lines})", "echo x > beside")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.nested) == ((added("beside"),), nested)
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        run_in_worktree(tree, f"({lines})")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.files, change.nested) == (None, (), nested)
+
+
+def test_a_repository_in_a_directory_that_the_base_tracks_hides_no_work(
+    worktrees: GitWorktrees,
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"cd src; git init -q .; echo x > new; {OWN_COMMIT}")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [file.path for file in change.files] == ["src/new"]
+    assert change.nested == ()
+
+
+def test_a_directory_of_the_round_before_is_tracked_too(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, "mkdir package; echo 1 > package/a")
+        tree.check_out(str(tree.capture(TEXT, SETTINGS).head_sha), for_agent=True)
+        run_in_worktree(tree, "cd package; git init -q .; echo 2 > a; echo 2 > b")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.path, file.insertions) for file in change.files] == [
+        ("package/a", 1),
+        ("package/b", 1),
+    ]
+    assert change.nested == ()

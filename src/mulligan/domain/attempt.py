@@ -154,6 +154,7 @@ class Change:
     `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
+    `nested` are directories with a git repository of their own, which are not part of the change.
     """
 
     start_sha: str
@@ -162,6 +163,7 @@ class Change:
     files: tuple[FileChange, ...] = ()
     diff: bytes = b""
     ignored_files: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property
@@ -304,6 +306,8 @@ def zero_kind(known: AttemptState) -> ZeroKind | None:
 
 
 def _zero_kind_of_change(change: Change) -> ZeroKind:
+    if change.nested:
+        return ZeroKind.NESTED
     undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
     left = undone if change.commits else ZeroKind.NOTHING
     return ZeroKind.ONLY_IGNORED if change.ignored_files else left

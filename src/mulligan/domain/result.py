@@ -265,6 +265,8 @@ class WorkerResultMeta(Record):
     branch: str = ""
     commits: int = 0
     files_modified: tuple[FileChange, ...] = ()
+    nested: tuple[str, ...] = ()
+    """Directories that had a git repository of their own, and so are not part of the change."""
     diff_summary: str = ""
     diff_artifact: str | None = None
     sketch: tuple[str, ...] = ()

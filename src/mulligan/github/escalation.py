@@ -284,6 +284,14 @@ ONLY_IGNORED = Advice(
     ),
 )
 
+NESTED = Advice(
+    "The agent worked in a copy of the repository. Please tell it to work in place.",
+    (
+        "If a file such as `AGENTS.md` asks for a worktree or a clone, remove that from it.",
+        "If the files belong in the repository, ask in `/mulligan fix:` to delete their `.git`.",
+    ),
+)
+
 OUT_OF_SCOPE = Advice(
     "The agent changed files that it must not change. Please change the rule or the task.",
     ("If the rule is right, say in `/mulligan fix:` which files to change instead.",),
@@ -396,6 +404,7 @@ ADVICE: Mapping[Outcome, Advice] = {
 ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
     ZeroKind.CUT_OFF: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
+    ZeroKind.NESTED: NESTED,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
 }
 """Advice by cause of an empty change, if the cause says more than the outcome."""

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -20,6 +20,7 @@ from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits
 from mulligan.git.worktrees.files import disk_faults
+from mulligan.git.worktrees.left_out import is_below, nested_repositories
 from mulligan.git.worktrees.naming import BASE_REF, is_agent_leftover, message_of, sanitised
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
@@ -35,6 +36,7 @@ from mulligan.git.worktrees.reset import (
 )
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
+from mulligan.sandbox.process import Finished
 from mulligan.sandbox.set_up_cache import SetUpCache
 
 
@@ -104,7 +106,9 @@ class Checkout:
             is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
         ):
             return None
-        return Change(change.start_sha, None, change.commits, is_proposed=True)
+        return Change(
+            change.start_sha, None, change.commits, nested=change.nested, is_proposed=True
+        )
 
     def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
         """Return whether the commit is the pull request's change, rebased onto a newer base."""
@@ -234,8 +238,8 @@ ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
 MAX_FORCED = 10_000
 """Limit of committed paths to search for ignored files."""
 
-MAX_IGNORED = 20
-"""Limit of ignored files to list for a change without a commit."""
+MAX_NAMED_PATHS = 20
+"""Limit of paths to name that are not part of a change."""
 
 
 def capture(
@@ -247,21 +251,31 @@ def capture(
         site.cleaner.set_aside(place.tree, place.name)
         place.tree.mkdir()
     site.cleaner.open(place.tree)
-    with meanwhile(lambda: site.cleaner.clean(place.tree)) as searched:
+    with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
         drop_bad_index(site)
-        searched()
-    tree = _write_tree(site, start_sha, left)
+        if not (place.git_dir / "index").exists():
+            site.git.read("read-tree", start_sha)
+        nested = nested_repositories(site, repositories())
+    tree = _write_tree(site, start_sha, left, nested)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
+    named = _named(nested)
     if tree == start_tree:
-        return Change(start_sha, None, commits, ignored_files=_ignored(site))
+        return Change(start_sha, None, commits, ignored_files=_ignored(site), nested=named)
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files = _changed_files(site, start_sha, head_sha)
-        return Change(start_sha, head_sha, commits, files, diff())
+        return Change(start_sha, head_sha, commits, files, diff(), nested=named)
+
+
+def _repositories_before_cleaning(site: IssueWorktree) -> tuple[str, ...]:
+    """List the agent's own repositories, and then clean the tree of what git would trust."""
+    found = site.cleaner.repositories(site.paths.tree)
+    site.cleaner.clean(site.paths.tree)
+    return found
 
 
 def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
@@ -272,22 +286,28 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     return agent_git_directory.read(place.agent_git_dir, _with_agent_objects(site), start_sha)
 
 
-def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
-    if not (site.paths.git_dir / "index").exists():
-        site.git.read("read-tree", start_sha)
-    added = site.git.attempt("add", "-A", "--ignore-errors", timeout=RESET_TIMEOUT)
+def _write_tree(
+    site: IssueWorktree, start_sha: str, left: AgentCommits, nested: Sequence[str]
+) -> str:
+    added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
-    if forced := _forced(site, start_sha, left):
-        listed = site.paths.git_dir / "forced"
-        listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
-        site.git.attempt(
-            *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
-            *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-            timeout=RESET_TIMEOUT,
-        )
+    forced = [path for path in _forced(site, start_sha, left) if not is_below(path, nested)]
+    if forced:
+        _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
     return site.git.line("write-tree")
+
+
+def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) -> Finished:
+    """Add files to the index; the pathspecs are in a file, since there may be very many."""
+    listed = site.paths.git_dir / "to-add"
+    listed.write_bytes(b"\0".join(map(os.fsencode, pathspecs)))
+    return site.git.attempt(
+        *("add", *options, "--ignore-errors"),
+        *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
+        timeout=RESET_TIMEOUT,
+    )
 
 
 def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
@@ -345,7 +365,14 @@ def _ignored(site: IssueWorktree) -> tuple[str, ...]:
     is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
     names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
     new = (name for name in names if _written(root / name) > began)
-    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MAX_IGNORED))
+    return _named(new)
+
+
+def _named(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the first paths as text; bytes that are not UTF-8 are replaced."""
+    return tuple(
+        os.fsencode(path).decode(errors="replace") for path in islice(paths, MAX_NAMED_PATHS)
+    )
 
 
 def _written(path: Path) -> int:
