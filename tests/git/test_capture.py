@@ -369,6 +369,71 @@ def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_p
     )
 
 
+RAN_TESTS = (
+    "mkdir -p src/__pycache__ web/node_modules/x .pytest_cache; touch src/__pycache__/calc.pyc",
+    "touch web/node_modules/x/index.js src/deep/.DS_Store .coverage .pytest_cache/v src/old.pyc",
+)
+LEFT_BY_TESTS = (
+    *(".coverage", ".pytest_cache/", "src/__pycache__/", "src/deep/.DS_Store", "src/old.pyc"),
+    "web/node_modules/",
+)
+UNIGNORING = {name: text for name, text in FILES.items() if name != ".gitignore"}
+
+
+@pytest.mark.parametrize("committed", [":", "git add -A", "git add -f -A", "git add -f src"])
+def test_what_tools_leave_is_no_part_of_the_change(tmp_path: Path, committed: str) -> None:
+    remote = make_remote(tmp_path / "plain.git", UNIGNORING)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(tree, *RAN_TESTS, "mkdir build; echo x > build/new", committed)
+        run_in_worktree(tree, "git commit -qm tests", check=False)
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.leftovers) == ((added("build/new"),), LEFT_BY_TESTS)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        assert contents(tree.path) == files_as_committed(UNIGNORING)
+        run_in_worktree(tree, *RAN_TESTS, committed)
+        run_in_worktree(tree, "git commit -qm tests", check=False)
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.leftovers) == (None, ())
+        assert "src/__pycache__/calc.pyc" in change.ignored_files
+
+
+def test_what_the_repository_ignores_and_what_set_up_left_is_not_named(tmp_path: Path) -> None:
+    remote = make_remote(tmp_path / "plain.git", {**FILES, ".gitignore": "*.pyc\n"})
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as opened:
+        tree = set_up_in_worktree(opened, "mkdir -p node_modules/x; echo 1 > node_modules/x/a")
+        (tree.private / "home-of-the-agent").mkdir()
+        assert (tree.path / "node_modules/x/a").exists()
+        assert tree.capture(TEXT, SETTINGS) == Change(tree.start_sha, None, 0)
+        run_in_worktree(tree, "touch new a.pyc .DS_Store")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.leftovers) == ((added("new", lines=0),), (".DS_Store",))
+        run_in_worktree(tree, "touch node_modules/x/b node_modules/x/c")
+        assert tree.capture(TEXT, SETTINGS).leftovers == (".DS_Store", "node_modules/")
+
+
+def test_what_looks_left_by_tools_is_work_where_the_repository_tracks_such_files(
+    tmp_path: Path,
+) -> None:
+    tracked = {"action/node_modules/x/index.js": "1\n", "tests/broken.pyc": "1\n", **UNIGNORING}
+    remote = make_remote(tmp_path / "plain.git", {**tracked, ".gitignore": "*.log\n"})
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(
+            tree,
+            "cd action/node_modules; echo 2 > x/index.js; mkdir y; echo 1 | tee y/new y/a.log",
+            "cd ../..; echo 2 > tests/broken.pyc; echo 1 > tests/other.pyc; touch .DS_Store",
+            "mkdir src/__pycache__; echo 1 > src/__pycache__/a.pyc; git clone -q . node_modules",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.status, file.path) for file in change.files] == [
+        ("M", "action/node_modules/x/index.js"),
+        ("A", "action/node_modules/y/new"),
+        ("M", "tests/broken.pyc"),
+        ("A", "tests/other.pyc"),
+    ]
+    assert change.leftovers == (".DS_Store", "src/__pycache__/")
+    assert change.nested == ("node_modules",)
+
+
 OWN_COMMIT = "git add -A && git -c user.name=a -c user.email=a@b commit -qm fix"
 FIX = f"echo fixed > README.md; {OWN_COMMIT}"
 

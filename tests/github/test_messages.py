@@ -260,11 +260,11 @@ def test_a_pull_request_lists_the_notes_that_its_merge_accepts() -> None:
 
 
 def test_a_pull_request_names_what_the_agent_wrote_beside_the_change() -> None:
-    update = {"nested": (".worktrees/x", "`@zoe\n")}
+    update = {"nested": (".worktrees/x", "`@zoe\n"), "leftovers": ("node_modules/",)}
     own = pull_request_body(published(attempt(1, Outcome.SUCCEEDED).model_copy(update=update)))
     assert (
-        "Not part of the change, because it has its own git repository: `.worktrees/x`, `'@zoe`."
-        in own
+        "Not part of the change (has its own git repository): `.worktrees/x`, `'@zoe`.\n"
+        "Not part of the change (left behind by tools): `node_modules/`.\n" in own
     )
 
 

@@ -46,8 +46,8 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
             "pathlib.Path('plan.log').write_text('later')",
             Outcome.ZERO_COMMIT,
             ZeroKind.ONLY_IGNORED,
-            "It wrote only files that git ignores: plan.log.",
-            "It wrote only files that git ignores: plan.log.",
+            "It wrote only files that git ignores or tools leave: plan.log.",
+            "It wrote only files that git ignores or tools leave: plan.log.",
             marks=pytest.mark.deep,
         ),
         (

@@ -154,7 +154,8 @@ class Change:
     `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
-    `nested` are directories with a git repository of their own, which are not part of the change.
+    `nested` are directories with a git repository of their own, and `leftovers` what tools left
+    behind beside a change: neither is part of it.
     """
 
     start_sha: str
@@ -164,6 +165,7 @@ class Change:
     diff: bytes = b""
     ignored_files: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property

@@ -267,6 +267,8 @@ class WorkerResultMeta(Record):
     files_modified: tuple[FileChange, ...] = ()
     nested: tuple[str, ...] = ()
     """Directories that had a git repository of their own, and so are not part of the change."""
+    leftovers: tuple[str, ...] = ()
+    """Files and directories that tools left behind, and that are not part of the change."""
     diff_summary: str = ""
     diff_artifact: str | None = None
     sketch: tuple[str, ...] = ()

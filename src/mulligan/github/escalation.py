@@ -277,7 +277,7 @@ QUESTION = Advice(
 )
 
 ONLY_IGNORED = Advice(
-    "The agent wrote only files that git ignores. Please say which files to change.",
+    "The agent wrote only files that git ignores or tools leave. Please say what to change.",
     (
         "Say in the issue which files should be different afterwards.",
         "If an ignored file belongs in the repository, remove it from `.gitignore`.",

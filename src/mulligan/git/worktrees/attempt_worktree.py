@@ -20,8 +20,16 @@ from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits
 from mulligan.git.worktrees.files import disk_faults
-from mulligan.git.worktrees.left_out import is_below, nested_repositories
-from mulligan.git.worktrees.naming import BASE_REF, is_agent_leftover, message_of, sanitised
+from mulligan.git.worktrees.left_out import (
+    is_below,
+    left_by_tools,
+    nested_repositories,
+    paths_of,
+    tool_leftovers,
+    unlike_leftovers,
+    written_by_agent,
+)
+from mulligan.git.worktrees.naming import BASE_REF, leftover_in, message_of, sanitised
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
     PullRequestHead,
@@ -227,7 +235,7 @@ def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha:
     refs = {**standing, f"refs/heads/{site.branch}": head_sha}
     objects = site.mirror.paths.mirror / "objects"
     sources = (place.git_dir / "index", objects)
-    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
+    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.excluded)
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 
@@ -258,7 +266,8 @@ def capture(
         if not (place.git_dir / "index").exists():
             site.git.read("read-tree", start_sha)
         nested = nested_repositories(site, repositories())
-    tree = _write_tree(site, start_sha, left, nested)
+        tools = tool_leftovers(site)
+    tree = _write_tree(site, start_sha, left, (nested, tools))
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
@@ -268,7 +277,10 @@ def capture(
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files = _changed_files(site, start_sha, head_sha)
-        return Change(start_sha, head_sha, commits, files, diff(), nested=named)
+        leftovers = _named(left_by_tools(site, nested, tools))
+        return Change(
+            start_sha, head_sha, commits, files, diff(), nested=named, leftovers=leftovers
+        )
 
 
 def _repositories_before_cleaning(site: IssueWorktree) -> tuple[str, ...]:
@@ -287,14 +299,19 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 
 def _write_tree(
-    site: IssueWorktree, start_sha: str, left: AgentCommits, nested: Sequence[str]
+    site: IssueWorktree,
+    start_sha: str,
+    left: AgentCommits,
+    excluded: tuple[Sequence[str], Sequence[str]],
 ) -> str:
+    """Write the tree without `excluded`: nested repositories, and patterns of tools' files."""
+    nested, tools = excluded
     added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
-    forced = [path for path in _forced(site, start_sha, left) if not is_below(path, nested)]
-    if forced:
+    forced = [*_forced(site, start_sha, left, tools), *unlike_leftovers(site, tools)]
+    if forced := [path for path in forced if not is_below(path, nested)]:
         _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
     return site.git.line("write-tree")
 
@@ -310,7 +327,9 @@ def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) 
     )
 
 
-def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
+def _forced(
+    site: IssueWorktree, start_sha: str, left: AgentCommits, tools: Sequence[str]
+) -> list[str]:
     """List the ignored files that the agent committed explicitly and that are still in its tree."""
     if left.head is None or left.head == start_sha:
         return []
@@ -326,12 +345,13 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
     # The last path may be truncated.
     *names, _ = place.read_bytes().split(b"\0")
     place.unlink()
-    wanted = (name for name in map(os.fsdecode, names) if _is_work(site, name))
+    excluded = (*site.mirror.litter, *tools)
+    wanted = (name for name in map(os.fsdecode, names) if _is_work(name, excluded))
     return [name for name in islice(wanted, MAX_FORCED) if _in_tree(site.paths.tree, name)]
 
 
-def _is_work(site: IssueWorktree, name: str) -> bool:
-    return bool(name) and not is_agent_leftover(name, site.mirror.litter)
+def _is_work(name: str, excluded: Sequence[str]) -> bool:
+    return bool(name) and not leftover_in(name, excluded)
 
 
 def _in_tree(tree: Path, name: str) -> bool:
@@ -354,18 +374,11 @@ def _with_agent_objects(site: IssueWorktree) -> Repository:
 
 
 def _ignored(site: IssueWorktree) -> tuple[str, ...]:
-    """List ignored files that the agent wrote; files that agents leave behind come last.
-
-    Setup commands may write ignored files too, but before the agent. Making the agent's HOME
-    changes the private directory, so its time marks the start of the agent.
-    """
-    root, private = site.paths.tree, site.paths.private
-    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    """List ignored files that the agent wrote; those that agents and tools leave come last."""
     listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
-    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
-    new = (name for name in names if _written(root / name) > began)
-    return _named(new)
+    is_leftover = partial(leftover_in, patterns=site.mirror.excluded)
+    names = sorted(paths_of(listed), key=lambda name: bool(is_leftover(name)))
+    return _named(written_by_agent(site, names))
 
 
 def _named(paths: Iterable[str]) -> tuple[str, ...]:
@@ -373,14 +386,6 @@ def _named(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         os.fsencode(path).decode(errors="replace") for path in islice(paths, MAX_NAMED_PATHS)
     )
-
-
-def _written(path: Path) -> int:
-    """Return a file's last change (ctime) in nanoseconds, which no program can set back."""
-    try:
-        return path.lstat().st_ctime_ns
-    except OSError:
-        return 0
 
 
 def _commit(

@@ -1,10 +1,14 @@
 """Find the parts of an agent's tree that are not part of its change."""
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+from mulligan.git.worktrees.naming import TOOL_LEFTOVERS, leftover_in
 from mulligan.git.worktrees.reset import IssueWorktree
+
+# Repositories.
 
 
 def nested_repositories(site: IssueWorktree, found: Sequence[str]) -> tuple[str, ...]:
@@ -14,8 +18,7 @@ def nested_repositories(site: IssueWorktree, found: Sequence[str]) -> tuple[str,
     """
     if not found:
         return ()
-    listed = site.git.read("ls-files", "-z")
-    files = [name.decode(errors="surrogateescape") for name in listed.split(b"\0")]
+    files = paths_of(site.git.read("ls-files", "-z"))
     tracked = {str(parent) for name in files for parent in (name, *PurePosixPath(name).parents)}
     nested = list[str]()
     for path in sorted(found, key=lambda path: path.count("/")):
@@ -29,3 +32,78 @@ def is_below(path: str, others: Collection[str]) -> bool:
     """Return whether a path is one of the others, or below one."""
     above = accumulate(path.split("/"), lambda start, part: f"{start}/{part}")
     return any(parent in others for parent in above)
+
+
+# Files of tools.
+
+
+def tool_leftovers(site: IssueWorktree) -> tuple[str, ...]:
+    """Return the patterns of files that tools leave, without those of which git tracks a file."""
+    if not _tracked(site, TOOL_LEFTOVERS):
+        return TOOL_LEFTOVERS
+    return tuple(pattern for pattern in TOOL_LEFTOVERS if not _tracked(site, (pattern,)))
+
+
+def _tracked(site: IssueWorktree, patterns: Sequence[str]) -> bool:
+    return bool(site.git.read("ls-files", "-z", "-i", "-c", *_excluding(patterns)))
+
+
+def _excluding(patterns: Iterable[str]) -> Iterator[str]:
+    return (f"--exclude={pattern}" for pattern in patterns)
+
+
+def unlike_leftovers(site: IssueWorktree, tools: Sequence[str]) -> list[str]:
+    """List new files that look like a tool's, but are work, as the repository tracks such files.
+
+    Call it when all others are in the index.
+    """
+    if len(tools) == len(TOOL_LEFTOVERS):
+        return []
+    excluded = _excluding((*site.mirror.litter, *tools))
+    return paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED, *excluded))
+
+
+UNIGNORED = "--exclude-per-directory=.gitignore"
+
+
+def left_by_tools(
+    site: IssueWorktree, nested: Sequence[str], tools: Sequence[str]
+) -> Iterator[str]:
+    """Name the files and directories that tools left during the agent's run, ignored ones aside.
+
+    Call it when the change is in the index.
+    """
+    listed = paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED))
+    seen = set[str]()
+    leftovers = ((leftover_in(path, tools), path) for path in listed if not is_below(path, nested))
+    candidates = (path for found, path in leftovers if found and found not in seen)
+    for path in written_by_agent(site, candidates):
+        seen.add(found := leftover_in(path, tools))
+        yield found
+
+
+# Paths.
+
+
+def paths_of(listed: bytes) -> list[str]:
+    """Return the paths in git's output with `-z`."""
+    return [os.fsdecode(path) for path in listed.split(b"\0") if path]
+
+
+def written_by_agent(site: IssueWorktree, paths: Iterable[str]) -> Iterator[str]:
+    """Keep the files that were written since the agent started.
+
+    Setup commands may write such files too, but before the agent. Making the agent's HOME changes
+    the private directory, so its time marks the start of the agent.
+    """
+    root, private = site.paths.tree, site.paths.private
+    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    return (path for path in paths if _written(root / path) > began)
+
+
+def _written(path: Path) -> int:
+    """Return a file's last change (ctime) in nanoseconds, which no program can set back."""
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0

@@ -129,7 +129,8 @@ def _instead_of_a_change(known: AttemptState) -> str:
     if change and kind is ZeroKind.NESTED:
         return f" It worked in a git repository of its own: {names_of(change.nested)}."
     if change and kind is ZeroKind.ONLY_IGNORED:
-        return f" It wrote only files that git ignores: {names_of(change.ignored_files)}."
+        names = names_of(change.ignored_files)
+        return f" It wrote only files that git ignores or tools leave: {names}."
     return ""
 
 
@@ -265,7 +266,10 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
         "work in a clone, a `git worktree` or another git repository below the given directory; "
         "that is never part of a change"
     ),
-    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.ONLY_IGNORED: (
+        "only files that git ignores or that tools leave behind, such as `__pycache__/`; they are "
+        "never part of a change"
+    ),
     ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
     ZeroKind.UNDONE: (
         "commits, but files that equal the base branch: the commits were empty or undid each other"
@@ -318,8 +322,11 @@ def zero_advice(kind: ZeroKind) -> str:
 
 def left_out(meta: WorkerResultMeta) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return why parts of the tree were left out of the change, with the paths of each part."""
-    found = (("it has its own git repository", meta.nested),)
-    return tuple((f"Not part of the change, because {why}", paths) for why, paths in found if paths)
+    found = (
+        ("has its own git repository", meta.nested),
+        ("left behind by tools", meta.leftovers),
+    )
+    return tuple((f"Not part of the change ({why})", paths) for why, paths in found if paths)
 
 
 # Counts, times and amounts.
