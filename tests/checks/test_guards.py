@@ -127,6 +127,13 @@ def test_submodules_must_not_come_change_or_go() -> None:
     assert told(change("inner", diff=gone), Scope()) == said
 
 
+def test_files_in_a_submodule_are_refused() -> None:
+    change = Change("a" * 40, None, 0, submodule_files=("lib/a.c",))
+    (broken,) = violations(change, Scope())
+    assert (broken.kind, broken.path) == (GuardKind.SUBMODULE, "lib/a.c")
+    assert broken.message.startswith("lib/a.c is in a submodule")
+
+
 def test_a_zero_byte_hides_neither_tests_nor_settings() -> None:
     names = ("a.test.js", "pytest.ini", "logo.png")
     diff = b"".join(

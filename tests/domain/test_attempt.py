@@ -175,6 +175,7 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (run(1), replace(NESTED, is_proposed=True), ZeroKind.NESTED),
         (asking(run()), NESTED, ZeroKind.ASKED),
         (run(), replace(CHANGED, nested=("copy",)), None),
+        (run(), replace(UNCHANGED, submodule_files=("lib/a.c",)), None),
         (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
         (run(1), IGNORED, ZeroKind.ONLY_IGNORED),
         (asking(run()), UNCHANGED, ZeroKind.ASKED),

@@ -27,7 +27,7 @@ from world.checkouts import (
     set_up_in_worktree,
     worktrees_of,
 )
-from world.repositories import branch_head, commit_to, git, make_remote
+from world.repositories import add_submodule, branch_head, commit_to, git, make_remote
 
 SETTINGS = CommitSettings()
 COMMIT = "echo one > README.md; git commit -qam one"
@@ -293,10 +293,7 @@ def test_a_worktree_that_the_agent_deleted_is_all_deletions(worktrees: GitWorktr
 
 
 def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: Path) -> None:
-    lines = f"{git(remote, 'ls-tree', 'main')}\n160000 commit {'1' * 40}\tvendor\n"
-    tree_sha = git(remote, "mktree", "--missing", stdin=lines)
-    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
-    git(remote, "update-ref", "refs/heads/main", commit)
+    add_submodule(remote, "vendor")
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, "rmdir vendor")
         change = tree.capture(TEXT, SETTINGS)

@@ -155,7 +155,8 @@ class Change:
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
-    behind beside a change: neither is part of it.
+    behind beside a change: neither is part of it. `submodule_files` were written into submodules,
+    where git keeps nothing of them.
     """
 
     start_sha: str
@@ -166,12 +167,13 @@ class Change:
     ignored_files: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
+    submodule_files: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property
     def tree_changed(self) -> bool:
-        """Return whether there is a change to verify."""
-        return self.head_sha is not None
+        """Return whether there is a change to verify, or to refuse."""
+        return self.head_sha is not None or bool(self.submodule_files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ ON_GUARDS: Mapping[GuardKind, str] = {
         "`.github/mulligan.yml`. Otherwise split the issue."
     ),
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
-    GuardKind.SUBMODULE: "To update {}, change the submodule yourself; agents must not.",
+    GuardKind.SUBMODULE: "To change {}, change the submodule yourself; agents must not.",
     GuardKind.DELETED_TEST: (
         "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),

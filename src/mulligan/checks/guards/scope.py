@@ -109,6 +109,12 @@ def file_violations(
     for path in sorted(submodules):
         message = f"{path} is a submodule; submodules must not be added, changed or removed."
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for path in change.submodule_files:
+        message = (
+            f"{path} is in a submodule, whose files are not part of this repository. Remove it, "
+            "and make the change outside the submodule."
+        )
+        yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
     for file in change.files:
         if file.mode == SYMLINK and file.status != DELETED:
             yield from _link(file)

@@ -21,10 +21,12 @@ from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits
 from mulligan.git.worktrees.files import disk_faults
 from mulligan.git.worktrees.left_out import (
+    Excluded,
     is_below,
     left_by_tools,
     nested_repositories,
     paths_of,
+    submodule_files,
     tool_leftovers,
     unlike_leftovers,
     written_by_agent,
@@ -39,8 +41,9 @@ from mulligan.git.worktrees.pull_request_branch import (
 from mulligan.git.worktrees.reset import (
     RESET_TIMEOUT,
     IssueWorktree,
-    drop_bad_index,
+    good_index,
     reset_worktree,
+    submodules_in,
 )
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
@@ -114,9 +117,7 @@ class Checkout:
             is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
         ):
             return None
-        return Change(
-            change.start_sha, None, change.commits, nested=change.nested, is_proposed=True
-        )
+        return replace(change, head_sha=None, files=(), diff=b"", leftovers=(), is_proposed=True)
 
     def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
         """Return whether the commit is the pull request's change, rebased onto a newer base."""
@@ -262,25 +263,26 @@ def capture(
     with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
-        drop_bad_index(site)
-        if not (place.git_dir / "index").exists():
-            site.git.read("read-tree", start_sha)
-        nested = nested_repositories(site, repositories())
-        tools = tool_leftovers(site)
-    tree = _write_tree(site, start_sha, left, (nested, tools))
+        submodules = submodules_in(good_index(site, start_sha))
+        excluded = Excluded(nested_repositories(site, repositories()), tool_leftovers(site))
+    tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
-    named = _named(nested)
+    change = Change(
+        start_sha,
+        None,
+        commits,
+        nested=_named(excluded.nested),
+        submodule_files=_named(submodule_files(site, submodules)),
+    )
     if tree == start_tree:
-        return Change(start_sha, None, commits, ignored_files=_ignored(site), nested=named)
+        return replace(change, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files = _changed_files(site, start_sha, head_sha)
-        leftovers = _named(left_by_tools(site, nested, tools))
-        return Change(
-            start_sha, head_sha, commits, files, diff(), nested=named, leftovers=leftovers
-        )
+        leftovers = _named(left_by_tools(site, excluded))
+        return replace(change, head_sha=head_sha, files=files, diff=diff(), leftovers=leftovers)
 
 
 def _repositories_before_cleaning(site: IssueWorktree) -> tuple[str, ...]:
@@ -298,19 +300,13 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     return agent_git_directory.read(place.agent_git_dir, _with_agent_objects(site), start_sha)
 
 
-def _write_tree(
-    site: IssueWorktree,
-    start_sha: str,
-    left: AgentCommits,
-    excluded: tuple[Sequence[str], Sequence[str]],
-) -> str:
-    """Write the tree without `excluded`: nested repositories, and patterns of tools' files."""
-    nested, tools = excluded
+def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
+    nested = excluded.nested
     added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
-    forced = [*_forced(site, start_sha, left, tools), *unlike_leftovers(site, tools)]
+    forced = [*_forced(site, start_sha, left, excluded), *unlike_leftovers(site, excluded)]
     if forced := [path for path in forced if not is_below(path, nested)]:
         _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
     return site.git.line("write-tree")
@@ -328,7 +324,7 @@ def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) 
 
 
 def _forced(
-    site: IssueWorktree, start_sha: str, left: AgentCommits, tools: Sequence[str]
+    site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded
 ) -> list[str]:
     """List the ignored files that the agent committed explicitly and that are still in its tree."""
     if left.head is None or left.head == start_sha:
@@ -345,13 +341,13 @@ def _forced(
     # The last path may be truncated.
     *names, _ = place.read_bytes().split(b"\0")
     place.unlink()
-    excluded = (*site.mirror.litter, *tools)
-    wanted = (name for name in map(os.fsdecode, names) if _is_work(name, excluded))
+    patterns = (*site.mirror.litter, *excluded.tools)
+    wanted = (name for name in map(os.fsdecode, names) if _is_work(name, patterns))
     return [name for name in islice(wanted, MAX_FORCED) if _in_tree(site.paths.tree, name)]
 
 
-def _is_work(name: str, excluded: Sequence[str]) -> bool:
-    return bool(name) and not leftover_in(name, excluded)
+def _is_work(name: str, patterns: Sequence[str]) -> bool:
+    return bool(name) and not leftover_in(name, patterns)
 
 
 def _in_tree(tree: Path, name: str) -> bool:

@@ -2,11 +2,24 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from mulligan.git.worktrees.naming import TOOL_LEFTOVERS, leftover_in
-from mulligan.git.worktrees.reset import IssueWorktree
+from mulligan.git.worktrees.reset import IssueWorktree, submodule_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """The parts of an agent's tree that are not part of its change.
+
+    `nested` are directories with a git repository of their own, `tools` patterns of tools' files.
+    """
+
+    nested: tuple[str, ...]
+    tools: tuple[str, ...]
+
 
 # Repositories.
 
@@ -34,6 +47,16 @@ def is_below(path: str, others: Collection[str]) -> bool:
     return any(parent in others for parent in above)
 
 
+def submodule_files(site: IssueWorktree, submodules: Iterable[str]) -> Iterator[str]:
+    """List the files in submodules, which are empty before the agent runs (WORKTREE-5)."""
+    for submodule in submodules:
+        directory = submodule_directory(site, submodule)
+        for parent, _, names in os.walk(directory) if directory else ():
+            below = Path(submodule, os.path.relpath(parent, directory))
+            paths = (str(below / name) for name in sorted(names))
+            yield from (path for path in paths if not leftover_in(path, site.mirror.excluded))
+
+
 # Files of tools.
 
 
@@ -52,33 +75,32 @@ def _excluding(patterns: Iterable[str]) -> Iterator[str]:
     return (f"--exclude={pattern}" for pattern in patterns)
 
 
-def unlike_leftovers(site: IssueWorktree, tools: Sequence[str]) -> list[str]:
+def unlike_leftovers(site: IssueWorktree, excluded: Excluded) -> list[str]:
     """List new files that look like a tool's, but are work, as the repository tracks such files.
 
     Call it when all others are in the index.
     """
-    if len(tools) == len(TOOL_LEFTOVERS):
+    if excluded.tools == TOOL_LEFTOVERS:
         return []
-    excluded = _excluding((*site.mirror.litter, *tools))
-    return paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED, *excluded))
+    patterns = _excluding((*site.mirror.litter, *excluded.tools))
+    return paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED, *patterns))
 
 
 UNIGNORED = "--exclude-per-directory=.gitignore"
 
 
-def left_by_tools(
-    site: IssueWorktree, nested: Sequence[str], tools: Sequence[str]
-) -> Iterator[str]:
+def left_by_tools(site: IssueWorktree, excluded: Excluded) -> Iterator[str]:
     """Name the files and directories that tools left during the agent's run, ignored ones aside.
 
     Call it when the change is in the index.
     """
     listed = paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED))
     seen = set[str]()
-    leftovers = ((leftover_in(path, tools), path) for path in listed if not is_below(path, nested))
+    paths = (path for path in listed if not is_below(path, excluded.nested))
+    leftovers = ((leftover_in(path, excluded.tools), path) for path in paths)
     candidates = (path for found, path in leftovers if found and found not in seen)
     for path in written_by_agent(site, candidates):
-        seen.add(found := leftover_in(path, tools))
+        seen.add(found := leftover_in(path, excluded.tools))
         yield found
 
 
