@@ -127,6 +127,12 @@ def test_submodules_must_not_come_change_or_go() -> None:
     assert told(change("inner", diff=gone), Scope()) == said
 
 
+def test_raw_content_of_an_lfs_file_is_refused() -> None:
+    (broken,) = violations(Change("a" * 40, "b" * 40, 1, raw_lfs_files=("a.png",)), Scope())
+    assert (broken.kind, broken.path) == (GuardKind.LFS, "a.png")
+    assert broken.message.startswith("a.png belongs in Git LFS")
+
+
 def test_files_in_a_submodule_are_refused() -> None:
     change = Change("a" * 40, None, 0, submodule_files=("lib/a.c",))
     (broken,) = violations(change, Scope())

@@ -156,7 +156,7 @@ class Change:
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change: neither is part of it. `submodule_files` were written into submodules,
-    where git keeps nothing of them.
+    where git keeps nothing of them. `raw_lfs_files` are raw where a Git LFS pointer belongs.
     """
 
     start_sha: str
@@ -168,6 +168,7 @@ class Change:
     nested: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     submodule_files: tuple[str, ...] = ()
+    raw_lfs_files: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property

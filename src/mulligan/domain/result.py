@@ -27,6 +27,8 @@ class GuardKind(StrEnum):
     LINK = "link"
     """A symbolic link that may lead out of the repository."""
     SUBMODULE = "submodule"
+    LFS = "lfs"
+    """Raw content where a Git LFS pointer belongs."""
     DELETED_TEST = "deleted_test"
     SKIPPED_TEST = "skipped_test"
     SECRET = "secret"  # noqa: S105 - a kind, not a password

@@ -115,6 +115,12 @@ def file_violations(
             "and make the change outside the submodule."
         )
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for path in change.raw_lfs_files:
+        message = (
+            f"{path} belongs in Git LFS, but its content is not an LFS pointer. Mulligan cannot "
+            "upload to Git LFS; do not add or change such a file."
+        )
+        yield GuardViolation(kind=GuardKind.LFS, path=path, message=message)
     for file in change.files:
         if file.mode == SYMLINK and file.status != DELETED:
             yield from _link(file)

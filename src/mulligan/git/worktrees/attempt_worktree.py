@@ -31,6 +31,7 @@ from mulligan.git.worktrees.left_out import (
     unlike_leftovers,
     written_by_agent,
 )
+from mulligan.git.worktrees.lfs import raw_lfs_files
 from mulligan.git.worktrees.naming import BASE_REF, leftover_in, message_of, sanitised
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
@@ -42,6 +43,7 @@ from mulligan.git.worktrees.reset import (
     RESET_TIMEOUT,
     IssueWorktree,
     good_index,
+    has_attributes,
     reset_worktree,
     submodules_in,
 )
@@ -117,7 +119,15 @@ class Checkout:
             is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
         ):
             return None
-        return replace(change, head_sha=None, files=(), diff=b"", leftovers=(), is_proposed=True)
+        return replace(
+            change,
+            head_sha=None,
+            files=(),
+            diff=b"",
+            leftovers=(),
+            raw_lfs_files=(),
+            is_proposed=True,
+        )
 
     def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
         """Return whether the commit is the pull request's change, rebased onto a newer base."""
@@ -263,7 +273,7 @@ def capture(
     with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
-        submodules = submodules_in(good_index(site, start_sha))
+        index = good_index(site, start_sha)
         excluded = Excluded(nested_repositories(site, repositories()), tool_leftovers(site))
     tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
@@ -274,15 +284,23 @@ def capture(
         None,
         commits,
         nested=_named(excluded.nested),
-        submodule_files=_named(submodule_files(site, submodules)),
+        submodule_files=_named(submodule_files(site, submodules_in(index))),
     )
     if tree == start_tree:
         return replace(change, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
-        files = _changed_files(site, start_sha, head_sha)
-        leftovers = _named(left_by_tools(site, excluded))
-        return replace(change, head_sha=head_sha, files=files, diff=diff(), leftovers=leftovers)
+        files, written = _changed_files(site, start_sha, head_sha)
+        return replace(
+            change,
+            head_sha=head_sha,
+            files=files,
+            leftovers=_named(left_by_tools(site, excluded)),
+            raw_lfs_files=_named(
+                raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
+            ),
+            diff=diff(),
+        )
 
 
 def _repositories_before_cleaning(site: IssueWorktree) -> tuple[str, ...]:
@@ -443,7 +461,10 @@ BINARY = b"-"
 SYMLINK, NO_FILE = "120000", "000000"
 
 
-def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+def _changed_files(
+    site: IssueWorktree, start_sha: str, head_sha: str
+) -> tuple[tuple[FileChange, ...], Mapping[str, tuple[str, int]]]:
+    """Describe the changed files, and map the written ones to their blobs and sizes."""
     listed = site.git.read(
         *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
         *("--ignore-submodules=none", start_sha, head_sha),
@@ -458,13 +479,18 @@ def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[
             *("--", *names) if is_exact else (),
         )
     )
-    changed = (entries[change.path] for change in changes if change.path in entries)
-    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    changed = {name: entries[name] for name in names if name in entries}
+    blobs = dict.fromkeys(entry.blob for entry in changed.values() if entry.mode == SYMLINK)
     links = {
         blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
         for blob in islice(blobs, MAX_LINKS)
     }
-    return measured(changes, entries, links)
+    written = {
+        name: (entry.blob, entry.size)
+        for name, entry in changed.items()
+        if entry.size is not None and entry.mode != SYMLINK
+    }
+    return measured(changes, entries, links), written
 
 
 def changes_of(output: bytes) -> tuple[FileChange, ...]:

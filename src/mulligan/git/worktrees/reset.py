@@ -195,6 +195,11 @@ def submodules_in(index: Iterable[bytes]) -> list[str]:
     return [os.fsdecode(entry.partition(b"\t")[2]) for entry in links]
 
 
+def has_attributes(index: Iterable[bytes]) -> bool:
+    """Return whether there is a .gitattributes file in an index."""
+    return any(entry.endswith((b"\t.gitattributes", b"/.gitattributes")) for entry in index)
+
+
 def submodule_directory(site: IssueWorktree, path: str) -> Path | None:
     """Return a submodule's directory; None if a file or link is in its way."""
     place = Path(os.path.realpath(site.paths.tree)) / path
