@@ -185,6 +185,7 @@ def test_a_sentence_of_an_earlier_version_is_read() -> None:
         (".github/copilot-instructions.md", "instructions"),
         (".mcp.json", "instructions"),
         (".github/mulligan.yml", "policy"),
+        (".github/Mulligan.yaml", "policy"),
         (".github/Mulligan.yml", "policy"),
         ("CODEOWNERS", "owners"),
         (".github/CODEOWNERS", "owners"),

@@ -13,6 +13,9 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
 POLICY_FILE = ".github/mulligan.yml"
+
+POLICY_FILES = (POLICY_FILE, ".github/mulligan.yaml")
+"""The names that a policy may have; a repository has one of them."""
 """The path of the policy in a repository."""
 
 LABEL = r"^[^,\n]{1,50}$"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pathspec import GitIgnoreSpec
 
-from mulligan.config.policy import POLICY_FILE, Protected, Scope
+from mulligan.config.policy import POLICY_FILES, Protected, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
@@ -27,7 +27,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
         *("/.github/copilot-instructions.md", "/.github/instructions/", "/.github/prompts/"),
         *("/.github/agents/", "/.github/chatmodes/", "/.github/skills/"),
     ),
-    Protected.POLICY: (f"/{POLICY_FILE}", "/.github/mulligan/"),
+    Protected.POLICY: (*(f"/{name}" for name in POLICY_FILES), "/.github/mulligan/"),
     Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
     Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
 }
