@@ -127,6 +127,19 @@ def test_submodules_must_not_come_change_or_go() -> None:
     assert told(change("inner", diff=gone), Scope()) == said
 
 
+def test_raw_content_of_an_lfs_file_is_refused() -> None:
+    (broken,) = violations(Change("a" * 40, "b" * 40, 1, raw_lfs_files=("a.png",)), Scope())
+    assert (broken.kind, broken.path) == (GuardKind.LFS, "a.png")
+    assert broken.message.startswith("a.png belongs in Git LFS")
+
+
+def test_files_in_a_submodule_are_refused() -> None:
+    change = Change("a" * 40, None, 0, submodule_files=("lib/a.c",))
+    (broken,) = violations(change, Scope())
+    assert (broken.kind, broken.path) == (GuardKind.SUBMODULE, "lib/a.c")
+    assert broken.message.startswith("lib/a.c is in a submodule")
+
+
 def test_a_zero_byte_hides_neither_tests_nor_settings() -> None:
     names = ("a.test.js", "pytest.ini", "logo.png")
     diff = b"".join(
@@ -172,6 +185,7 @@ def test_a_sentence_of_an_earlier_version_is_read() -> None:
         (".github/copilot-instructions.md", "instructions"),
         (".mcp.json", "instructions"),
         (".github/mulligan.yml", "policy"),
+        (".github/Mulligan.yaml", "policy"),
         (".github/Mulligan.yml", "policy"),
         ("CODEOWNERS", "owners"),
         (".github/CODEOWNERS", "owners"),

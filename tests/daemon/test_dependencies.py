@@ -42,7 +42,8 @@ def test_an_issue_waits_for_another_and_begins_once_that_is_closed(here: WorkerE
     assert f"It waits until `#{first.number}` is closed." in said
     assert (
         explain(ref, here.context(fix_the_bug), None).summary
-        == f"It waits until #{first.number} is closed."
+        == f"It waits until #{first.number} is closed. "
+        f'Its text says: "Depends on #{first.number}".'
     )
     here.desk.hub.world.close(first, "wes")
     assert make_pass(here, ref) == 1
@@ -67,9 +68,12 @@ def test_dependants_are_told_when_mulligan_leaves_what_they_wait_for(
     assert "Mulligan stopped work (Not this year)" in said
 
 
-def test_what_is_only_named_is_not_waited_for(here: WorkerEnvironment) -> None:
+@pytest.mark.parametrize(
+    "body", ["It has nothing to do with #1", "It was blocked by #1 last week, no longer."]
+)
+def test_what_is_only_named_is_not_waited_for(here: WorkerEnvironment, body: str) -> None:
     here.desk.hub.issue()
-    assert make_pass(here, asked_for(here, "It has nothing to do with #1")) == 1
+    assert make_pass(here, asked_for(here, body)) == 1
 
 
 @pytest.mark.parametrize("where", ["#99", "other/secret#5"])
@@ -94,6 +98,14 @@ def test_what_github_does_not_find_is_waited_for_and_said_when_it_lasts(
     here.desk.clock.time += timedelta(hours=1)
     assert make_pass(here, ref) == 1
     assert absences(here.ledger.status(ref)) == ()
+
+
+def test_an_address_of_an_issue_on_this_server_is_waited_for(here: WorkerEnvironment) -> None:
+    first = here.desk.hub.issue()
+    address = here.desk.tracker.read(first).url
+    ref = asked_for(here, f"**Depends on:**\n- [ ] {address}")
+    assert make_pass(here, ref) == 0
+    assert f"It waits until `#{first.number}` is closed." in here.said(ref)[0]
 
 
 def test_a_circle_of_three_is_told_on_each_of_them(here: WorkerEnvironment) -> None:

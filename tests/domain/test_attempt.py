@@ -157,6 +157,7 @@ def asking(agent: AgentRun) -> AgentRun:
 
 
 IGNORED = Change("base", None, 0, ignored_files=("build/a.o",))
+NESTED = replace(IGNORED, commits=1, nested=("copy",))
 IGNORED_COMMIT = replace(IGNORED, commits=1)
 
 
@@ -170,6 +171,11 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (run(1), COMMITTED_NOTHING, ZeroKind.UNDONE),
         (run(), replace(COMMITTED_NOTHING, is_proposed=True), ZeroKind.PROPOSED),
         (run(), IGNORED, ZeroKind.ONLY_IGNORED),
+        (run(), NESTED, ZeroKind.NESTED),
+        (run(1), replace(NESTED, is_proposed=True), ZeroKind.NESTED),
+        (asking(run()), NESTED, ZeroKind.ASKED),
+        (run(), replace(CHANGED, nested=("copy",)), None),
+        (run(), replace(UNCHANGED, submodule_files=("lib/a.c",)), None),
         (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
         (run(1), IGNORED, ZeroKind.ONLY_IGNORED),
         (asking(run()), UNCHANGED, ZeroKind.ASKED),

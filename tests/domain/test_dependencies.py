@@ -1,15 +1,13 @@
-"""What an issue says it waits for."""
+"""What an issue waits for is explained, and circles are found."""
 
 import pytest
 
 from mulligan.domain.eligibility import (
-    MAX_DEPENDENCIES,
     cycle_reason,
-    dependencies,
     dependency_reason,
-    depends_on_itself,
     find_cycle,
     ignored_reason,
+    with_line,
 )
 from mulligan.domain.issue import IssueRef
 
@@ -18,35 +16,6 @@ THIS = IssueRef("octo/calc", 7)
 
 
 GONE = "#99 was deleted or transferred"
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("", []),
-        ("Depends on #3", ["octo/calc#3"]),
-        ("It is BLOCKED BY: #3.", ["octo/calc#3"]),
-        ("depends on #3, #4 and other/one#5, and #6", [*"346", "other/one#5"]),
-        ("- Depends on #3\n- Blocked by #4", [*"34"]),
-        ("Depends on #3 and on luck #9", ["octo/calc#3"]),
-        ("Depends on #7, #3, #3", ["octo/calc#3"]),
-        ("Depends on 3", []),
-        ("See #3", []),
-        ("Depends on #0", []),
-        ("> Depends on #3\n", []),
-        ("`Depends on #3`", []),
-        ("```\nDepends on #3\n```\nDepends on #4", ["octo/calc#4"]),
-        ("~~~\nDepends on #3", []),
-    ],
-)
-def test_issues_are_named(text: str, named: list[str]) -> None:
-    wanted = {name if "/" in name else f"octo/calc#{name}" for name in named}
-    assert {str(ref) for ref in dependencies(text, THIS)} == wanted
-
-
-def test_there_is_an_end_to_what_is_waited_for() -> None:
-    text = "Depends on " + ", ".join(f"#{number}" for number in range(10, 40))
-    assert len(dependencies(text, THIS)) == MAX_DEPENDENCIES
 
 
 @pytest.mark.parametrize(
@@ -110,5 +79,7 @@ def test_a_circle_is_told_in_its_order() -> None:
 def test_what_is_not_waited_for_is_told(missing: list[int], itself: bool, said: str) -> None:  # noqa: FBT001
     refs = [IssueRef("octo/calc", each) for each in missing]
     assert ignored_reason(THIS, refs, itself=itself).endswith(said)
-    assert depends_on_itself("Depends on #7", THIS)
-    assert not depends_on_itself("Depends on #8", THIS)
+
+
+def test_the_line_that_says_so_is_told() -> None:
+    assert with_line("It waits.", "Blocked by #3") == 'It waits. Its text says: "Blocked by #3".'

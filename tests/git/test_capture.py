@@ -27,7 +27,7 @@ from world.checkouts import (
     set_up_in_worktree,
     worktrees_of,
 )
-from world.repositories import branch_head, commit_to, git, make_remote
+from world.repositories import add_submodule, branch_head, commit_to, git, make_remote
 
 SETTINGS = CommitSettings()
 COMMIT = "echo one > README.md; git commit -qam one"
@@ -293,10 +293,7 @@ def test_a_worktree_that_the_agent_deleted_is_all_deletions(worktrees: GitWorktr
 
 
 def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: Path) -> None:
-    lines = f"{git(remote, 'ls-tree', 'main')}\n160000 commit {'1' * 40}\tvendor\n"
-    tree_sha = git(remote, "mktree", "--missing", stdin=lines)
-    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
-    git(remote, "update-ref", "refs/heads/main", commit)
+    add_submodule(remote, "vendor")
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, "rmdir vendor")
         change = tree.capture(TEXT, SETTINGS)
@@ -367,3 +364,136 @@ def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_p
     assert git(mirror, "show", "-s", "--format=%an|%B", str(change.head_sha)).rstrip() == (
         "Mx|subject [31m\n\nbody"
     )
+
+
+RAN_TESTS = (
+    "mkdir -p src/__pycache__ web/node_modules/x .pytest_cache; touch src/__pycache__/calc.pyc",
+    "touch web/node_modules/x/index.js src/deep/.DS_Store .coverage .pytest_cache/v src/old.pyc",
+)
+LEFT_BY_TESTS = (
+    *(".coverage", ".pytest_cache/", "src/__pycache__/", "src/deep/.DS_Store", "src/old.pyc"),
+    "web/node_modules/",
+)
+UNIGNORING = {name: text for name, text in FILES.items() if name != ".gitignore"}
+
+
+@pytest.mark.parametrize("committed", [":", "git add -A", "git add -f -A", "git add -f src"])
+def test_what_tools_leave_is_no_part_of_the_change(tmp_path: Path, committed: str) -> None:
+    remote = make_remote(tmp_path / "plain.git", UNIGNORING)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(tree, *RAN_TESTS, "mkdir build; echo x > build/new", committed)
+        run_in_worktree(tree, "git commit -qm tests", check=False)
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.leftovers) == ((added("build/new"),), LEFT_BY_TESTS)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        assert contents(tree.path) == files_as_committed(UNIGNORING)
+        run_in_worktree(tree, *RAN_TESTS, committed)
+        run_in_worktree(tree, "git commit -qm tests", check=False)
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.leftovers) == (None, ())
+        assert "src/__pycache__/calc.pyc" in change.ignored_files
+
+
+def test_what_the_repository_ignores_and_what_set_up_left_is_not_named(tmp_path: Path) -> None:
+    remote = make_remote(tmp_path / "plain.git", {**FILES, ".gitignore": "*.pyc\n"})
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as opened:
+        tree = set_up_in_worktree(opened, "mkdir -p node_modules/x; echo 1 > node_modules/x/a")
+        (tree.private / "home-of-the-agent").mkdir()
+        assert (tree.path / "node_modules/x/a").exists()
+        assert tree.capture(TEXT, SETTINGS) == Change(tree.start_sha, None, 0)
+        run_in_worktree(tree, "touch new a.pyc .DS_Store")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.leftovers) == ((added("new", lines=0),), (".DS_Store",))
+        run_in_worktree(tree, "touch node_modules/x/b node_modules/x/c")
+        assert tree.capture(TEXT, SETTINGS).leftovers == (".DS_Store", "node_modules/")
+
+
+def test_what_looks_left_by_tools_is_work_where_the_repository_tracks_such_files(
+    tmp_path: Path,
+) -> None:
+    tracked = {"action/node_modules/x/index.js": "1\n", "tests/broken.pyc": "1\n", **UNIGNORING}
+    remote = make_remote(tmp_path / "plain.git", {**tracked, ".gitignore": "*.log\n"})
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(
+            tree,
+            "cd action/node_modules; echo 2 > x/index.js; mkdir y; echo 1 | tee y/new y/a.log",
+            "cd ../..; echo 2 > tests/broken.pyc; echo 1 > tests/other.pyc; touch .DS_Store",
+            "mkdir src/__pycache__; echo 1 > src/__pycache__/a.pyc; git clone -q . node_modules",
+            "git clone -q . copy",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.status, file.path) for file in change.files] == [
+        ("M", "action/node_modules/x/index.js"),
+        ("A", "action/node_modules/y/new"),
+        ("M", "tests/broken.pyc"),
+        ("A", "tests/other.pyc"),
+    ]
+    assert change.leftovers == (".DS_Store", "src/__pycache__/")
+    assert change.nested == ("copy",)
+
+
+OWN_COMMIT = "git add -A && git -c user.name=a -c user.email=a@b commit -qm fix"
+FIX = f"echo fixed > README.md; {OWN_COMMIT}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "nested"),
+    [
+        (f"git worktree add -q .worktrees/x; cd .worktrees/x; {FIX}", (".worktrees/x",)),
+        (f"git worktree add -q build/x; cd build/x; {FIX}", ("build/x",)),
+        (f"git clone -q . copy; cd copy; {FIX}", ("copy",)),
+        (f"git clone -q . copy; git -C copy checkout -q --detach; cd copy; {FIX}", ("copy",)),
+        (f"git clone -q . copy; (cd copy; {FIX}); {OWN_COMMIT}", ("copy",)),
+        ("git clone -q --bare . bare", ("bare",)),
+        ("git clone -q --mirror . deep/bare.git; git -C deep/bare.git gc -q", ("deep/bare.git",)),
+        ("git init -q new/one; echo x > new/one/x", ("new/one",)),
+        ("mkdir a; git clone -q . a/b; echo x > a/b/x", ("a/b",)),
+        ("git clone -q . a; git clone -q . a/b; git clone -q . c; chmod 0 a/b", ("a", "c")),
+        ("git clone -q . $'odd\\n*[x] \\xff'; git clone -q . :x", (":x", "odd\n*[x] \ufffd")),
+    ],
+)
+def test_a_repository_of_its_own_in_the_tree_is_no_part_of_the_change(
+    worktrees: GitWorktrees, lines: str, nested: tuple[str, ...]
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"({lines})", "echo x > beside")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (counted(change), change.nested) == ((added("beside"),), nested)
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        run_in_worktree(tree, f"({lines})")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.files, change.nested) == (None, (), nested)
+
+
+def test_a_repository_in_a_directory_that_the_base_tracks_hides_no_work(
+    worktrees: GitWorktrees,
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"cd src; git init -q .; echo x > new; {OWN_COMMIT}")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [file.path for file in change.files] == ["src/new"]
+    assert change.nested == ()
+
+
+def test_a_repository_that_setup_commands_left_is_not_named(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, "git clone -q . dependency")
+        tree.private.mkdir(exist_ok=True)
+        (tree.private / "agent").touch()
+        run_in_worktree(tree, "echo x > beside")
+        change = tree.capture(TEXT, SETTINGS)
+    assert (counted(change), change.nested) == ((added("beside"),), ())
+
+
+def test_a_directory_of_the_round_before_is_tracked_too(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, "mkdir package; echo 1 > package/a")
+        tree.check_out(str(tree.capture(TEXT, SETTINGS).head_sha), for_agent=True)
+        run_in_worktree(tree, "cd package; git init -q .; echo 2 > a; echo 2 > b")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.path, file.insertions) for file in change.files] == [
+        ("package/a", 1),
+        ("package/b", 1),
+    ]
+    assert change.nested == ()

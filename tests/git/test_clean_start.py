@@ -26,7 +26,7 @@ from world.checkouts import (
     set_up_in_worktree,
     worktrees_of,
 )
-from world.repositories import branch_head, commit_to, git
+from world.repositories import add_submodule, branch_head, commit_to, git
 
 SETTINGS = CommitSettings()
 MINE = "git config user.name A; git config user.email a@example.org"
@@ -408,20 +408,21 @@ def test_an_untouched_worktree_needs_nothing_of_the_other(
         assert contents(tree.path) == files_as_committed()
 
 
-@pytest.mark.parametrize("kind", ["untracked", "committed"])
-def test_submodules_stay_links(kind: str, worktrees: GitWorktrees, remote: Path) -> None:
-    lines = f"160000 commit {'1' * 40}\tvendor/sub\n"
-    listed = git(remote, "ls-tree", "main") + "\n"
-    vendor = git(remote, "mktree", "--missing", stdin=lines.replace("vendor/", ""))
-    tree_sha = git(remote, "mktree", "--missing", stdin=listed + f"040000 tree {vendor}\tvendor\n")
-    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
-    git(remote, "update-ref", "refs/heads/main", commit)
+@pytest.mark.parametrize("kind", ["plain", "untracked", "committed"])
+def test_submodules_stay_links_and_their_files_are_named(
+    kind: str, worktrees: GitWorktrees, remote: Path
+) -> None:
+    add_submodule(remote, "vendor/sub")
     expected = {**files_as_committed(), "vendor": "directory", "vendor/sub": "directory"}
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == expected
         inside = f"; {MINE}; git add -A; git commit -qm x" if kind == "committed" else ""
-        run_in_worktree(tree, f"cd vendor/sub; git init -q; echo x > x{inside}")
-        assert tree.capture(TEXT, SETTINGS).tree_changed is False
+        begin = ":" if kind == "plain" else "git init -q"
+        files = "echo x > x; mkdir -p a/b .git; touch a/b/c a/.DS_Store a/b/d.pyc"
+        run_in_worktree(tree, f"cd vendor/sub; {begin}; {files}{inside}")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.nested) == (None, ())
+        assert change.submodule_files == ("vendor/sub/x", "vendor/sub/a/b/c")
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
         assert contents(tree.path) == expected
@@ -431,11 +432,7 @@ def test_a_link_in_the_way_of_a_submodule_leads_nowhere(
     worktrees: GitWorktrees, remote: Path, tmp_path: Path
 ) -> None:
     commit_to(remote, {".gitignore": "vendor\n"})
-    vendor = git(remote, "mktree", "--missing", stdin=f"160000 commit {'1' * 40}\tsub\n")
-    listed = git(remote, "ls-tree", "main") + f"\n040000 tree {vendor}\tvendor\n"
-    tree_sha = git(remote, "mktree", "--missing", stdin=listed)
-    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
-    git(remote, "update-ref", "refs/heads/main", commit)
+    add_submodule(remote, "vendor/sub")
     keeping = replace(worktrees, keep_ignored=True)
     with keeping.open(REF) as tree:
         run_in_worktree(tree, f"rm -r vendor; ln -s {tmp_path}/elsewhere vendor")
@@ -525,7 +522,7 @@ def test_nothing_that_an_agent_planted_is_ever_started(
         plant(place.agent_git_dir, marker, remote)
         change = tree.capture(TEXT, SETTINGS)
         assert {file.path for file in change.files} == {
-            *("README.md", ".gitattributes", "sub/.gitattributes", "sub/new"),
+            *("README.md", ".gitattributes"),
         }
         assert b"+changed" in change.diff
         assert change.head_sha

@@ -7,8 +7,9 @@ import pytest
 from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.naming import (
     BRANCH,
+    TOOL_LEFTOVERS,
     binary_attribute,
-    is_agent_leftover,
+    leftover_in,
     repository_paths,
     set_up_cache,
     worktree_paths,
@@ -51,7 +52,33 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
     ],
 )
 def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
-    assert is_agent_leftover(path, LITTER) is litter
+    assert bool(leftover_in(path, LITTER)) is litter
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("__pycache__/a.cpython-311.pyc", "__pycache__/"),
+        ("src/a/__pycache__/b/c", "src/a/__pycache__/"),
+        ("a.pyc", "a.pyc"),
+        ("a\nb/c.pyc", "a\nb/c.pyc"),
+        ("web/node_modules/left-pad/node_modules/x/build/a.js", "web/node_modules/"),
+        ("tool.egg-info/PKG-INFO", "tool.egg-info/"),
+        ("docs/.DS_Store", "docs/.DS_Store"),
+        (".coverage", ".coverage"),
+        *((work, "") for work in ("node_modules", "__pycache__", ".venv", ".coveragerc", "a.py")),
+        *(
+            (f"{work}/a", "")
+            for work in ("build", "dist", "vendor", "target", "venv", "bin", "out")
+        ),
+        *(
+            (work, "")
+            for work in ("", "pyc", "a.pycx", "x.DS_Store", "node_modules.md", "a.egg-info")
+        ),
+    ],
+)
+def test_what_tools_leave_is_known_by_names_that_nobody_gives(path: str, found: str) -> None:
+    assert leftover_in(path, TOOL_LEFTOVERS) == found
 
 
 BRANCHES = [

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from mulligan.config.policy import CommitSettings, Policy
+from mulligan.config.policy import POLICY_FILES, CommitSettings, Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree, worktrees_of
 from world.repositories import commit_to
 
-FILE = ".github/mulligan.yml"
+FILE, OTHER_FILE = POLICY_FILES
 VALID = "max_issue_attempts: 2\nsetup: [make deps]\n"
 
 
@@ -46,6 +46,28 @@ def test_the_operators_keys_replace_those_of_the_file(
     mixed = policies(worktrees, max_issue_attempts=5)
     for policy in (mixed.in_force(REPOSITORY), mixed.at(REPOSITORY, sha)):
         assert (policy.max_issue_attempts, policy.setup.run) == (5, ("make deps",))
+
+
+def test_a_policy_may_have_the_other_ending(worktrees: GitWorktrees, remote: Path) -> None:
+    sha = commit_to(remote, {OTHER_FILE: VALID})
+    worktrees.fetch_base(REPOSITORY)
+    assert policies(worktrees).in_force(REPOSITORY).max_issue_attempts == 2
+    assert policies(worktrees).at(REPOSITORY, sha).max_issue_attempts == 2
+    commit_to(remote, {OTHER_FILE: "what: 1\n"})
+    worktrees.fetch_base(REPOSITORY)
+    assert str(policies(worktrees).fault(REPOSITORY)).startswith(f"{OTHER_FILE} of octo/calc")
+
+
+def test_two_policies_are_an_invalid_one_that_names_both(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    sha = commit_to(remote, {FILE: VALID, OTHER_FILE: "max_issue_attempts: 3\n"})
+    worktrees.fetch_base(REPOSITORY)
+    said = f"octo/calc has {FILE} and {OTHER_FILE}. Mulligan reads one; delete the other."
+    assert policies(worktrees).fault(REPOSITORY) == said
+    assert policies(worktrees).in_force(REPOSITORY).max_issue_attempts == 2
+    with pytest.raises(MisconfiguredError, match="delete the other"):
+        policies(worktrees).at(REPOSITORY, sha)
 
 
 def test_a_policy_is_the_one_of_its_commit(worktrees: GitWorktrees, remote: Path) -> None:

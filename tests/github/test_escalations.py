@@ -14,6 +14,7 @@ from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.github.escalation import (
     ADVICE,
     AGENT_KILLED_ADVICE,
+    NESTED,
     ON_GUARDS,
     ONLY_IGNORED,
     QUESTION,
@@ -121,6 +122,7 @@ def test_there_is_advice_on_every_outcome() -> None:
     ("outcome", "kind", "advice"),
     [
         (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
+        (Outcome.ZERO_DIFF, ZeroKind.NESTED, NESTED),
         (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
         (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, AGENT_KILLED_ADVICE),
         (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),

@@ -259,6 +259,15 @@ def test_a_pull_request_lists_the_notes_that_its_merge_accepts() -> None:
     assert "Notes of the agent" not in pull_request_body(second_try())
 
 
+def test_a_pull_request_names_what_the_agent_wrote_beside_the_change() -> None:
+    update = {"nested": (".worktrees/x", "`@zoe\n"), "leftovers": ("node_modules/",)}
+    own = pull_request_body(published(attempt(1, Outcome.SUCCEEDED).model_copy(update=update)))
+    assert (
+        "Not part of the change (has its own git repository): `.worktrees/x`, `'@zoe`.\n"
+        "Not part of the change (left behind by tools): `node_modules/`.\n" in own
+    )
+
+
 def test_a_draft_of_rejected_work_has_the_words_of_the_reviewer() -> None:
     found = rejected()
     last = found.history[-1].model_copy(update={"verifier_feedback": "The tax is wrong."})

@@ -73,6 +73,7 @@ ENDS = {
     "nothing at all": left(RUN),
     "asked a question": left(replace(RUN, question="Which rounding?")),
     "only ignored files": left(RUN, replace(NOTHING, ignored_files=("a.log", "b.log"))),
+    "a copy": left(RUN, replace(NOTHING, commits=1, nested=("copy", "b", "c", "d"))),
     "refused tools": left(replace(RUN, refusal="The tool Bash was refused; allow it.")),
     "commits without a change": left(RUN, replace(NOTHING, commits=2)),
     "out of scope": replace(left(RUN, CHANGED), violations=broken_rules("ci.yml is out of scope.")),

@@ -200,13 +200,13 @@ TABLE = [
     (
         left(ended(), ignored=("build/a.o", "b\nc.log")),
         Outcome.ZERO_COMMIT,
-        f"{NOTHING_LEFT} It wrote only files that git ignores: build/a.o, b c.log.",
+        f"{NOTHING_LEFT} It wrote only files that git ignores or tools leave: build/a.o, b c.log.",
         "",
     ),
     (
         left(ended(), ignored=("a", "b", "c", "d")),
         Outcome.ZERO_COMMIT,
-        f"{NOTHING_LEFT} It wrote only files that git ignores: a, b, c and more.",
+        f"{NOTHING_LEFT} It wrote only files that git ignores or tools leave: a, b, c and more.",
         "",
     ),
     (

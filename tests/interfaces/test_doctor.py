@@ -254,6 +254,19 @@ def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     assert "submodules" in notes
 
 
+@pytest.mark.parametrize("name", ["mulligan.yml", ".mulligan.yaml"])
+def test_a_policy_where_mulligan_does_not_read_it_is_a_warning(
+    here: MulliganInstallation, name: str
+) -> None:
+    commit_to(here.bare, {name: "checks: []\n"}, "main")
+    said = f"Mulligan does not read {name} as the policy of the repository."
+    (found,) = [each for each in see(here) if each.message == said]
+    assert found.level is Level.WARNING
+    assert ".github/mulligan.yml" in found.fix
+    commit_to(here.bare, {".github/mulligan.yaml": "checks: []\n"}, "main")
+    assert said not in {each.message for each in see(here)}
+
+
 def test_a_template_with_the_ready_label_is_a_warning_that_reassures(
     here: MulliganInstallation,
 ) -> None:

@@ -62,14 +62,20 @@ def test_both_files_are_written_and_the_second_run_has_nothing_to_do(tmp_path: P
     assert second.stdout.splitlines()[-1] == "Nothing to do."
 
 
-def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["mulligan.yml", "mulligan.yaml"])
+def test_what_is_there_is_left_as_it_is(tmp_path: Path, name: str) -> None:
     here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
     written = "checks: [{name: mine, run: 'true'}]\n"
     (here / ".github").mkdir()
-    (here / ".github" / "mulligan.yml").write_text(written)
+    (here / ".github" / name).write_text(written)
     done = run_mulligan(here, "init", "--yes")
-    assert ".github/mulligan.yml already exists, with 1 check." in done.stdout
-    assert (here / ".github" / "mulligan.yml").read_text() == written
+    assert f".github/{name} already exists, with 1 check." in done.stdout
+    assert [file.name for file in (here / ".github").iterdir()] == [name]
+    assert (here / ".github" / name).read_text() == written
+    (here / ".github" / "mulligan.yml").write_text(written)
+    (here / ".github" / "mulligan.yaml").write_text(written)
+    both = run_mulligan(here, "init", "--yes")
+    assert "has .github/mulligan.yml and .github/mulligan.yaml" in both.stderr
 
 
 GH = """#!/bin/sh

@@ -11,6 +11,7 @@ from world.place import MulliganInstallation, mulligan_installation
 FILES = {"add.py": "def add(a, b):\n    return a - b\n", ".gitignore": "*.log\nbuild/\n"}
 MEND = "pathlib.Path('add.py').write_text('def add(a, b):\\n    return a + b\\n')\n"
 GIT = "def git(*w): subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *w])\n"
+COMMIT = f"{MEND}git('commit', '-qam', 'Mend')"
 REPORT = """
 said = '{"status": "nothing_to_do", "reason": "It adds.", "evidence": "add.py:2"}'
 pathlib.Path(os.environ["MULLIGAN_REPORT"]).write_text(said)
@@ -45,8 +46,8 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
             "pathlib.Path('plan.log').write_text('later')",
             Outcome.ZERO_COMMIT,
             ZeroKind.ONLY_IGNORED,
-            "It wrote only files that git ignores: plan.log.",
-            "It wrote only files that git ignores: plan.log.",
+            "It wrote only files that git ignores or tools leave: plan.log.",
+            "It wrote only files that git ignores or tools leave: plan.log.",
             marks=pytest.mark.deep,
         ),
         (
@@ -55,6 +56,13 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
             ZeroKind.UNDONE,
             "the commits were empty or undid each other",
             "The agent made 1 commit, but the files equal the base branch (zero diff).",
+        ),
+        (
+            f"{GIT}git('worktree', 'add', '-q', '.trees/x'); os.chdir('.trees/x')\n{COMMIT}",
+            Outcome.ZERO_DIFF,
+            ZeroKind.NESTED,
+            "It worked in a git repository of its own: .trees/x.",
+            "It worked in a git repository of its own: .trees/x.",
         ),
         pytest.param(
             "os.kill(os.getpid(), 9)",

@@ -8,7 +8,7 @@ import pytest
 from mulligan.domain.outcome import Outcome
 from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
-from world.repositories import branch_head, read_branch
+from world.repositories import add_submodule, branch_head, make_remote, read_branch
 
 FILES = {
     "add.py": "def add(a, b):\n    return a - b\n",
@@ -269,6 +269,23 @@ def test_a_change_out_of_scope_is_named_and_tried_again(tmp_path: Path) -> None:
         first, second = here.attempts(ref)
         assert (first.outcome, second.outcome) == (Outcome.SCOPE_VIOLATION, Outcome.SUCCEEDED)
         assert first.guard_violations
+
+
+@pytest.mark.parametrize("outside", ["", MEND])
+def test_a_change_inside_a_submodule_is_named_and_tried_again(tmp_path: Path, outside: str) -> None:
+    remote = make_remote(tmp_path / "submodule.git", FILES)
+    add_submodule(remote, "lib")
+    with mulligan_installation(tmp_path, remote, [TESTS], max_issue_attempts=2) as here:
+        here.agent(f"""
+        {outside}
+        pathlib.Path('lib/fix.c').write_text('int x;')
+        """)
+        ref = here.issue()
+        assert here.run("once").returncode == 3
+        first, _ = here.attempts(ref)
+        assert first.outcome is Outcome.SCOPE_VIOLATION
+        assert "lib/fix.c is in a submodule" in here.prompt(ref, 2)
+        assert "lib/fix.c is in a submodule" in here.comments(ref)[-1]
 
 
 @pytest.mark.deep

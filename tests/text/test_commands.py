@@ -31,6 +31,26 @@ RETRY, SKIP, FIX = Command(Verb.RETRY), Command(Verb.SKIP), "Use integers.\n\nNo
         (f"/mulligan fix {FIX}", Command(Verb.FIX, FIX)),
         ("/mulligan fix:now", Command(Verb.FIX, "now")),
         ("/mulligan fix: x\u202ey\u200b", Command(Verb.FIX, "xy")),
+        # What the keyboard of a phone makes of it.
+        ("/mulligan\u00a0retry", RETRY),
+        ("/mulligan \u00a0 retry\u00a0", RETRY),
+        ("/mulligan\u202fretry", RETRY),
+        ("/mulligan\u2003retry", RETRY),
+        ("/mulligan\u3000retry", RETRY),
+        ("/mulligan\u200bretry", RETRY),
+        ("/mulligan\u200b retry\ufeff", RETRY),
+        ("\u00a0/mulligan retry", RETRY),
+        ("\n\u3000\n/mulligan retry", RETRY),
+        ("/Mulligan Retry", RETRY),
+        ("/mulligan retry.", RETRY),
+        ("/mulligan retry. ", RETRY),
+        ("/mulligan Abort!", Command(Verb.ABORT)),
+        ("/mulligan skip. Too old.", Command(Verb.SKIP, "Too old.")),
+        ("/mulligan fix：Use integers", Command(Verb.FIX, "Use integers")),
+        ("/mulligan fix:\u00a0Use integers", Command(Verb.FIX, "Use integers")),
+        ("/mulligan fix\u00a0Use integers", Command(Verb.FIX, "Use integers")),
+        ("/mulligan fix: “Re\u2011run” it", Command(Verb.FIX, "“Re\u2011run” it")),
+        ("/mulligan “retry”", Command(Verb.MISTYPED, "There is no command `“retry”`.")),
     ],
 )
 def test_a_comment_that_starts_with_a_command_gives_it(body: str, read: Command) -> None:
@@ -54,6 +74,11 @@ def test_a_comment_that_starts_with_a_command_gives_it(body: str, read: Command)
         "/mulligan/retry",
         "/mulligans retry",
         "- /mulligan retry",
+        "/mulligan-retry",
+        "/mulligan\u2011retry",
+        "“/mulligan retry”",
+        "\u00a0\u200b/mulligan retry",
+        "    \u00a0/mulligan retry",
     ],
 )
 def test_what_does_not_start_with_one_is_talk(body: str) -> None:

@@ -70,6 +70,19 @@ def _template(branch: str, files: tuple[tuple[str, str], ...]) -> Path:
     return made
 
 
+def add_submodule(remote: Path, path: str, branch: str = "main") -> None:
+    """Commit a submodule to a bare repository, at a commit that exists nowhere."""
+    directory, _, name = path.rpartition("/")
+    link = f"160000 commit {'1' * 40}\t{name}\n"
+    if directory:
+        tree = git(remote, "mktree", "--missing", stdin=link)
+        link = f"040000 tree {tree}\t{directory}\n"
+    listed = git(remote, "ls-tree", branch) + "\n"
+    tree = git(remote, "mktree", "--missing", stdin=listed + link)
+    commit = git(remote, "commit-tree", tree, "-p", branch, "-m", "sub")
+    git(remote, "update-ref", f"refs/heads/{branch}", commit)
+
+
 @cache
 def _templates() -> str:
     place = tempfile.TemporaryDirectory(prefix="remotes-")

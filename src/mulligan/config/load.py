@@ -19,7 +19,7 @@ from mulligan.config.document import (
     read_document,
 )
 from mulligan.config.operator import Operator
-from mulligan.config.policy import Policy
+from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
 from mulligan.config.schema import File, keys, schema_of, wanted
 from mulligan.domain.errors import ConfigError
 
@@ -94,6 +94,23 @@ def variables(path: Path) -> dict[KeyPath, str]:
 
 
 # The policy file
+
+
+def policy_file(existing: Collection[str], where: str) -> str:
+    """Return which of POLICY_FILES exists, the first if none does; ConfigError if both do."""
+    found = [name for name in POLICY_FILES if name in existing]
+    if len(found) > 1:
+        raise ConfigError(
+            f"{where} has {' and '.join(found)}. Mulligan reads one; delete the other."
+        )
+    return found[0] if found else POLICY_FILE
+
+
+def policy_in(directory: Path) -> str:
+    """Return the path of a policy in a clone, as `policy_file` does."""
+    existing = [name for name in POLICY_FILES if (directory / name).exists()]
+    return policy_file(existing, str(directory))
+
 
 POLICIES_KEPT = 64
 

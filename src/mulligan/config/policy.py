@@ -15,6 +15,9 @@ from mulligan.domain.result import CheckKind
 POLICY_FILE = ".github/mulligan.yml"
 """The path of the policy in a repository."""
 
+POLICY_FILES = (POLICY_FILE, ".github/mulligan.yaml")
+"""The paths that a policy may have; a repository has one of them."""
+
 LABEL = r"^[^,\n]{1,50}$"
 """Names that GitHub accepts for a label, and that its lists can filter by."""
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mulligan.config.document import split_mistakes
 from mulligan.config.operator import Operator, SandboxMode
-from mulligan.config.policy import Policy
+from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
 from mulligan.domain.attempt import AgentRun, TimeLimit
 from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.domain.hold import Pause
@@ -339,6 +339,19 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
     return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
 
 
+MISPLACED = ("mulligan.yml", "mulligan.yaml", ".mulligan.yml", ".mulligan.yaml")
+
+
+def _misplaced(name: str, probes: Probes) -> Iterator[Diagnosis]:
+    """Name a file that looks like a policy, if the repository has none where Mulligan reads it."""
+    if any(probes.file(name, path) is not None for path in POLICY_FILES):
+        return
+    for path in MISPLACED:
+        if probes.file(name, path) is not None:
+            message = f"Mulligan does not read {path} as the policy of the repository."
+            yield warning(name, message, f"If it is one, move it to {POLICY_FILE}.")
+
+
 def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
     """Find the program of every command; `known` is whether the repository was fetched."""
     lines = [(f"the setup command {line!r}", line) for line in policy.setup.run]
@@ -400,6 +413,7 @@ def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
+    yield from _misplaced(name, probes)
     if b"filter=lfs" in (probes.file(name, ".gitattributes") or b""):
         yield note(
             name,

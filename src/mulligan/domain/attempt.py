@@ -154,6 +154,9 @@ class Change:
     `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
+    `nested` are directories with a git repository of their own, and `leftovers` what tools left
+    behind beside a change: neither is part of it. `submodule_files` were written into submodules,
+    where git keeps nothing of them. `raw_lfs_files` are raw where a Git LFS pointer belongs.
     """
 
     start_sha: str
@@ -162,12 +165,16 @@ class Change:
     files: tuple[FileChange, ...] = ()
     diff: bytes = b""
     ignored_files: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    submodule_files: tuple[str, ...] = ()
+    raw_lfs_files: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property
     def tree_changed(self) -> bool:
-        """Return whether there is a change to verify."""
-        return self.head_sha is not None
+        """Return whether there is a change to verify, or to refuse."""
+        return self.head_sha is not None or bool(self.submodule_files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +311,8 @@ def zero_kind(known: AttemptState) -> ZeroKind | None:
 
 
 def _zero_kind_of_change(change: Change) -> ZeroKind:
+    if change.nested:
+        return ZeroKind.NESTED
     undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
     left = undone if change.commits else ZeroKind.NOTHING
     return ZeroKind.ONLY_IGNORED if change.ignored_files else left

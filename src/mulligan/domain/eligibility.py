@@ -1,13 +1,11 @@
 """Decide whether an issue may be worked on: the rules, new requests and dependencies. Pure."""
 
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from mulligan.domain.issue import (
-    REPOSITORY,
     AuthorisingAct,
     Issue,
     IssueRef,
@@ -265,53 +263,19 @@ def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
     return request.at is None or act.at > request.at
 
 
-# Dependencies: `Depends on #n` and `Blocked by #n` in the text (COMMAND-1).
+# Dependencies on other issues (COMMAND-2); text/dependencies.py reads them.
 
-MAX_DEPENDENCIES = 10
-"""Limit of dependencies to check for an issue; further ones are ignored."""
-
-NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
-
-NAMED = re.compile(NAME)
-
-DEPENDENCY_SENTENCE = re.compile(
-    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
-    re.IGNORECASE,
-)
-
-CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-
-QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
-
-
-def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    """List the issues that a text depends on; ignore code and quotations."""
-    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
-
-
-def depends_on_itself(text: str, of: IssueRef) -> bool:
-    """Return whether an issue depends on itself."""
-    return of in _named(text, of)
-
-
-def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    plain = QUOTED.sub("", CODE.sub("", text))
-    named = (
-        name
-        for sentence in DEPENDENCY_SENTENCE.finditer(plain)
-        for name in NAMED.findall(sentence[1])
-    )
-    whole = (f"{of.repository}{name}" if name.startswith("#") else name for name in named)
-    return tuple(dict.fromkeys(map(IssueRef.parse, whole)))
+MAX_ON_CYCLE = 10
+"""Limit of issues to read in search of a cycle."""
 
 
 def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
     """Return the shortest dependency cycle through an issue; `named` gives an issue's dependencies.
 
-    List the other issues on the cycle; empty if none is found within MAX_DEPENDENCIES issues.
+    List the other issues on the cycle; empty if none is found within MAX_ON_CYCLE issues.
     """
     ways, seen = deque([[of]]), {of}
-    while ways and len(seen) <= MAX_DEPENDENCIES:
+    while ways and len(seen) <= MAX_ON_CYCLE:
         way = ways.popleft()
         for ref in named(way[-1]):
             if ref == of:
@@ -330,6 +294,11 @@ def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, lef
     if left:
         return f"It waits for {name}, on which Mulligan stopped work ({left.rstrip('.')})."
     return f"It waits until {name} is closed."
+
+
+def with_line(reason: str, line: str) -> str:
+    """Add the line of the issue's text that a dependency was read from."""
+    return f'{reason} Its text says: "{line}".'
 
 
 def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:

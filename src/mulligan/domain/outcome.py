@@ -56,6 +56,8 @@ class ZeroKind(StrEnum):
     REFUSED = "refused"
     CUT_OFF = "cut_off"
     ASKED = "asked"
+    NESTED = "nested"
+    """It worked in a git repository of its own inside the worktree."""
     ONLY_IGNORED = "only_ignored"
     PROPOSED = "proposed"
     UNDONE = "undone"

@@ -27,6 +27,8 @@ class GuardKind(StrEnum):
     LINK = "link"
     """A symbolic link that may lead out of the repository."""
     SUBMODULE = "submodule"
+    LFS = "lfs"
+    """Raw content where a Git LFS pointer belongs."""
     DELETED_TEST = "deleted_test"
     SKIPPED_TEST = "skipped_test"
     SECRET = "secret"  # noqa: S105 - a kind, not a password
@@ -265,6 +267,10 @@ class WorkerResultMeta(Record):
     branch: str = ""
     commits: int = 0
     files_modified: tuple[FileChange, ...] = ()
+    nested: tuple[str, ...] = ()
+    """Directories that had a git repository of their own, and so are not part of the change."""
+    leftovers: tuple[str, ...] = ()
+    """Files and directories that tools left behind, and that are not part of the change."""
     diff_summary: str = ""
     diff_artifact: str | None = None
     sketch: tuple[str, ...] = ()

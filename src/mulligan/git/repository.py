@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from tenacity import (
@@ -152,7 +153,7 @@ class Repository:
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     is_limited: bool = False
 
-    def query(self, *arguments: str) -> GitOutput:
+    def query(self, *arguments: str, stdin: bytes = b"") -> GitOutput:
         """Run a local command that may fail; raise only if git is missing or times out."""
         try:
             # Half of Mulligan's commands never call git, and importing this takes 50 ms of CPU.
@@ -162,23 +163,25 @@ class Repository:
 
         variables = [f"{name}={value}" for name, value in self._environment().items()]
         # GitPython adds its own process's environment: env takes all of it away again.
-        code, output, stderr = Git(self.work_tree or self.git_dir).execute(
-            ["env", "-i", *variables, *self._argv(arguments)],
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            kill_after_timeout=COMMAND_TIMEOUT.total_seconds(),
-        )
+        with _readable(stdin) as istream:
+            code, output, stderr = Git(self.work_tree or self.git_dir).execute(
+                ["env", "-i", *variables, *self._argv(arguments)],
+                istream=istream,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                kill_after_timeout=COMMAND_TIMEOUT.total_seconds(),
+            )
         if stderr.startswith("Timeout:"):
             raise self._too_long(arguments, COMMAND_TIMEOUT)
         if code == NO_SUCH_PROGRAM:
             raise _no_git(stderr)
         return GitOutput(code, output, stderr)
 
-    def read(self, *arguments: str) -> bytes:
+    def read(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Run a local command; return its standard output."""
-        answer = self.query(*arguments)
+        answer = self.query(*arguments, stdin=stdin)
         if answer.exit_code:
             raise fault_of(answer.stderr, self._doing(arguments))
         return answer.output
@@ -263,6 +266,18 @@ class Repository:
             "it is tried again later."
         )
         return UnavailableError(message)
+
+
+@contextmanager
+def _readable(content: bytes) -> Generator[BinaryIO | None]:
+    """Provide a file with this content; None without content."""
+    if not content:
+        yield None
+        return
+    with os.fdopen(os.memfd_create("stdin"), "w+b") as file:
+        file.write(content)
+        file.seek(0)
+        yield file
 
 
 def _quoted(path: Path) -> str:

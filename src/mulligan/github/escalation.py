@@ -40,7 +40,8 @@ ON_GUARDS: Mapping[GuardKind, str] = {
         "`.github/mulligan.yml`. Otherwise split the issue."
     ),
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
-    GuardKind.SUBMODULE: "To update {}, change the submodule yourself; agents must not.",
+    GuardKind.SUBMODULE: "To change {}, change the submodule yourself; agents must not.",
+    GuardKind.LFS: "To add or change {}, use `git lfs` yourself: Mulligan cannot upload to it.",
     GuardKind.DELETED_TEST: (
         "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),
@@ -277,10 +278,18 @@ QUESTION = Advice(
 )
 
 ONLY_IGNORED = Advice(
-    "The agent wrote only files that git ignores. Please say which files to change.",
+    "The agent wrote only files that git ignores or tools leave. Please say what to change.",
     (
         "Say in the issue which files should be different afterwards.",
         "If an ignored file belongs in the repository, remove it from `.gitignore`.",
+    ),
+)
+
+NESTED = Advice(
+    "The agent worked in a copy of the repository. Please tell it to work in place.",
+    (
+        "If a file such as `AGENTS.md` asks for a worktree or a clone, remove that from it.",
+        "If the files belong in the repository, ask in `/mulligan fix:` to delete their `.git`.",
     ),
 )
 
@@ -396,6 +405,7 @@ ADVICE: Mapping[Outcome, Advice] = {
 ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
     ZeroKind.CUT_OFF: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
+    ZeroKind.NESTED: NESTED,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
 }
 """Advice by cause of an empty change, if the cause says more than the outcome."""

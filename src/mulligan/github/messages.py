@@ -22,7 +22,7 @@ from mulligan.github.markdown_parts import (
     spending_line,
 )
 from mulligan.github.status_record import record_line
-from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.prompt.outcome_text import left_out, pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
 
 USAGE = """\
@@ -333,6 +333,7 @@ def what_changed(meta: WorkerResultMeta | None) -> str:
     summary = quoted(meta.agent_summary)
     return body(
         f"{meta.diff_summary}.",
+        "\n".join(f"{why}: {', '.join(map(code, paths))}." for why, paths in left_out(meta)),
         f"The agent's summary:\n\n{summary}" if summary else "The agent gave no summary.",
     )
 

@@ -8,12 +8,11 @@ from mulligan.config.policy import Learnings
 from mulligan.domain.eligibility import (
     Facts,
     cycle_reason,
-    dependencies,
     dependency_reason,
-    depends_on_itself,
     find_cycle,
     ignored_reason,
     is_newer_request,
+    with_line,
 )
 from mulligan.domain.errors import (
     DeniedError,
@@ -55,7 +54,7 @@ from mulligan.implement.ports import (
 )
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
-from mulligan.text.visible import visible_text
+from mulligan.text.dependencies import dependencies, depends_on_itself
 
 # The facts for the rules of domain/eligibility.py.
 
@@ -233,21 +232,22 @@ def _waits_for(issue: Issue, context: ReadContext) -> str:
         return _named_in(found) if found else ()
 
     opened[issue.ref] = issue
-    for ref in _named_in(issue):
+    for ref, line in dependencies(issue):
         try:
             other = context.tracker.read(ref)
         except GoneError:
             continue
         except DeniedError as error:
-            return f"It depends on {ref}, which cannot be read: {error}"
+            return with_line(f"It depends on {ref}, which cannot be read: {error}", line)
         opened[ref] = other if other.is_open else None
         if other.is_open:
             way = find_cycle(issue.ref, named)
-            return (
+            reason = (
                 cycle_reason(issue.ref, way)
                 if way
                 else _wait_reason(issue.ref, other, context.ledger)
             )
+            return with_line(reason, line)
     return ""
 
 
@@ -269,8 +269,7 @@ def _wait_reason(ref: IssueRef, other: Issue, ledger: LedgerReader) -> str:
 def ignored_dependencies(issue: Issue, tracker: Tracker) -> str:
     """Return the dependencies that are ignored because they do not exist; for `explain`."""
     gone = [ref for ref in _named_in(issue) if _is_gone(ref, tracker)]
-    itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
-    return ignored_reason(issue.ref, gone, itself=itself)
+    return ignored_reason(issue.ref, gone, itself=depends_on_itself(issue))
 
 
 def _is_gone(ref: IssueRef, tracker: Tracker) -> bool:
@@ -284,7 +283,7 @@ def _is_gone(ref: IssueRef, tracker: Tracker) -> bool:
 
 
 def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
-    return dependencies(visible_text(issue.body).text, issue.ref)
+    return tuple(each.ref for each in dependencies(issue))
 
 
 # Checks right before a write.

@@ -48,6 +48,8 @@ def attempt_record(
         branch=case.issue.ref.branch,
         commits=_commits(known),
         files_modified=change.files if change else (),
+        nested=change.nested if change else (),
+        leftovers=change.leftovers if change else (),
         diff_summary=diff_stat(change.files) if change else "",
         diff_artifact=known.diff_artifact,
         sketch=sketch_of(change.diff) if change else (),

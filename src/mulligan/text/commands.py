@@ -3,7 +3,7 @@
 import re
 
 from mulligan.domain.command import Command, Verb
-from mulligan.text.escape import enclose, one_line, visible
+from mulligan.text.escape import HIDDEN, enclose, one_line, visible
 
 HEADING = "Human guidance"
 
@@ -17,12 +17,18 @@ MAX_GUIDANCE = 4000
 
 MAX_REASON = 300
 
-WHITESPACE = " \t\r\n"
-START = "/"
-COMMAND_LINE = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
+SPACE = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+"""The spaces of Unicode that Markdown does not know; the keyboards of phones write some of them."""
+
+START = re.compile(rf"[ \t\r\n{SPACE}]*/")
+COMMAND_LINE = re.compile(rf" {{0,3}}[{SPACE}]*/mulligan(?:\s+(?P<rest>.*))?$", re.IGNORECASE)
 """Four spaces would make it code; a quotation starts with another character."""
 
-VERB = re.compile(r"(?P<verb>[a-z]+)(?::|(?=\s)|$)[ \t]*", re.IGNORECASE)
+JOINED = re.compile(rf"(?i:/mulligan)(?P<unseen>(?:{HIDDEN.pattern})+)(?=\w)")
+"""Only a space of no width separates the command."""
+
+VERB = re.compile(r"(?P<verb>[a-z]+)(?:[:：﹕]|[.!]*(?=\s|$))\s*", re.IGNORECASE)
+"""A phone may add a full stop, or write a full-width colon."""
 
 VERBS = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
 
@@ -35,8 +41,11 @@ def guidance_block(words: str) -> str:
 def parse(body: str) -> Command | None:
     """Return the command at the start of a comment; None if there is none."""
     # After an invisible character, a reader would not recognise it as a command.
-    if not body.lstrip(WHITESPACE).startswith(START):
+    start = START.match(body)
+    if start is None:
         return None
+    if joined := JOINED.match(body, start.end() - 1):
+        body = f"{body[: joined.start('unseen')]} {body[joined.end() :]}"
     lines = visible(body).split("\n")
     while lines and not lines[0].strip():
         del lines[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pathspec import GitIgnoreSpec
 
-from mulligan.config.policy import POLICY_FILE, Protected, Scope
+from mulligan.config.policy import POLICY_FILES, Protected, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
@@ -27,7 +27,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
         *("/.github/copilot-instructions.md", "/.github/instructions/", "/.github/prompts/"),
         *("/.github/agents/", "/.github/chatmodes/", "/.github/skills/"),
     ),
-    Protected.POLICY: (f"/{POLICY_FILE}", "/.github/mulligan/"),
+    Protected.POLICY: (*(f"/{name}" for name in POLICY_FILES), "/.github/mulligan/"),
     Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
     Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
 }
@@ -109,6 +109,18 @@ def file_violations(
     for path in sorted(submodules):
         message = f"{path} is a submodule; submodules must not be added, changed or removed."
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for path in change.submodule_files:
+        message = (
+            f"{path} is in a submodule, whose files are not part of this repository. Remove it, "
+            "and make the change outside the submodule."
+        )
+        yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for path in change.raw_lfs_files:
+        message = (
+            f"{path} belongs in Git LFS, but its content is not an LFS pointer. Mulligan cannot "
+            "upload to Git LFS; do not add or change such a file."
+        )
+        yield GuardViolation(kind=GuardKind.LFS, path=path, message=message)
     for file in change.files:
         if file.mode == SYMLINK and file.status != DELETED:
             yield from _link(file)

@@ -53,18 +53,18 @@ def write(
     refs: Mapping[str, str],
     branch: str,
     sources: tuple[Path, Path],
-    litter: Sequence[str],
+    excluded: Sequence[str],
 ) -> None:
     """Recreate the git directory, with HEAD on `branch`.
 
-    `sources` are the index to copy, and the objects to borrow.
+    `sources` are the index to copy, and the objects to borrow; `excluded` are patterns to ignore.
     """
     index, objects = sources
     for part in ("info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
         (agent_git_dir / part).mkdir(parents=True)
     (agent_git_dir / "HEAD").write_text(f"ref: {HEADS}{branch}\n")
     (agent_git_dir / "config").write_text(CONFIG)
-    (agent_git_dir / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in litter))
+    (agent_git_dir / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in excluded))
     (agent_git_dir / "objects" / "info" / "alternates").write_text(f"{objects}\n")
     (agent_git_dir / "packed-refs").write_text(
         "".join(f"{sha} {name}\n" for name, sha in sorted(refs.items()))

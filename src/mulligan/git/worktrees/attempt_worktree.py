@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -20,7 +20,25 @@ from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits
 from mulligan.git.worktrees.files import disk_faults
-from mulligan.git.worktrees.naming import BASE_REF, is_agent_leftover, message_of, sanitised
+from mulligan.git.worktrees.left_out import (
+    Excluded,
+    is_below,
+    left_by_tools,
+    nested_repositories,
+    paths_of,
+    submodule_files,
+    tool_leftovers,
+    unlike_leftovers,
+    written_by_agent,
+)
+from mulligan.git.worktrees.lfs import raw_lfs_files
+from mulligan.git.worktrees.naming import (
+    BASE_REF,
+    TOOL_LEFTOVERS,
+    leftover_in,
+    message_of,
+    sanitised,
+)
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
     PullRequestHead,
@@ -30,11 +48,14 @@ from mulligan.git.worktrees.pull_request_branch import (
 from mulligan.git.worktrees.reset import (
     RESET_TIMEOUT,
     IssueWorktree,
-    drop_bad_index,
+    good_index,
+    has_attributes,
     reset_worktree,
+    submodules_in,
 )
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
+from mulligan.sandbox.process import Finished
 from mulligan.sandbox.set_up_cache import SetUpCache
 
 
@@ -104,7 +125,15 @@ class Checkout:
             is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
         ):
             return None
-        return Change(change.start_sha, None, change.commits, is_proposed=True)
+        return replace(
+            change,
+            head_sha=None,
+            files=(),
+            diff=b"",
+            leftovers=(),
+            raw_lfs_files=(),
+            is_proposed=True,
+        )
 
     def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
         """Return whether the commit is the pull request's change, rebased onto a newer base."""
@@ -223,7 +252,7 @@ def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha:
     refs = {**standing, f"refs/heads/{site.branch}": head_sha}
     objects = site.mirror.paths.mirror / "objects"
     sources = (place.git_dir / "index", objects)
-    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
+    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.excluded)
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 
@@ -234,8 +263,8 @@ ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
 MAX_FORCED = 10_000
 """Limit of committed paths to search for ignored files."""
 
-MAX_IGNORED = 20
-"""Limit of ignored files to list for a change without a commit."""
+MAX_NAMED_PATHS = 20
+"""Limit of paths to name that are not part of a change."""
 
 
 def capture(
@@ -247,21 +276,56 @@ def capture(
         site.cleaner.set_aside(place.tree, place.name)
         place.tree.mkdir()
     site.cleaner.open(place.tree)
-    with meanwhile(lambda: site.cleaner.clean(place.tree)) as searched:
+    with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
-        drop_bad_index(site)
-        searched()
-    tree = _write_tree(site, start_sha, left)
+        index = good_index(site, start_sha)
+        found, agents = repositories()
+        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site))
+    tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
+    change = Change(
+        start_sha,
+        None,
+        commits,
+        nested=_named(path for path in excluded.nested if path in agents),
+        submodule_files=_named(submodule_files(site, submodules_in(index))),
+    )
     if tree == start_tree:
-        return Change(start_sha, None, commits, ignored_files=_ignored(site))
+        return replace(change, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
-        files = _changed_files(site, start_sha, head_sha)
-        return Change(start_sha, head_sha, commits, files, diff())
+        files, written = _changed_files(site, start_sha, head_sha)
+        return replace(
+            change,
+            head_sha=head_sha,
+            files=files,
+            leftovers=_named(left_by_tools(site, excluded)),
+            raw_lfs_files=_named(
+                raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
+            ),
+            diff=diff(),
+        )
+
+
+def _repositories_before_cleaning(
+    site: IssueWorktree,
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """List the repositories in the tree, and those that the agent made; then clean the tree.
+
+    Setup commands and package managers leave repositories, too, in which nobody worked.
+    """
+    found = site.cleaner.repositories(site.paths.tree)
+    made = (
+        path
+        for path in written_by_agent(site, found)
+        if not leftover_in(f"{path}/", TOOL_LEFTOVERS)
+    )
+    agents = frozenset(made)
+    site.cleaner.clean(site.paths.tree)
+    return found, agents
 
 
 def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
@@ -272,25 +336,32 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     return agent_git_directory.read(place.agent_git_dir, _with_agent_objects(site), start_sha)
 
 
-def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
-    if not (site.paths.git_dir / "index").exists():
-        site.git.read("read-tree", start_sha)
-    added = site.git.attempt("add", "-A", "--ignore-errors", timeout=RESET_TIMEOUT)
+def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
+    nested = excluded.nested
+    added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
-    if forced := _forced(site, start_sha, left):
-        listed = site.paths.git_dir / "forced"
-        listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
-        site.git.attempt(
-            *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
-            *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-            timeout=RESET_TIMEOUT,
-        )
+    forced = [*_forced(site, start_sha, left, excluded), *unlike_leftovers(site, excluded)]
+    if forced := [path for path in forced if not is_below(path, nested)]:
+        _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
     return site.git.line("write-tree")
 
 
-def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
+def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) -> Finished:
+    """Add files to the index; the pathspecs are in a file, since there may be very many."""
+    listed = site.paths.git_dir / "to-add"
+    listed.write_bytes(b"\0".join(map(os.fsencode, pathspecs)))
+    return site.git.attempt(
+        *("add", *options, "--ignore-errors"),
+        *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
+        timeout=RESET_TIMEOUT,
+    )
+
+
+def _forced(
+    site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded
+) -> list[str]:
     """List the ignored files that the agent committed explicitly and that are still in its tree."""
     if left.head is None or left.head == start_sha:
         return []
@@ -306,12 +377,13 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
     # The last path may be truncated.
     *names, _ = place.read_bytes().split(b"\0")
     place.unlink()
-    wanted = (name for name in map(os.fsdecode, names) if _is_work(site, name))
+    patterns = (*site.mirror.litter, *excluded.tools)
+    wanted = (name for name in map(os.fsdecode, names) if _is_work(name, patterns))
     return [name for name in islice(wanted, MAX_FORCED) if _in_tree(site.paths.tree, name)]
 
 
-def _is_work(site: IssueWorktree, name: str) -> bool:
-    return bool(name) and not is_agent_leftover(name, site.mirror.litter)
+def _is_work(name: str, patterns: Sequence[str]) -> bool:
+    return bool(name) and not leftover_in(name, patterns)
 
 
 def _in_tree(tree: Path, name: str) -> bool:
@@ -334,26 +406,18 @@ def _with_agent_objects(site: IssueWorktree) -> Repository:
 
 
 def _ignored(site: IssueWorktree) -> tuple[str, ...]:
-    """List ignored files that the agent wrote; files that agents leave behind come last.
-
-    Setup commands may write ignored files too, but before the agent. Making the agent's HOME
-    changes the private directory, so its time marks the start of the agent.
-    """
-    root, private = site.paths.tree, site.paths.private
-    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    """List ignored files that the agent wrote; those that agents and tools leave come last."""
     listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
-    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
-    new = (name for name in names if _written(root / name) > began)
-    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MAX_IGNORED))
+    is_leftover = partial(leftover_in, patterns=site.mirror.excluded)
+    names = sorted(paths_of(listed), key=lambda name: bool(is_leftover(name)))
+    return _named(written_by_agent(site, names))
 
 
-def _written(path: Path) -> int:
-    """Return a file's last change (ctime) in nanoseconds, which no program can set back."""
-    try:
-        return path.lstat().st_ctime_ns
-    except OSError:
-        return 0
+def _named(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the first paths as text; bytes that are not UTF-8 are replaced."""
+    return tuple(
+        os.fsencode(path).decode(errors="replace") for path in islice(paths, MAX_NAMED_PATHS)
+    )
 
 
 def _commit(
@@ -415,7 +479,10 @@ BINARY = b"-"
 SYMLINK, NO_FILE = "120000", "000000"
 
 
-def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+def _changed_files(
+    site: IssueWorktree, start_sha: str, head_sha: str
+) -> tuple[tuple[FileChange, ...], Mapping[str, tuple[str, int]]]:
+    """Describe the changed files, and map the written ones to their blobs and sizes."""
     listed = site.git.read(
         *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
         *("--ignore-submodules=none", start_sha, head_sha),
@@ -430,13 +497,18 @@ def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[
             *("--", *names) if is_exact else (),
         )
     )
-    changed = (entries[change.path] for change in changes if change.path in entries)
-    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    changed = {name: entries[name] for name in names if name in entries}
+    blobs = dict.fromkeys(entry.blob for entry in changed.values() if entry.mode == SYMLINK)
     links = {
         blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
         for blob in islice(blobs, MAX_LINKS)
     }
-    return measured(changes, entries, links)
+    written = {
+        name: (entry.blob, entry.size)
+        for name, entry in changed.items()
+        if entry.size is not None and entry.mode != SYMLINK
+    }
+    return measured(changes, entries, links), written
 
 
 def changes_of(output: bytes) -> tuple[FileChange, ...]:

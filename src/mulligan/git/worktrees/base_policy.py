@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from mulligan.config.load import load_policy, load_valid_part
-from mulligan.config.policy import POLICY_FILE, Policy
+from mulligan.config.load import load_policy, load_valid_part, policy_file
+from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.implement.ports import Worktrees
 
@@ -27,7 +27,8 @@ class BasePolicies:
         """
         overrides = self._overrides(repository)
         try:
-            return load_valid_part(self._text(repository, None), overrides)
+            text = next(iter(self._files(repository, None).values()), None)
+            return load_valid_part(text, overrides)
         except UnavailableError:
             return load_policy(None, overrides, POLICY_FILE)
 
@@ -53,11 +54,14 @@ class BasePolicies:
         return self._read(repository, None)
 
     def _read(self, repository: str, sha: str | None) -> Policy:
-        where = f"{POLICY_FILE} of {repository}"
-        return load_policy(self._text(repository, sha), self._overrides(repository), where)
+        files = self._files(repository, sha)
+        name = policy_file(files, repository)
+        where = f"{name} of {repository}"
+        return load_policy(files.get(name), self._overrides(repository), where)
 
-    def _text(self, repository: str, sha: str | None) -> bytes | None:
-        return self.worktrees.base_file(repository, POLICY_FILE, sha)
+    def _files(self, repository: str, sha: str | None) -> Mapping[str, bytes]:
+        files = {name: self.worktrees.base_file(repository, name, sha) for name in POLICY_FILES}
+        return {name: text for name, text in files.items() if text is not None}
 
     def _overrides(self, repository: str) -> Mapping[str, JsonValue]:
         return self.overrides.get(repository, {})

@@ -130,6 +130,24 @@ class TreeCleaner:
             *CLOSED_FILES,
         )
 
+    def repositories(self, tree: Path) -> tuple[str, ...]:
+        """List the directories below a tree, by their paths in it, that hold a git repository.
+
+        Each has a `.git` entry, or is a bare repository: it has what git itself looks for.
+        """
+        found = self._find(
+            tree,
+            *("-mindepth", "2", *NEVER_TRUE),
+            *("(", "-name", ".git", "-prune", "-o", "-name", "HEAD", "-type", "f", ")"),
+            *("-printf", r"%P\0"),
+        )
+        entries = map(Path, map(os.fsdecode, found.tail.split(b"\0")[:-1]))
+        return tuple(
+            str(entry.parent)
+            for entry in entries
+            if entry.name == ".git" or _is_bare(tree / entry.parent)
+        )
+
     def remove(self, tree: Path, patterns: Sequence[str]) -> None:
         """Remove everything with such a name, at any depth; a trailing slash means a directory."""
         named = list[str]()
@@ -242,6 +260,10 @@ def _below(path: str) -> Iterator[str]:
                 yield entry.path
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
+
+
+def _is_bare(directory: Path) -> bool:
+    return (directory / "objects").is_dir() and (directory / "refs").is_dir()
 
 
 def _mode(path: Path) -> int:

@@ -11,7 +11,13 @@ from mulligan.domain.issue import COMMIT_SHA
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote, Repository
 from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
-from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, RepositoryPaths, binary_attribute
+from mulligan.git.worktrees.naming import (
+    ATTRIBUTES,
+    BASE_REF,
+    TOOL_LEFTOVERS,
+    RepositoryPaths,
+    binary_attribute,
+)
 
 WORK_REFS = "refs/heads/mulligan/*"
 """The refs that keep Mulligan's commits, pushed or not."""
@@ -26,7 +32,7 @@ TRASH_OWNER = "mirror"
 class Mirror:
     """A repository as last fetched; HEAD is the base branch at that time.
 
-    `litter` are patterns of files that agents leave and that are no work.
+    `litter` are patterns of files that agents leave and that are not part of a change.
     """
 
     name: str
@@ -38,6 +44,11 @@ class Mirror:
     def git(self) -> Repository:
         """The mirror as a repository without a worktree."""
         return Repository(self.name, self.paths.mirror, self.outer)
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """The patterns of files that git ignores here besides those in .gitignore files."""
+        return (*self.litter, *TOOL_LEFTOVERS)
 
     @property
     def cleaner(self) -> TreeCleaner:
@@ -141,7 +152,7 @@ class Mirror:
         if not (mirror / "HEAD").exists() or not (mirror / "config").exists():
             self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
         (mirror / "info").mkdir(exist_ok=True)
-        exclude = "".join(f"{litter}\n" for litter in self.litter)
+        exclude = "".join(f"{pattern}\n" for pattern in self.excluded)
         write_whole(mirror / "info" / "exclude", exclude.encode())
         attributes = mirror / "info" / "attributes"
         if not attributes.exists():

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from functools import cache
+from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import CommitText
@@ -98,14 +98,45 @@ BRANCH = re.compile(
 # Patterns and attributes for git.
 
 
-def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
-    """Return whether a path matches a pattern of files that agents leave behind."""
-    *directories, name = PurePosixPath(path).parts
-    return any(
-        fnmatchcase(part, pattern.rstrip("/"))
-        for pattern in litter
-        for part in (directories if pattern.endswith("/") else (*directories, name))
+TOOL_LEFTOVERS = (
+    # Bytecode and metadata that Python and setuptools write beside the source.
+    *("__pycache__/", "*.pyc", "*.egg-info/", ".venv/"),
+    # Caches and data of test runners, linters and type checkers.
+    *(".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/", ".nox/"),
+    *(".coverage", ".ipynb_checkpoints/", ".nyc_output/", ".eslintcache", ".phpunit.result.cache"),
+    # Installed packages, and the state of build tools.
+    *("node_modules/", ".gradle/", ".dart_tool/"),
+    # The view settings of a directory on macOS.
+    ".DS_Store",
+)
+"""What tools leave behind, as in .gitignore; only names that nobody gives to their own files.
+
+A name such as build, dist, vendor or target may be somebody's work.
+"""
+
+
+def leftover_in(path: str, patterns: Sequence[str]) -> str:
+    """Return the file or directory of a path that matches a pattern, as in .gitignore; else ""."""
+    found = _matching(tuple(patterns)).match(path)
+    return found[0] if found else ""
+
+
+@cache
+def _matching(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Match the start of a path until a part that one of the patterns names."""
+    directories, names = (
+        "|".join(
+            re.escape(pattern.rstrip("/")).replace(r"\*", "[^/]*")
+            for pattern in patterns
+            if pattern.endswith("/") is is_directory
+        )
+        or NEVER
+        for is_directory in (True, False)
     )
+    return re.compile(rf"(?s:(?:[^/]*/)*?(?:(?:{directories})/|(?:{names})(?:/|\Z)))")
+
+
+NEVER = "(?!)"
 
 
 ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"

@@ -5,6 +5,7 @@ verified.
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -151,8 +152,7 @@ def _is_at(site: IssueWorktree, sha: str) -> bool:
         index, state = _clean_and_read(site, keep_ignored=False)
     except WorldError:
         return False
-    has_submodules = any(entry.startswith(GITLINK) for entry in index)
-    return not has_submodules and not _hides_changes(index) and state == TreeState(sha, [])
+    return not submodules_in(index) and not _hides_changes(index) and state == TreeState(sha, [])
 
 
 def _repair_git_directory(site: IssueWorktree) -> None:
@@ -179,6 +179,31 @@ def drop_bad_index(site: IssueWorktree) -> None:
     listed = site.git.query("ls-files", "-v", "-z")
     if listed.exit_code or _hides_changes(listed.output.split(b"\0")):
         _index_file(site).unlink(missing_ok=True)
+
+
+def good_index(site: IssueWorktree, sha: str) -> list[bytes]:
+    """Return the entries of Mulligan's own index; of a commit if the index is bad or missing."""
+    drop_bad_index(site)
+    if not _index_file(site).exists():
+        site.git.read("read-tree", sha)
+    return _read_index(site)
+
+
+def submodules_in(index: Iterable[bytes]) -> list[str]:
+    """Return the paths of the submodules in an index."""
+    links = (entry for entry in index if entry.startswith(GITLINK))
+    return [os.fsdecode(entry.partition(b"\t")[2]) for entry in links]
+
+
+def has_attributes(index: Iterable[bytes]) -> bool:
+    """Return whether there is a .gitattributes file in an index."""
+    return any(entry.endswith((b"\t.gitattributes", b"/.gitattributes")) for entry in index)
+
+
+def submodule_directory(site: IssueWorktree, path: str) -> Path | None:
+    """Return a submodule's directory; None if a file or link is in its way."""
+    place = Path(os.path.realpath(site.paths.tree)) / path
+    return place if os.path.realpath(place) == str(place) and place.is_dir() else None
 
 
 def _index_file(site: IssueWorktree) -> Path:
@@ -223,12 +248,9 @@ def _clean(site: IssueWorktree, *, keep_ignored: bool) -> bool:
 
 def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
     """Empty the directories of submodules (WORKTREE-5), which git itself never reads."""
-    root = Path(os.path.realpath(site.paths.tree))
-    for entry in index:
-        if not entry.startswith(GITLINK):
-            continue
-        place = root / entry.partition(b"\t")[2].decode(errors="surrogateescape")
-        if os.path.realpath(place) == str(place) and place.is_dir() and any(place.iterdir()):
+    for path in submodules_in(index):
+        place = submodule_directory(site, path)
+        if place and any(place.iterdir()):
             site.cleaner.set_aside(place, site.paths.name)
             place.mkdir()
 

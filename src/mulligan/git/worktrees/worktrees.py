@@ -43,7 +43,7 @@ from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.set_up_cache import SetUpCache
 
 LOCK_TIMEOUT = timedelta(seconds=2)
-MAX_CACHED_FILES = 1000
+MAX_CACHED_FILES = 4000
 """Limit of cached files, since every poll reads the policy; a commit's files never change."""
 
 

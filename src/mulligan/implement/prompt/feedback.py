@@ -12,10 +12,12 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
+    WORK_IN_PLACE,
     check_title,
     duration_text,
     failing,
     last_activity,
+    left_out,
     pluralize,
     verdict,
     zero_advice,
@@ -109,7 +111,7 @@ OWN_WORDS = frozenset(
 )
 """Outcomes whose error line is Mulligan's own, so that it needs no fence."""
 
-QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
+QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.NESTED, ZeroKind.ONLY_IGNORED})
 """Kinds of empty changes whose error line quotes the agent."""
 
 
@@ -125,7 +127,7 @@ def what_went_wrong(
     lines += [_fix_round(fix) for fix in detailed.fix_rounds]
     if detailed.outcome in FREE:
         lines.append("That was not your doing: work as if it had not happened.")
-    lines += _error(detailed, words)
+    lines += [*_error(detailed, words), *_left_out(detailed, words)]
     counts = Counter(meta.outcome for meta in later if meta.outcome in FREE)
     lines += [
         f"Later, {pluralize(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
@@ -147,6 +149,16 @@ def _last_words(meta: WorkerResultMeta, words: int) -> list[str]:
     if not summary or summary in one_line(meta.error, len(meta.error) + 1):
         return []
     return [fence("the agent's last words", summary)]
+
+
+def _left_out(meta: WorkerResultMeta, words: int) -> Iterator[str]:
+    """Name what was not part of the change, unless the error line does."""
+    if not words or meta.zero_kind is not None:
+        return
+    for why, paths in left_out(meta):
+        yield f"{why}:\n{fence('the worktree', one_line(', '.join(paths), words))}"
+    if meta.nested:
+        yield WORK_IN_PLACE
 
 
 def _fix_round(fix: FixRound) -> str:

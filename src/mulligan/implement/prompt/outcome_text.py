@@ -18,7 +18,7 @@ from mulligan.domain.attempt import (
     zero_kind,
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.domain.result import AgentFacts, CheckResult, WorkerResultMeta
 from mulligan.domain.spending import dollars
 from mulligan.text.escape import one_line, visible
 
@@ -122,16 +122,22 @@ def _unreached(known: AttemptState) -> str:
 
 
 def _instead_of_a_change(known: AttemptState) -> str:
-    """Return the agent's question or its ignored files, if it changed nothing."""
+    """Return the agent's question or the files that do not count, if it changed nothing."""
     kind, run, change = zero_kind(known), known.run, known.change
     if run and kind is ZeroKind.ASKED:
         return f" It asked: {one_line(run.question, ERROR_CHARS)}"
+    if change and kind is ZeroKind.NESTED:
+        return f" It worked in a git repository of its own: {names_of(change.nested)}."
     if change and kind is ZeroKind.ONLY_IGNORED:
-        names = change.ignored_files
-        listed = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
-        more = " and more" if len(names) > NAMED_FILES else ""
-        return f" It wrote only files that git ignores: {listed}{more}."
+        names = names_of(change.ignored_files)
+        return f" It wrote only files that git ignores or tools leave: {names}."
     return ""
+
+
+def names_of(paths: Sequence[str]) -> str:
+    """Return the first paths on one line, without escaping."""
+    listed = ", ".join(one_line(path, FILE_CHARS) for path in paths[:NAMED_FILES])
+    return f"{listed} and more" if len(paths) > NAMED_FILES else listed
 
 
 def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
@@ -256,7 +262,14 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
     ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
     ZeroKind.ASKED: "a question at your end, and every file as it was",
-    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.NESTED: (
+        "work in a clone, a `git worktree` or another git repository below the given directory; "
+        "that is never part of a change"
+    ),
+    ZeroKind.ONLY_IGNORED: (
+        "only files that git ignores or that tools leave behind, such as `__pycache__/`; they are "
+        "never part of a change"
+    ),
     ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
     ZeroKind.UNDONE: (
         "commits, but files that equal the base branch: the commits were empty or undid each other"
@@ -264,6 +277,11 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ZeroKind.NOTHING: "no commit, and every file as it was",
 }
 """The result of an agent that made no change, for the next prompt."""
+
+WORK_IN_PLACE = (
+    "Change the files of the given directory itself, not those of a copy. If the files belong to "
+    "the change, delete the `.git` beside them."
+)
 
 ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "Work with the tools that are allowed.",
@@ -275,6 +293,7 @@ ZERO_ADVICE: Mapping[ZeroKind, str] = {
         "Nobody answers while you work, and nothing waits for a yes. Decide it yourself in the "
         "simplest way that fits, and make the change."
     ),
+    ZeroKind.NESTED: WORK_IN_PLACE,
     ZeroKind.ONLY_IGNORED: (
         "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
         "the repository you have to commit, with `git add --force`."
@@ -296,6 +315,18 @@ OTHERWISE = (
 def zero_advice(kind: ZeroKind) -> str:
     """Return the expectation, the finding, and the instruction for the next agent (CONTEXT-9)."""
     return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
+
+
+# Parts of the agent's tree that are not part of its change.
+
+
+def left_out(meta: WorkerResultMeta) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return why parts of the tree were left out of the change, with the paths of each part."""
+    found = (
+        ("has its own git repository", meta.nested),
+        ("left behind by tools", meta.leftovers),
+    )
+    return tuple((f"Not part of the change ({why})", paths) for why, paths in found if paths)
 
 
 # Counts, times and amounts.

@@ -12,7 +12,7 @@ import mulligan
 from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.config.load import load_policy
 from mulligan.config.operator import Operator
-from mulligan.config.policy import POLICY_FILE, Labels
+from mulligan.config.policy import Labels
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UsageError
 from mulligan.git.remote_ref import open_remote_ref
 from mulligan.git.repository import Repository
@@ -178,24 +178,24 @@ class ProposedPull:
 
 
 def propose_policy(
-    operator: Operator, environment: Environment, repository: str, policy: str
+    operator: Operator, environment: Environment, repository: str, policy: str, path: str
 ) -> ProposedPull | None:
     """Open the pull request that adds a policy, once; None if the base branch has this policy.
 
     The branch and the pull request are looked for first, so that a repeated call changes nothing.
     """
-    content = load_policy(policy.encode(), {}, POLICY_FILE)
+    content = load_policy(policy.encode(), {}, path)
     settings = next(each for each in operator.repositories if each.name == repository)
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         if found := github.writer.find_branch(repository, SET_UP_BRANCH):
             state = "merged" if found.merged_at else found.state
             return ProposedPull(found.html_url, state)
         base = settings.base_branch or github.tracker.repository(repository).default_branch
-        text = policy_pull_request(POLICY_FILE, base, content.labels.ready, len(content.checks))
+        text = policy_pull_request(path, base, content.labels.ready, len(content.checks))
         ref, remote = f"refs/heads/{SET_UP_BRANCH}", remote_of(operator, github, repository)
         with open_remote_ref(ref, text.title, for_git(operator, environment), remote) as branch:
             # A branch without a pull request is from a run that was killed.
-            if not (branch.tip() or branch.add_to(base, {POLICY_FILE: policy.encode()})):
+            if not (branch.tip() or branch.add_to(base, {path: policy.encode()})):
                 return None
         opened = github.writer.propose_branch(
             repository, SET_UP_BRANCH, base, text.title, text.body

@@ -8,11 +8,10 @@ from tempfile import TemporaryDirectory
 
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.runner import CommandVerifier
-from mulligan.config.load import load_policy
+from mulligan.config.load import load_policy, policy_in
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.result import CheckResult
-from mulligan.git.worktrees.base_policy import POLICY_FILE
 from mulligan.interfaces.bootstrap.container import Environment
 from mulligan.sandbox.home import keep
 
@@ -50,7 +49,7 @@ def open_local_checks(directory: Path, environment: Environment) -> Generator[Lo
 
 def read_policy(place: Path | None, directory: Path) -> Policy:
     """Read a policy file, by default the repository's own."""
-    path = place or directory / POLICY_FILE
+    path = place or directory / policy_in(directory)
     try:
         text = path.read_bytes()
     except OSError as error:

@@ -21,9 +21,9 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 from rich.markup import escape
 
-from mulligan.config.load import load_operator, load_policy
+from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
-from mulligan.config.policy import POLICY_FILE, Labels
+from mulligan.config.policy import Labels
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.domain.issue import REPOSITORY
@@ -90,10 +90,13 @@ class InitOptions:
 class InitPlan:
     """The files to write and the labels to create; `token` goes into a separate file.
 
+    `path` is that of the `policy` in the repository.
+
     With `proposes`, a pull request proposes the `policy`, instead of a file in the clone.
     """
 
     policy: str
+    path: str
     drafts: tuple[FileDraft, ...]
     missing: tuple[str, ...]
     labels: Labels
@@ -107,8 +110,6 @@ class InitPlan:
         """Return whether a pull request with the policy can be opened."""
         return bool(self.origin and self.operator and _has_token(self.operator))
 
-
-POLICY = Path(POLICY_FILE)
 
 TOKEN_FILE = "mulligan-token"  # noqa: S105 - a name
 
@@ -139,7 +140,7 @@ def init(options: InitOptions) -> Exit:
         console.print("Nothing was written.")
         return Exit.FAILED
     if answer is Answer.PULL_REQUEST:
-        kept = tuple(draft for draft in plan.drafts if draft.path != clone / POLICY)
+        kept = tuple(draft for draft in plan.drafts if draft.path != clone / plan.path)
         plan = replace(plan, drafts=kept, proposes=True)
     _carry_out(console, plan)
     plan = replace(plan, proposes=_propose(console, plan))
@@ -184,12 +185,13 @@ def _plan(
     token: tuple[Path, str] | None,
 ) -> InitPlan:
     drafts, labels = list[FileDraft](), Labels()
-    policy, proposal = clone / POLICY, propose(read_tree(clone))
+    path, proposal = policy_in(clone), propose(read_tree(clone))
+    policy = clone / path
     if policy.exists():
         text = policy.read_text(encoding="utf-8")
         existing = load_policy(text.encode(), {}, str(policy))
         labels = existing.labels
-        console.print(f"{POLICY} already exists, with {pluralize(len(existing.checks), 'check')}.")
+        console.print(f"{path} already exists, with {pluralize(len(existing.checks), 'check')}.")
     else:
         found = f"No test commands found in {clone}. Add its checks to the file below."
         if proposal.checks:
@@ -201,7 +203,7 @@ def _plan(
     operator = _operator(console, origin, config, drafts, token)
     _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
-    return InitPlan(text, tuple(drafts), missing, labels, operator, origin, token)
+    return InitPlan(text, path, tuple(drafts), missing, labels, operator, origin, token)
 
 
 def _operator(
@@ -325,7 +327,7 @@ def _answer(console: Console, options: InitOptions, plan: InitPlan, clone: Path)
             "Nothing was written, because there is no terminal to confirm on. To"
             " write the files, add --yes."
         )
-    has_policy = any(draft.path == clone / POLICY for draft in plan.drafts)
+    has_policy = any(draft.path == clone / plan.path for draft in plan.drafts)
     offered = has_policy and plan.can_propose and not options.pull_request
     if options.pull_request:
         question = "Open the pull request, and write the other files?"
@@ -335,7 +337,7 @@ def _answer(console: Console, options: InitOptions, plan: InitPlan, clone: Path)
         question = "Create these labels?"
     if offered:
         console.print()
-        console.print(f"Answer p to open a pull request with {POLICY} instead.", markup=False)
+        console.print(f"Answer p to open a pull request with {plan.path} instead.", markup=False)
     choices, space = ("[y/p/N]", "") if offered else ("[y/N]", "\n")
     answer = console.input(f"{space}{question} {choices} ", markup=False).strip().lower()
     if offered and answer == "p":
@@ -365,7 +367,7 @@ def _propose(console: Console, plan: InitPlan) -> bool:
     if not (plan.operator and plan.origin and plan.proposes):
         return False
     variables = {**environment(), **({"GITHUB_TOKEN": plan.token[1]} if plan.token else {})}
-    found = propose_policy(plan.operator, variables, plan.origin.name, plan.policy)
+    found = propose_policy(plan.operator, variables, plan.origin.name, plan.policy, plan.path)
     message = PROPOSED[found.state].format(url=found.url) if found else NO_DIFFERENCE
     console.print(message, markup=False, soft_wrap=True)
     return found is not None and found.state in {"opened", "open"}
@@ -395,7 +397,7 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
 
 def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str]]:
     """Yield the next steps, in order: a sentence, and its command if there is one."""
-    policy = load_policy(plan.policy.encode(), {}, POLICY_FILE)
+    policy = load_policy(plan.policy.encode(), {}, plan.path)
 
     def there(line: str) -> str:
         """Run a command in the clone; the shell stays where it is, for the steps after it."""
@@ -404,7 +406,7 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
     if plan.proposes:
         yield "Merge the pull request with the policy, then fetch it.", there("git pull")
     if not policy.checks:
-        yield f"Add the commands that test a change to {_shown(clone / POLICY)}.", ""
+        yield f"Add the commands that test a change to {_shown(clone / plan.path)}.", ""
     yield (
         "Run the checks on the clone as it is.",
         there(f"{program()} check{' --setup' if policy.setup.run else ''}"),

@@ -23,7 +23,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
@@ -156,6 +156,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
         yield from _check(check)
     for broken in meta.guard_violations:
         yield "  !", broken.message
+    for why, paths in left_out(meta):
+        yield "  !", f"{why}: {', '.join(paths)}"
     if meta.agent and meta.agent.refused_hosts:
         hosts = ", ".join(meta.agent.refused_hosts)
         yield "  !", f"blocked: {hosts} (see sandbox.hosts)"

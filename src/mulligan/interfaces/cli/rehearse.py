@@ -10,7 +10,7 @@ import yaml
 from pydantic import JsonValue, TypeAdapter
 from rich.console import Console
 
-from mulligan.config.load import load_operator, load_policy
+from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
@@ -25,7 +25,6 @@ from mulligan.interfaces.bootstrap.rehearsal import (
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.init import POLICY
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
     configuration_path,
@@ -97,7 +96,7 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
         raise UsageError(
             "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
         )
-    policy = setup.clone / POLICY
+    policy = setup.clone / policy_in(setup.clone)
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
     settings = {
         **given,

@@ -1,0 +1,198 @@
+"""Read which issues an issue waits for, from its text as GitHub shows it (COMMAND-2). Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from markdown_it.token import Token
+
+from mulligan.domain.issue import REPOSITORY, Issue, IssueRef
+from mulligan.text.escape import one_line
+from mulligan.text.markdown import parse
+from mulligan.text.visible import visible_text
+
+MAX_DEPENDENCIES = 10
+"""Limit of dependencies to check for an issue; further ones are ignored."""
+
+QUOTE_CHARS = 100
+
+
+class Dependency(NamedTuple):
+    """An issue that a text waits for, and the line that says so."""
+
+    ref: IssueRef
+    line: str
+
+
+def dependencies(issue: Issue) -> tuple[Dependency, ...]:
+    """List the issues that an issue's text waits for."""
+    return tuple(each for each in _named(issue) if each.ref != issue.ref)[:MAX_DEPENDENCIES]
+
+
+def depends_on_itself(issue: Issue) -> bool:
+    """Return whether the text of an issue says that it waits for itself."""
+    return any(each.ref == issue.ref for each in _named(issue))
+
+
+def _named(issue: Issue) -> list[Dependency]:
+    tokens, _ = parse(visible_text(issue.body).text)
+    found = dict[IssueRef, Dependency]()
+    for line, names in _sentences(_lines(tokens)):
+        for ref in _refs(names, issue):
+            found.setdefault(ref, Dependency(ref, one_line(line, QUOTE_CHARS)))
+    return [*found.values()]
+
+
+# Names of issues.
+
+NUMBER = r"[1-9][0-9]{0,9}"
+
+NAME = re.compile(
+    rf"(?P<repository>{REPOSITORY.pattern})?#(?P<number>{NUMBER})\b"
+    rf"|https?://(?P<host>[^/\s]+)/(?P<path>{REPOSITORY.pattern})/(?:issues|pull)/(?P<at>{NUMBER})\b"
+    r"[^\s,;()]*",
+    re.IGNORECASE,
+)
+"""`#3`, `owner/name#3`, or the address of an issue or a pull request."""
+
+BEFORE_NAME = re.compile(r"(?:(?:issues?|prs?|pull requests?)\s+)?", re.IGNORECASE)
+
+BETWEEN_NAMES = re.compile(r"(?:\s*\([^()]*\))?(?:\s*[,;&]\s*|\s+)(?:and\s+)?", re.IGNORECASE)
+
+
+def _names(text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Yield the names of a list such as `#3, #4 (the parser) and owner/name#5`."""
+    kind = BEFORE_NAME.match(text, start)
+    while kind and (name := NAME.match(text, kind.end())):
+        yield name
+        between = BETWEEN_NAMES.match(text, name.end())
+        kind = BEFORE_NAME.match(text, between.end()) if between else None
+
+
+def _refs(names: Iterable[re.Match[str]], issue: Issue) -> Iterator[IssueRef]:
+    own, host = issue.ref.repository, urlsplit(issue.url).netloc.casefold()
+    for name in names:
+        repository = name["repository"] or name["path"] or own
+        is_own = repository.casefold() == own.casefold()
+        if name["host"] is None or name["host"].casefold() == host:
+            yield IssueRef(own if is_own else repository, int(name["number"] or name["at"]))
+
+
+# Lines that say so.
+
+OPENING = re.compile(
+    r"[^\w\"'“”‘’«`]*(?:depends[\s-]+on|blocked[\s-]+by)\b[\s:]*",
+    re.IGNORECASE,
+)
+"""The words at the beginning of a line, with a symbol or an emoji before them."""
+
+
+class Line(NamedTuple):
+    """A line of a text, as it is shown; `blocks` are its list, item and paragraph, outermost first.
+
+    `is_done` is set for a checked item of a task list.
+    """
+
+    text: str
+    blocks: tuple[int, ...]
+    is_done: bool
+
+
+def _sentences(lines: Iterable[Line]) -> Iterator[tuple[str, Iterator[re.Match[str]]]]:
+    """Yield the lines that name dependencies, with the names.
+
+    If the words are alone on their line, the names begin the lines of the next list or paragraph.
+    """
+    words: Line | None = None
+    inside: int | None = None
+    for line in lines:
+        if opening := OPENING.match(line.text):
+            is_alone = opening.end() == len(line.text)
+            words, inside = (line, None) if is_alone and not line.is_done else (None, None)
+            if not line.is_done:
+                yield line.text, _names(line.text, opening.end())
+        elif words is None or not line.text:
+            continue
+        elif inside is None and not any(_names(line.text)):
+            words = None
+        else:
+            inside = inside if inside is not None else _block_below(words, line)
+            if inside not in line.blocks:
+                words = None
+            elif not line.is_done:
+                yield f"{words.text} {line.text}", _names(line.text)
+
+
+def _block_below(words: Line, line: Line) -> int:
+    """Return the block of a line that does not contain the words; else their paragraph."""
+    return next((block for block in line.blocks if block not in words.blocks), line.blocks[-1])
+
+
+# Lines of a text.
+
+BLOCKS = frozenset({"bullet_list", "ordered_list", "list_item", "paragraph", "heading"})
+
+HIDING_BLOCKS = frozenset({"blockquote", "table", "footnote"})
+
+TASK = re.compile(r"\[([ xX])\]\s+")
+
+
+def _lines(tokens: Sequence[Token]) -> Iterator[Line]:
+    """Yield the lines of paragraphs, headings and list items, without quotations and tables."""
+    numbers, blocks, hiding, in_item = count(), list[int](), 0, False
+    for token in tokens:
+        kind = token.type.removesuffix("_open").removesuffix("_close")
+        if kind in HIDING_BLOCKS:
+            hiding += token.nesting
+        elif kind in BLOCKS and token.nesting > 0:
+            blocks.append(next(numbers))
+            in_item = kind == "list_item" or (in_item and kind == "paragraph")
+        elif kind in BLOCKS:
+            blocks.pop()
+            in_item = False
+        elif token.type == "inline" and not hiding:
+            text = "".join(_shown(token.children or ()))
+            task = TASK.match(text) if in_item else None
+            is_done = bool(task) and task[1] != " "
+            for line in text[task.end() if task else 0 :].split("\n"):
+                yield Line(line.strip(), tuple(blocks), is_done)
+
+
+STRUCK = re.compile(r"<(/?)(?:s|del|strike)\b", re.IGNORECASE)
+
+
+def _shown(children: Sequence[Token]) -> Iterator[str]:
+    """Yield the text of a paragraph, without code and without text that is struck out."""
+    struck, links = 0, list[bool]()
+    for child in children:
+        tag = STRUCK.match(child.content) if child.type == "html_inline" else None
+        if child.type in {"s_open", "s_close"}:
+            struck += child.nesting
+        elif tag:
+            struck += -1 if tag[1] else 1
+        elif struck <= 0:
+            yield from _part(child, links)
+
+
+def _part(child: Token, links: list[bool]) -> Iterator[str]:
+    """Yield the text of a part; of a link to an issue its address. `links` are the open ones."""
+    match child.type:
+        case "link_open":
+            target = str(child.attrs.get("href", ""))
+            links.append(bool(NAME.fullmatch(target)))
+            if links[-1]:
+                yield target
+        case "link_close":
+            links.pop()
+        case "softbreak" | "hardbreak":
+            yield "\n"
+        case "html_inline" if child.content.lower().startswith("<br"):
+            yield "\n"
+        case "code_inline":
+            yield f"`{child.content}`"
+        case "text" | "text_special" | "address" if not any(links):
+            yield child.content
+        case _:
+            return
