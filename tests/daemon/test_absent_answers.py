@@ -51,7 +51,7 @@ class BadRead:
             return None
         self.seen.append(path)
         if len(self.seen) == self.at + 1:
-            self.path, self.until = path, self.lasts and self.now() + self.lasts
+            self.path, self.until = path, self.now() + self.lasts if self.lasts else None
         if path != self.path or (self.until and self.now() > self.until):
             return None
         self.left -= self.until is None

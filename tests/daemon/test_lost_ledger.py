@@ -281,7 +281,7 @@ def delete_comment(life: Life) -> None:
 def have_no_graphql(life: Life) -> None:
     life.here.desk.hub.world.graphql = False
     # The ledger is read by a new process, which has not used GraphQL yet.
-    life.here.desk.client._has_graphql.clear()
+    life.here.desk.client.has_graphql.clear()
 
 
 FORGERIES: dict[str, Callable[[Life], None]] = {

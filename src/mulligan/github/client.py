@@ -220,9 +220,9 @@ class Client:
         self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
         self._cache = ETagCache(self._retry.cache_chars)
         self._cached_reads = CachedReads()
-        self._has_graphql = threading.Event()
+        self.has_graphql = threading.Event()
         if parts.hostname == PUBLIC_API:
-            self._has_graphql.set()
+            self.has_graphql.set()
         self.guard: Guard | None = None
 
     def guarded(self, guard: Guard) -> "Client":
@@ -451,8 +451,8 @@ class Client:
         """Send a GraphQL request; TransientError if a server that has GraphQL does not find it."""
         answer = self._ask(ask)
         if answer.status != HTTPStatus.NOT_FOUND:
-            self._has_graphql.set()
-        elif self._has_graphql.is_set():
+            self.has_graphql.set()
+        elif self.has_graphql.is_set():
             raise TransientError("GitHub did not find its GraphQL API; try again later.")
         return answer
 
