@@ -9,7 +9,7 @@ import pytest
 from github_simulator.pulls import LineComment
 from github_simulator.records import Annotation, CheckOutput
 from github_simulator.world import Fault
-from mulligan.domain.errors import DeniedError, UnavailableError
+from mulligan.domain.errors import DeniedError, UnavailableError, UnconfirmedError
 from mulligan.domain.feedback import CheckRun
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import PullRequests
@@ -82,7 +82,7 @@ def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
     assert line.thread
 
 
-@pytest.mark.parametrize("how", ["merged", "closed", "open", "gone"])
+@pytest.mark.parametrize("how", ["merged", "closed", "open"])
 def test_it_is_known_what_became_of_it(
     office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, pull: IssueRef, how: str
 ) -> None:
@@ -90,9 +90,14 @@ def test_it_is_known_what_became_of_it(
         office.hub.world.merge(pull, "wes")
     if how == "closed":
         office.hub.world.close(pull, "wes")
-    state = pulls.state(ref, 99 if how == "gone" else pull.number)
+    state = pulls.state(ref, pull.number)
     assert (state.is_open, state.is_merged) == (how == "open", how == "merged")
     assert state.into_default
+
+
+def test_one_that_github_does_not_find_is_no_closed_one(pulls: PullRequests, ref: IssueRef) -> None:
+    with pytest.raises(UnconfirmedError, match="#99"):
+        pulls.state(ref, 99)
 
 
 @pytest.fixture

@@ -51,6 +51,16 @@ def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Clones, remote: 
         assert tree.recreated is False
 
 
+def test_a_branch_in_the_way_of_mulligans_is_named(worktrees: Clones, remote: Path) -> None:
+    worktrees.fetch_base(REPOSITORY)
+    worktrees.check_branch_names(REPOSITORY)
+    git(remote, "branch", "mulligan-2", "main")
+    worktrees.check_branch_names(REPOSITORY)
+    git(remote, "branch", "mulligan", "main")
+    with pytest.raises(MisconfiguredError, match="Delete or rename that branch"):
+        worktrees.check_branch_names(REPOSITORY)
+
+
 def test_an_agent_can_use_git_as_it_is_used_to(with_git: Clones, remote: Path) -> None:
     with with_git.open(REF) as tree:
         assert run_in_worktree(tree, "git status --porcelain --ignored", "git diff HEAD") == ""

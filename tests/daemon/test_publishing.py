@@ -1,5 +1,6 @@
 """Verified work is published in the end, once, and nobody builds it again (PUBLISH-1, COMMIT-2)."""
 
+import json
 import re
 import shutil
 from collections.abc import Generator
@@ -17,6 +18,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.implement.effects import REFUSAL_TIME
 from world.behaviours import Behaviour, crash
 from world.checkouts import FixedToken, never_asked
 from world.ledgers import with_listener
@@ -178,6 +180,73 @@ def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> Non
     assert sum("3 attempts before the last request" in text for text in here.said(ref)) == 1
 
 
+def invalid(message: str, **error: str) -> Fault:
+    return Fault(422, json.dumps({"message": message, "errors": [error] if error else []}))
+
+
+PAGE = "<html>Whoa there!</html>"
+QUICKLY = invalid("was submitted too quickly")
+
+
+@pytest.mark.parametrize(
+    ("asked", "fault"),
+    [
+        (PULLS, invalid("Validation Failed", field="head", code="invalid")),
+        (PULLS, QUICKLY),
+        (COMMENT, QUICKLY),
+        (EDIT, QUICKLY),
+        (PULLS, Fault(403)),
+        (PULLS, Fault(403, PAGE, content_type="text/html")),
+        (COMMENT, Fault(403, PAGE, content_type="text/html")),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_refusal_that_passes_asks_nobody(
+    here: WorkerEnvironment, asked: str, fault: Fault, times: int
+) -> None:
+    here.desk.hub.world.faults = trouble = Trouble(asked, *[fault] * times)
+    ref, agent = work(here)
+    for _ in range(4):
+        here.desk.clock.time += timedelta(seconds=30)
+        run_once([NAME], here.context(agent))
+    assert trouble.faults == []
+    assert_published_once(here, ref, agent)
+
+
+def test_writes_that_are_refused_for_twelve_seconds_ask_nobody(here: WorkerEnvironment) -> None:
+    world, ref = here.desk.hub.world, here.desk.ready()
+    agent = ScriptedAgent(fix_the_bug)
+    began = here.desk.clock.now()
+
+    def refuse(method: str, path: str) -> Fault | None:
+        is_over = here.desk.clock.now() >= began + timedelta(seconds=12)
+        return None if is_over or method == "GET" or path == "/graphql" else Fault(403)
+
+    world.faults = refuse
+    for _ in range(8):
+        run_once([NAME], here.context(agent))
+        here.desk.clock.time += timedelta(seconds=3)
+    outcomes = [meta.outcome for meta in here.ledger.history(ref)]
+    assert outcomes[-1] is Outcome.SUCCEEDED
+    assert set(outcomes[:-1]) <= {Outcome.INFRASTRUCTURE}
+    assert (here.labels(ref), len(agent.tasks)) == (["mulligan:review"], 1)
+    assert len(here.said(ref)) == 1
+
+
+def test_what_is_ready_says_why_it_is_not_published_yet(here: WorkerEnvironment) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, *[Fault(502)] * 9)
+    ref, agent = work(here)
+    delay = here.ledger.status(ref).publication_delay
+    assert delay
+    assert "(Fault)" in delay.reason
+    run_once([NAME], here.context(agent))
+    assert here.ledger.status(ref).publication_delay == delay
+    here.desk.hub.world.faults = None
+    run_once([NAME], here.context(agent))
+    assert here.ledger.status(ref).publication_delay is None
+    assert_published_once(here, ref, agent)
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [
@@ -188,8 +257,12 @@ def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> Non
 def test_a_refusal_for_good_reaches_a_person_with_the_fix(
     here: WorkerEnvironment, status: int, words: str
 ) -> None:
-    here.desk.hub.world.faults = Trouble(PULLS, Fault(status))
+    here.desk.hub.world.faults = Trouble(PULLS, *[Fault(status)] * (2 if status == 403 else 1))
     ref, agent = work(here)
+    if status == 403:
+        assert here.labels(ref) == ["mulligan", "mulligan:running"]
+        here.desk.clock.time += REFUSAL_TIME
+        run_once([NAME], here.context(agent))
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.SUCCEEDED
     assert len(agent.tasks) == 1
@@ -212,7 +285,7 @@ def ask_again(here: WorkerEnvironment, ref: IssueRef, minutes: int = 1) -> None:
 
 
 def test_what_was_refused_is_published_when_it_is_asked_for_again(here: WorkerEnvironment) -> None:
-    here.desk.hub.world.faults = Trouble(PULLS, Fault(403), Fault(403))
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(422), Fault(422))
     ref, agent = work(here)
     ask_again(here, ref)
     assert run_once([NAME], here.context(agent)).escalated
@@ -231,7 +304,7 @@ def test_what_was_refused_is_published_when_it_is_asked_for_again(here: WorkerEn
 
 
 def test_what_was_refused_and_then_lost_is_made_again(here: WorkerEnvironment) -> None:
-    here.desk.hub.world.faults = Trouble(PULLS, Fault(403))
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(422))
     ref, agent = work(here)
     shutil.rmtree(here.directory / "artifacts")
     shutil.rmtree(here.directory / "one")

@@ -162,6 +162,37 @@ def test_while_an_agent_is_at_it(here: WorkerEnvironment, row: Row) -> None:
     assert_ended(here, ref, row)
 
 
+def test_a_branch_in_the_way_is_named_before_an_agent_is_paid(here: WorkerEnvironment) -> None:
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
+    git(here.desk.hub.bare, "branch", "mulligan", "main")
+    assert "Delete or rename that branch" in explained(here, ref).summary
+    make_pass(here, agent)
+    status = here.ledger.status(ref)
+    assert (agent.tasks, status.stage) == ([], Stage.HITL)
+    assert "Delete or rename that branch" in here.said(ref)[-1]
+    git(here.desk.hub.bare, "branch", "-D", "mulligan")
+    here.desk.hub.advance_one_second()
+    here.desk.hub.world.comment(ref, "/mulligan retry", MAINTAINER)
+    make_pass(here, agent)
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_a_branch_that_appears_meanwhile_reaches_a_person(here: WorkerEnvironment) -> None:
+    ref = here.desk.ready()
+
+    def work(given: AgentInput) -> None:
+        git(here.desk.hub.bare, "branch", "mulligan", "main")
+        fix_the_bug(given)
+
+    bare = str(here.desk.hub.bare)
+    settings = RepositorySettings(name=NAME, clone_url=bare, base_branch="main")
+    facts = here.desk.tracker.repository
+    trees = GitWorktrees(here.directory / "work", {NAME: settings}, FixedToken(None), facts, PATH)
+    run_once([NAME], here.context(work, worktrees=trees))
+    assert here.ledger.status(ref).stage is Stage.HITL
+    assert "delete or rename the branch" in here.said(ref)[-1]
+
+
 def test_a_locked_conversation_is_told_of(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     lock(here, ref)

@@ -2,7 +2,13 @@
 
 import pytest
 
-from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.errors import (
+    DeniedError,
+    ForbiddenError,
+    MisconfiguredError,
+    UnavailableError,
+    WorldError,
+)
 from mulligan.git.faults import MAX_MESSAGE_CHARS, DamagedError, fault_of, may_pass, one_line
 
 pytestmark = pytest.mark.pure
@@ -16,11 +22,13 @@ SAID: list[tuple[type[WorldError], str]] = [
     (DeniedError, "fatal: could not read Password for 'https://x@github.com': No such device"),
     (DeniedError, "git@github.com: Permission denied (publickey).\nfatal: Could not read from it"),
     (DeniedError, "Host key verification failed.\nfatal: Could not read from remote repository."),
-    (DeniedError, "remote: Permission to o/r.git denied to bot.\nfatal: unable to access 'x': 403"),
-    (DeniedError, "fatal: unable to access 'https://h/': The requested URL returned error: 403"),
+    (ForbiddenError, "remote: Permission to o/r denied to bot.\nfatal: unable to access 'x': 403"),
+    (ForbiddenError, "fatal: unable to access 'https://h/': The requested URL returned error: 403"),
     (UnavailableError, "remote: Repository not found.\nfatal: repository 'https://h/r/' not found"),
     (DeniedError, "fatal: detected dubious ownership in repository at '/srv/r.git'"),
     (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (pre-receive hook declined)"),
+    (DeniedError, "remote: error: 'refs/heads/a' exists; cannot create 'x'\n!\t[remote rejected]"),
+    (DeniedError, "!\tc:refs/heads/a/b\t[remote rejected] (directory file conflict)"),
     (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (protected branch hook declined)"),
     (DeniedError, "!\taaa:refs/heads/x\t[rejected] (stale info)"),
     (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (failed to update ref)"),

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, ForbiddenError, UnavailableError, WorldError
 from mulligan.github.answers import (
     AlreadyExistsError,
     Answer,
     DeletedError,
-    ForbiddenError,
     MovedError,
     NotFoundError,
     TransientError,
     fault,
+    may_pass,
     parsed,
     retry_after,
 )
@@ -51,7 +51,14 @@ TABLE: list[tuple[Answer, type[WorldError], str]] = [
     ),
     (answer(422, said("Reference already exists")), AlreadyExistsError, "exists"),
     (answer(451, said("Repository access blocked")), DeniedError, "fix the named problem"),
-    (answer(409, said("Conflict")), DeniedError, "Conflict"),
+    (answer(409, said("Conflict")), TransientError, "Conflict"),
+    (answer(422, said("was submitted too quickly")), TransientError, "too quickly"),
+    (answer(422, said("Body is too long (maximum is 65536)")), DeniedError, "report this as a bug"),
+    (answer(413, said("Request Entity Too Large")), DeniedError, "report this as a bug"),
+    (answer(400, said("Problems parsing JSON")), DeniedError, "report this as a bug"),
+    (Answer(403, {}, "<html>Forbidden</html>"), TransientError, "(HTTP 403)"),
+    (Answer(422, {}, ""), TransientError, "(HTTP 422)"),
+    (Answer(401, {}, "<html>Sign in</html>"), TransientError, "(HTTP 401)"),
     (answer(400), DeniedError, "HTTP 400"),
     (answer(304), MovedError, "renamed"),
     (answer(307), MovedError, "renamed"),
@@ -102,6 +109,50 @@ def test_each_answer_is_one_kind_of_fault(
 @pytest.mark.parametrize("status", [200, 201, 204])
 def test_what_went_well_is_no_fault(status: int) -> None:
     assert fault(answer(status), "GET /") is None
+
+
+NO_COMMITS = said("Validation Failed", "No commits between main and mulligan/issue-1")
+
+
+@pytest.mark.parametrize(
+    ("content", "request_", "passes"),
+    [
+        (
+            said("Validation Failed", {"field": "head", "code": "invalid"}),
+            "POST /repos/octo/calc/pulls",
+            True,
+        ),
+        (said("Validation Failed", "Head sha can't be blank"), "POST /repos/octo/calc/pulls", True),
+        (NO_COMMITS, "POST /repos/octo/calc/pulls", True),
+        (
+            said("Validation Failed", {"field": "base", "code": "invalid"}),
+            "POST /repos/octo/calc/pulls",
+            False,
+        ),
+        (
+            said("Validation Failed", {"field": "head", "code": "invalid"}),
+            "PATCH /repos/octo/calc/pulls/3",
+            False,
+        ),
+        (
+            said("Draft pull requests are not supported in this repository."),
+            "POST /repos/octo/calc/pulls",
+            False,
+        ),
+        (said("Repository rule violations found"), "POST /repos/octo/calc/pulls", False),
+    ],
+)
+def test_a_pull_request_may_be_refused_for_a_moment(
+    content: object, request_: str, *, passes: bool
+) -> None:
+    error = fault(answer(422, content), request_)
+    assert isinstance(error, TransientError if passes else DeniedError)
+    assert may_pass(answer(422, content), request_) is passes
+
+
+@pytest.mark.parametrize("status", [200, 304, 404, 408, 410, 500])
+def test_what_is_no_refusal_needs_no_remedy(status: int) -> None:
+    assert not may_pass(Answer(status, {}, ""), "POST /repos/octo/calc/pulls")
 
 
 def test_the_right_is_named_by_the_path_where_github_names_none() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pydantic import TypeAdapter
 
-from mulligan.domain.errors import ConfigError, DeniedError, UnavailableError
-from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
-from mulligan.github.client import NOT_FOUND_REPEATS, Client, RetrySettings
+from mulligan.domain.errors import ConfigError, DeniedError, ForbiddenError, UnavailableError
+from mulligan.github.answers import AlreadyExistsError, NotFoundError
+from mulligan.github.client import REPEATS, Client, RetrySettings
 from world.fake_sleep import FakeSleep
 from world.faulty_http_server import FaultyServer, Reply, faulty_server
 
@@ -140,7 +140,7 @@ def test_what_only_a_person_can_change_is_not_tried_again(
         client.write(NUMBER, "POST", "/thing", {})
     with pytest.raises(LASTING[status]):
         client.remove(NUMBER, "/thing")
-    assert len(server.seen) == 3 * (1 + NOT_FOUND_REPEATS if status == 404 else 1)
+    assert len(server.seen) == 3 * (1 + REPEATS if status == 404 else 1)
 
 
 def test_what_is_not_found_once_is_asked_for_again(server: FaultyServer, client: Client) -> None:

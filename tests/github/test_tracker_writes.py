@@ -424,5 +424,5 @@ def test_a_closed_pull_request_is_not_the_open_one(office: TrackerEnvironment) -
 
 
 def test_a_branch_that_is_not_there_is_told_in_githubs_words(office: TrackerEnvironment) -> None:
-    with pytest.raises(DeniedError, match=r"Validation Failed.*head"):
+    with pytest.raises(UnavailableError, match=r"Validation Failed.*head"):
         publish(office, office.ready())

@@ -8,9 +8,9 @@ import requests
 import responses
 from github.Repository import Repository
 
-from mulligan.domain.errors import DeniedError, LeaseLostError, UnavailableError
-from mulligan.github.answers import ForbiddenError, NotFoundError
-from mulligan.github.client import NOT_FOUND_REPEATS, Client, RetrySettings
+from mulligan.domain.errors import DeniedError, ForbiddenError, LeaseLostError, UnavailableError
+from mulligan.github.answers import NotFoundError
+from mulligan.github.client import REPEATS, Client, RetrySettings
 from mulligan.github.shapes import ANYTHING, COMMENT, ISSUE, LABELS
 from mulligan.text.redact import Redactor
 from world.fake_sleep import FakeSleep
@@ -121,7 +121,7 @@ def test_a_refusal_is_told_and_not_tried_again(
     place(ISSUE_URL if use is read else COMMENTS_URL, json={"message": "No"}, status=status)
     with pytest.raises(REFUSALS[status]):
         client.call(ANYTHING, NAME, use)
-    assert len(github.calls) == (1 + NOT_FOUND_REPEATS if status == 404 else 1)
+    assert len(github.calls) == (1 + REPEATS if status == 404 else 1)
 
 
 LIMITS: dict[str, tuple[int, dict[str, str], dict[str, str]]] = {

@@ -182,7 +182,7 @@ def test_what_github_does_not_say_is_a_note_and_issues_may_be_off(
 def test_a_repository_that_is_not_there_is_said_once(here: MulliganInstallation) -> None:
     here.configure(repositories=[{"name": "acme/gone"}, *parts(here.settings["repositories"])])
     found = see(here)
-    assert "did not find" in only(found, "acme/gone").message
+    assert "does not find" in only(found, "acme/gone").message
     assert bad(found) == []
 
 

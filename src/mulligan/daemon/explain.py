@@ -73,6 +73,8 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
         return obstacle
     try:
         context.worktrees.fetch_base(facts.issue.ref.repository)
+        if not facts.status.pull.number:
+            context.worktrees.check_branch_names(facts.issue.ref.repository)
     except WorldError as error:
         return str(error)
     return ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mulligan.domain.errors import (
     DeniedError,
+    ForbiddenError,
     MisconfiguredError,
     ShutdownError,
     WithdrawnError,
@@ -337,7 +338,7 @@ def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)
         case WithdrawnError():
             return Fault(Outcome.CANCELLED, str(error))
-        case DeniedError():
+        case DeniedError() if not isinstance(error, ForbiddenError):
             return Fault(Outcome.DENIED, str(error))
         case MisconfiguredError():
             return Fault(Outcome.MISCONFIGURED, str(error))

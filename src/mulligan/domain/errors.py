@@ -33,6 +33,10 @@ class DeniedError(WorldError):
     """A credential, a permission or a server rule refuses it; a person must act."""
 
 
+class ForbiddenError(DeniedError):
+    """A server answered 403: a permission is missing, unless it passes within minutes."""
+
+
 class UnconfirmedError(UnavailableError):
     """GitHub does not find `what`, which is no proof that it is gone: ask again (GITHUB-3)."""
 

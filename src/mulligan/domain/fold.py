@@ -46,6 +46,7 @@ from mulligan.domain.recorded_effects import (
     CommentsRead,
     Effect,
     Effects,
+    PublicationDelayed,
     Pushed,
     StageShown,
     effect_of,
@@ -229,7 +230,9 @@ def _advance_attempt(
             status = replace(status, phase=Phase.COMPLETED, is_kept=is_kept)
             return replace(status, outcome=meta.outcome, reason=meta.error)
         case Decided(decision=decision):
-            return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
+            effects = status.effects.without(PublicationDelayed)
+            decided = replace(status, phase=Phase.DECIDED, decision=decision, effects=effects)
+            return replace(decided, reason=decision.reason)
         case _:
             assert_never(event)
 

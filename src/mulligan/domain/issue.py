@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import PlainSerializer, PlainValidator
 
-from mulligan.domain.errors import LeaseLostError, UsageError
+from mulligan.domain.errors import LeaseLostError, MisconfiguredError, UsageError
 
 # References.
 
@@ -23,8 +23,18 @@ COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
 MARKER = "<!-- mulligan:"
 """The start of the hidden marker in everything Mulligan writes on GitHub."""
 
-BRANCH_PREFIX = "mulligan/issue-"
+BRANCH_DIRECTORY = "mulligan"
+
+BRANCH_PREFIX = f"{BRANCH_DIRECTORY}/issue-"
 """The prefix of Mulligan's branches; the issue's number follows."""
+
+
+def branch_in_the_way(repository: str) -> MisconfiguredError:
+    """Return the error for a branch beside which git cannot create Mulligan's branches."""
+    return MisconfiguredError(
+        f"{repository} has a branch named {BRANCH_DIRECTORY!r}, so git cannot create the branch "
+        f"{BRANCH_PREFIX}N of an issue. Delete or rename that branch."
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -257,6 +257,24 @@ class NotFoundSince:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicationDelayed:
+    """The publication of the last attempt has failed since then; it is repeated (PUBLISH-1)."""
+
+    since: datetime
+    reason: str
+    kind: ClassVar[str] = "publication_delayed"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, f"{self.since.isoformat()} {self.reason}"
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        since, _, reason = value.partition(" ")
+        return cls(datetime.fromisoformat(since), reason)
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownEffect:
     """An effect that another version recorded."""
 
@@ -283,6 +301,7 @@ Effect = (
     | CommandAnswered
     | CommentsRead
     | NotFoundSince
+    | PublicationDelayed
     | UnknownEffect
 )
 
@@ -294,7 +313,7 @@ READERS = {
     for each in (
         *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
         *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
-        NotFoundSince,
+        *(NotFoundSince, PublicationDelayed),
     )
 }
 

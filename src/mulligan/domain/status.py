@@ -22,11 +22,12 @@ from mulligan.domain.issue import (
     WrittenAct,
     parse_act,
 )
-from mulligan.domain.outcome import Decision, Outcome
+from mulligan.domain.outcome import Decision, OpenPullRequest, Outcome
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
     BaseMerged,
     Effects,
+    PublicationDelayed,
     ReviewsSettling,
     StageShown,
 )
@@ -343,6 +344,12 @@ class IssueStatus:
         """Return the merge into the last pushed commit that equals the branch's head, if any."""
         merges, pushed = self.effects.all(BaseMerged), self.effects.pushed
         return next((m for m in merges if (m.merge, m.head_sha) == (head_sha, pushed)), None)
+
+    @property
+    def publication_delay(self) -> PublicationDelayed | None:
+        """Return since when, and why, the publication of the last attempt fails; None if not."""
+        publishes = self.phase is Phase.DECIDED and isinstance(self.decision, OpenPullRequest)
+        return self.effects.last(PublicationDelayed) if publishes else None
 
     @property
     def reviews_settle_at(self) -> datetime | None:

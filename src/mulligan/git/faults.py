@@ -3,7 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.errors import (
+    DeniedError,
+    ForbiddenError,
+    MisconfiguredError,
+    UnavailableError,
+    WorldError,
+)
 
 MAX_MESSAGE_CHARS = 300
 """Length to which an error cuts git's own message."""
@@ -49,10 +55,14 @@ FAULT_PATTERNS = (
         "set commit.name and commit.email in the policy",
     ),
     FaultPattern(
+        ForbiddenError,
+        r"returned error: 403|permission to \S+ denied|write access to \S+ not granted",
+        "check the credential and its permissions",
+    ),
+    FaultPattern(
         DeniedError,
         r"authentication failed|could not read (?:username|password)|permission denied \(|"
-        r"invalid username or|host key verification failed|returned error: 40[13]|"
-        r"permission to \S+ denied|write access to \S+ not granted|access denied",
+        r"invalid username or|host key verification failed|returned error: 401|access denied",
         "check the credential and its permissions",
     ),
     FaultPattern(
@@ -65,6 +75,11 @@ FAULT_PATTERNS = (
         DeniedError,
         r"detected dubious ownership",
         "run Mulligan as the owner of that directory, or give an ssh:// URL as clone_url",
+    ),
+    FaultPattern(
+        DeniedError,
+        r"remote: .*'[^']*' exists; cannot create|\(directory file conflict\)",
+        "delete or rename the branch that is in the way",
     ),
     FaultPattern(
         UnavailableError,

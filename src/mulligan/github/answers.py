@@ -11,11 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from mulligan.domain.errors import (
     DeniedError,
+    ForbiddenError,
     UnavailableError,
     UnconfirmedError,
     WorldError,
 )
 from mulligan.domain.retry_after import date_in, seconds_asked
+from mulligan.github.refusals import Remedy, remedy_of
 from mulligan.github.shapes import Refusal
 from mulligan.text.escape import one_line
 
@@ -54,10 +56,6 @@ class NotFoundError(UnavailableError):
 
 class DeletedError(DeniedError):
     """GitHub answered 410: it existed and was deleted."""
-
-
-class ForbiddenError(DeniedError):
-    """GitHub answered 403, and not because of a rate limit: the token lacks a permission."""
 
 
 class MovedError(UnavailableError):
@@ -109,9 +107,29 @@ def fault(answer: Answer, request: str) -> WorldError | None:
     if is_limit(answer):
         seconds = retry_after(answer)
         return rate_limited(request, DEFAULT_LIMIT_SECONDS if seconds is None else seconds)
-    if status in {408, 425} or status >= 500:  # noqa: PLR2004
+    if status in {408, 425} or status >= 500 or may_pass(answer, request):  # noqa: PLR2004
         return TransientError(f"GitHub failed at {request} ({message}); try again later.")
     return _refused(answer, request, message)
+
+
+def may_pass(answer: Answer, request: str) -> bool:
+    """Return whether a refusal passes by itself: by the table, or as it is not the API's own.
+
+    The API refuses in JSON. A page comes from a server before it, and is no lack of a permission.
+    """
+    is_refusal = 400 <= answer.status < 500  # noqa: PLR2004 - HTTP status classes
+    if not is_refusal or answer.status in {404, 408, 410, 425}:
+        return False
+    words = ": ".join(_sentences(answer))
+    return not _is_json(answer) or remedy_of(answer.status, request, words) is Remedy.TIME
+
+
+def _is_json(answer: Answer) -> bool:
+    try:
+        Refusal.model_validate_json(answer.body)
+    except ValidationError:
+        return False
+    return True
 
 
 def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
@@ -169,6 +187,8 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
             return DeletedError(f"GitHub has deleted {request} for good ({message}).")
         case 422 if _already_exists(answer):
             return AlreadyExistsError(f"GitHub already has one, at {request} ({message}).")
+        case _ if remedy_of(answer.status, request, message) is Remedy.MULLIGAN:
+            return DeniedError(f"GitHub refused {request} ({message}): report this as a bug.")
         case _:
             return DeniedError(f"GitHub refused {request} ({message}); fix the named problem.")
 

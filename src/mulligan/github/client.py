@@ -28,6 +28,7 @@ from mulligan.github.answers import (
     TransientError,
     fault,
     is_limit,
+    may_pass,
     moved,
     parsed,
     rate_limited,
@@ -69,10 +70,10 @@ PAGE_SIZE = 100
 
 MAX_PAGES = 100
 
-NOT_FOUND_REPEATS = 2
-"""How often a request that was answered 404 is sent again: GitHub's replicas disagree at times.
+REPEATS = 2
+"""How often a request is sent again that was answered 404, or was refused for a moment.
 
-A client that retries less repeats it less."""
+GitHub's replicas disagree at times. A client that retries less repeats it less."""
 
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
@@ -434,16 +435,20 @@ class Client:
         return dict(parse_qsl(target.query))
 
     def _ask(self, ask: ApiRequest) -> Answer:
-        """Send a request; believe 404 Not Found only if GitHub repeats it (GITHUB-3).
+        """Send a request; repeat it if it is not found, or refused for a moment (GITHUB-5).
 
         A request that was answered so did nothing, so that a write may be sent again.
         """
         answer = self._ask_once(ask)
-        repeats = min(NOT_FOUND_REPEATS, self._retry.attempts - 1)
+        wait, request = self._retry.first_wait, f"{ask.verb} {urlsplit(ask.path).path}"
+        repeats = min(REPEATS, self._retry.attempts - 1)
         for _ in range(repeats if ask.path != self._graphql else 0):
             if answer.status != HTTPStatus.NOT_FOUND:
-                break
-            self._retry.sleep(self._retry.first_wait)
+                # The reads are repeated by _with_retries.
+                if not ask.is_write or is_limit(answer) or not may_pass(answer, request):
+                    break
+                wait *= 2
+            self._retry.sleep(wait)
             answer = self._ask_once(ask)
         return answer
 

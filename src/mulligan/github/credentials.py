@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 
 from mulligan.config.operator import GitHubSettings
-from mulligan.domain.errors import MisconfiguredError
-from mulligan.github.answers import ForbiddenError, NotFoundError
+from mulligan.domain.errors import ForbiddenError, MisconfiguredError
+from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.graphql import VIEWER, VIEWER_QUERY
 from mulligan.github.shapes import ACCOUNT

@@ -5,11 +5,10 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, Field, OnErrorOmit, TypeAdapter, ValidationError
 
-from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.domain.errors import ForbiddenError, UnavailableError, WorldError
 from mulligan.github.answers import (
     MAX_MESSAGE_CHARS,
     Answer,
-    ForbiddenError,
     TransientError,
     parsed,
     retry_after,

@@ -175,6 +175,8 @@ class GitHubWriter:
                 ref.repository,
                 lambda repo: repo.get_pull(number).create_review_comment_reply(thread, text),
             )
+        except NotFoundError as error:
+            raise DeniedError(f"The comment {thread} on #{number} was not found.") from error
         except UnavailableError:
             # After a failed request, the reply may exist all the same (PUBLISH-2).
             if found := self._answered(ref, number, thread, text):

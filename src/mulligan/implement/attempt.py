@@ -66,7 +66,10 @@ def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptSta
         yield AttemptState(fault=NO_TEXT)
         return
     announce_attempt(case, context)
-    with context.worktrees.open(ref, _pull_request_base(case)) as tree:
+    standing = _pull_request_base(case)
+    if standing is None:
+        context.worktrees.check_branch_names(ref.repository)
+    with context.worktrees.open(ref, standing) as tree:
         known = AttemptState(base_sha=tree.base_sha, start_sha=tree.start_sha)
         reset = WorktreeReset(
             base_sha=tree.base_sha, start_sha=tree.start_sha, recreated=tree.recreated

@@ -23,6 +23,7 @@ from mulligan.domain.absence import (
 from mulligan.domain.eligibility import DEPENDS, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
+    ForbiddenError,
     GoneError,
     MisconfiguredError,
     UnavailableError,
@@ -47,6 +48,7 @@ from mulligan.domain.recorded_effects import (
     LabelRequested,
     NotFoundSince,
     Obstacle,
+    PublicationDelayed,
     Pushed,
     StageShown,
     StatusWritten,
@@ -241,6 +243,9 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 
 # Publishing a verified commit.
 
+REFUSAL_TIME = timedelta(minutes=5)
+"""For how long a publication is refused (403) before a person is asked; outages pass sooner."""
+
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
@@ -260,8 +265,33 @@ def store_commit(
 def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
     """Push the verified commit and open the pull request; report a `Situation` that prevents it.
 
-    No agent runs, and no attempt counts.
+    No agent runs, and no attempt counts. While it fails, the issue shows why; a refusal may pass,
+    so that a person is asked only if it lasts (PUBLISH-1).
     """
+    try:
+        return _publish(ref, head, context)
+    except ForbiddenError as error:
+        if _delay_publication(ref, str(error), context) >= REFUSAL_TIME:
+            return PublicationRefused(str(error))
+        raise UnavailableError(str(error)) from error
+    except UnavailableError as error:
+        _delay_publication(ref, str(error), context)
+        raise
+
+
+def _delay_publication(ref: IssueRef, reason: str, context: WriteContext) -> timedelta:
+    """Record and show why a publication fails; return for how long it has failed."""
+    status, now = context.ledger.status(ref), context.clock.now()
+    known = status.publication_delay
+    if known is None:
+        record_effect(ref, PublicationDelayed(now, reason), context.ledger)
+        with suppress(WorldError):
+            sync_labels_and_status(ref, context)
+    return now - known.since if known else timedelta()
+
+
+def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
+    """Publish in five steps."""
     # 1. Leave a pull request alone to which somebody pushed meanwhile.
     last = context.ledger.history(ref)[-1]
     if context.ledger.status(ref).pull.number is not None:
@@ -288,7 +318,11 @@ def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | No
         record_effect(ref, Pushed(ref.branch, head), context.ledger)
         opened = context.writer.open_pull_request(case, base, settings)
     except DeniedError as error:
-        return _find_winner(case, context) or PublicationRefused(str(error))
+        if winner := _find_winner(case, context):
+            return winner
+        if isinstance(error, ForbiddenError):
+            raise
+        return PublicationRefused(str(error))
     if opened.elsewhere:
         return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
     # 5. Answer the reviews, and show the pull request.

@@ -16,6 +16,7 @@ from mulligan.domain.eligibility import (
 )
 from mulligan.domain.errors import (
     DeniedError,
+    ForbiddenError,
     GoneError,
     MisconfiguredError,
     UnconfirmedError,
@@ -325,6 +326,8 @@ def check_publication(
         try:
             if not base_has_start(ref, last, context.worktrees):
                 return BaseDropped(last)
+        except ForbiddenError:
+            raise
         except (DeniedError, MisconfiguredError) as error:
             return PublicationRefused(str(error))
         return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)

@@ -357,6 +357,10 @@ class Worktrees(Branches, Protocol):
         """Fetch the base branch."""
         ...
 
+    def check_branch_names(self, repository: str) -> None:
+        """Raise MisconfiguredError if the name of a remote branch prevents Mulligan's branches."""
+        ...
+
     def open(
         self, ref: IssueRef, standing: PullRequestBase | None = None
     ) -> AbstractContextManager[Worktree]:

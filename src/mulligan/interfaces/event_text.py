@@ -44,7 +44,7 @@ from mulligan.domain.events import (
     WorktreeReset,
 )
 from mulligan.domain.issue import ConsoleAct, parse_act
-from mulligan.domain.recorded_effects import FOUND, NotFoundSince
+from mulligan.domain.recorded_effects import FOUND, NotFoundSince, PublicationDelayed
 from mulligan.domain.result import CheckResult
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
 from mulligan.text.escape import one_line
@@ -186,6 +186,8 @@ def _effect(event: _Effect) -> str:
     match event:
         case EffectDone(effect=NotFoundSince.kind, key=what, remote_id=since):
             return f"GitHub {'finds' if since == FOUND else 'does not find'} {what}."
+        case EffectDone(effect=PublicationDelayed.kind, remote_id=written):
+            return f"The publication failed: {written.partition(' ')[2]}"
         case EffectDone(effect=effect):
             return f"Mulligan wrote to GitHub: {effect.replace('_', ' ')}."
         case PublishStarted(head_sha=sha):

@@ -10,7 +10,7 @@ from pathlib import Path
 from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.errors import DeniedError, MisconfiguredError
-from mulligan.domain.issue import IssueRef, RepositoryFacts
+from mulligan.domain.issue import BRANCH_DIRECTORY, IssueRef, RepositoryFacts, branch_in_the_way
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
@@ -73,6 +73,13 @@ class GitWorktrees:
     def fetch_base(self, repository: str) -> None:
         remote, base = self._upstream(repository)
         self._mirror(repository).fetch(remote, base)
+
+    @disk_faults()
+    def check_branch_names(self, repository: str) -> None:
+        """Raise MisconfiguredError if a remote branch has the name of Mulligan's directory."""
+        remote, _ = self._upstream(repository)
+        if remote.head_of(self._mirror(repository).git, f"refs/heads/{BRANCH_DIRECTORY}"):
+            raise branch_in_the_way(repository)
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:

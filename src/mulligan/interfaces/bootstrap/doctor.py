@@ -128,6 +128,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
 
         def fetch(repository: str) -> str:
             worktrees.fetch_base(repository)
+            worktrees.check_branch_names(repository)
             return worktrees.base_branch(repository)
 
         machine = MachineProbes(operator, environment)
