@@ -156,7 +156,7 @@ class Change:
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
-    behind beside a change: neither is part of it. `submodule_files` were written into submodules,
+    behind beside a change; they are not part of it. `submodule_files` were written into submodules,
     where git keeps nothing of them. `raw_lfs_files` are raw where a Git LFS pointer belongs.
     """
 

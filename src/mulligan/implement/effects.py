@@ -244,7 +244,7 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 # Publishing a verified commit.
 
 REFUSAL_TIME = timedelta(minutes=5)
-"""For how long a publication is refused (403) before a person is asked; outages pass sooner."""
+"""For how long a publication is refused (403) before the issue is escalated; outages pass sooner."""
 
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
@@ -266,7 +266,7 @@ def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | No
     """Push the verified commit and open the pull request; report a `Situation` that prevents it.
 
     No agent runs, and no attempt counts. While it fails, the issue shows why; a refusal may pass,
-    so that a person is asked only if it lasts (PUBLISH-1).
+    so the issue is escalated only if it lasts (PUBLISH-1).
     """
     try:
         return _publish(ref, head, context)

@@ -15,7 +15,7 @@ POINTER = re.compile(
     rb"version https://(?:git-lfs\.github|hawser\.github)\.com/spec/v1\n"
     rb"(?:[a-z0-9.-]+ [^\n]*\n)*oid sha256:[0-9a-f]{64}\nsize \d+\n"
 )
-"""https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
+"""The format of a pointer, by the specification in the repository git-lfs/git-lfs."""
 
 
 def raw_lfs_files(

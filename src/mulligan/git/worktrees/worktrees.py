@@ -77,8 +77,10 @@ class GitWorktrees:
     @disk_faults()
     def check_branch_names(self, repository: str) -> None:
         """Raise MisconfiguredError if a remote branch has the name of Mulligan's directory."""
-        remote, _ = self._upstream(repository)
-        if remote.head_of(self._mirror(repository).git, f"refs/heads/{BRANCH_DIRECTORY}"):
+        mirror, (remote, base) = self._mirror(repository), self._upstream(repository)
+        if not mirror.paths.mirror.exists():
+            mirror.fetch(remote, base)
+        if remote.head_of(mirror.git, f"refs/heads/{BRANCH_DIRECTORY}"):
             raise branch_in_the_way(repository)
 
     @contextmanager
