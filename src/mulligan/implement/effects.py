@@ -244,7 +244,7 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 # Publishing a verified commit.
 
 REFUSAL_TIME = timedelta(minutes=5)
-"""For how long a publication is refused (403) before the issue is escalated; outages pass sooner."""
+"""For how long a publication is refused (403) before the escalation; outages pass sooner."""
 
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
