@@ -90,6 +90,19 @@ def unverified() -> IssueContext:
     return replace(published(meta), verifies=False)
 
 
+def old_test_failure() -> IssueContext:
+    """The only test check failed at its first step, with the change and without it."""
+    absent = (Finding(summary="make: *** [Makefile:2: vendor/lib/all.mk] Error 2"),)
+    old = red_check().model_copy(update={"preexisting": True, "findings": (), "known": absent})
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (old,)})
+    return published(meta)
+
+
+def lost_checks() -> IssueContext:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "restored": True})
+    return published(meta)
+
+
 def help_wanted(found: IssueContext) -> str:
     return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
 
@@ -169,6 +182,9 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-paused": (status_comment, paused),
     "pull-request": (pull_request_body, second_try),
     "pull-request-marked-checks": (pull_request_body, marked_checks),
+    "pull-request-tested-by-nothing": (pull_request_body, old_test_failure),
+    "status-tested-by-nothing": (status_comment, old_test_failure),
+    "status-lost-checks": (status_comment, lost_checks),
     "pull-request-unverified": (pull_request_body, unverified),
     **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},
 }

@@ -77,8 +77,9 @@ def test_the_text_is_recorded_with_its_author_its_address_and_other_labels() -> 
 
 
 def test_a_verified_commit_that_was_kept_is_published_without_an_attempt() -> None:
-    kept = "The change of the last attempt is verified and was kept."
-    assert decide_start(StartFacts(KNOWN, has_kept_commit=True)) == OpenPullRequest(reason=kept)
+    kept = "The commit of the last attempt was kept. The check 'a' passed."
+    found = StartFacts(KNOWN, has_kept_commit=True, verification="The check 'a' passed.")
+    assert decide_start(found) == OpenPullRequest(reason=kept)
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,12 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, CheckFinished(check=check("a", required=False)), "  ✗ (not required) a (0.0 s)"),
     (
         FIRST,
-        CheckFinished(check=marked("preexisting")),
-        "  ✗ (as before the change) a (0.0 s)",
+        CheckFinished(
+            check=marked("preexisting").model_copy(
+                update={"findings": (), "known": failing_test().findings}
+            )
+        ),
+        f"  ✗ (as before the change) a (0.0 s): {TEST_ID} - {MESSAGE}",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
     (FIRST, baseline(check("a")), "  a: it failed; without the change, it fails as well"),
@@ -204,7 +208,11 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         CheckFinished(check=failing_test()),
         f"  ✗ pytest (0.0 s): {TEST_ID} - {MESSAGE}",
     ),
-    (came_to(Outcome.SUCCEEDED), Decided(decision=OpenPullRequest()), "  Succeeded"),
+    (
+        came_to(Outcome.SUCCEEDED),
+        Decided(decision=OpenPullRequest(reason="No test verified the change.")),
+        "  Succeeded: No test verified the change.",
+    ),
     (
         came_to(Outcome.CHECKS_FAILED),
         Decided(decision=Retry(reason="Check [a]\nfailed. 2 attempts left.")),

@@ -36,6 +36,9 @@ shop.write_text(shop.read_text().replace('n * 3', 'n * 4'))
 """
 
 
+READS = (("inspect", f"{NAME}#1"), ("events", "--issue", f"{NAME}#1"), ("explain", f"{NAME}#1"))
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     tests = {"name": "tests", "run": RUN.format(log=tmp_path / "runs"), "kind": "test"}
@@ -52,7 +55,8 @@ def runs(here: MulliganInstallation) -> int:
 def test_a_change_that_breaks_nothing_succeeds_on_a_red_base(here: MulliganInstallation) -> None:
     here.agent(ADD)
     ref = here.issue()
-    assert here.run("once").returncode == 0
+    done = here.run("once")
+    assert done.returncode == 0
     (meta,) = here.attempts(ref)
     assert meta.outcome is Outcome.SUCCEEDED
     (check,) = meta.checks
@@ -63,6 +67,10 @@ def test_a_change_that_breaks_nothing_succeeds_on_a_red_base(here: MulliganInsta
             assert word in told
         assert "test_total" not in told
     assert "pre-existing" in (pull.body or "")
+    printed = [here.run(*command).stdout for command in READS]
+    for told in (pull.body or "", here.comments(ref)[0], done.stdout, *printed):
+        assert "no test verified the change" in " ".join(told.split())
+        assert "The change is verified" not in told
     # Once, once more since it may be flaky, and twice on the start tree.
     assert runs(here) == 4
 

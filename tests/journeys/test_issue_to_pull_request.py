@@ -62,7 +62,7 @@ def test_a_good_change_becomes_a_pull_request_at_once(here: MulliganInstallation
             "epoch": 1,
             "attempt": 1,
             "outcome": "SUCCEEDED",
-            "reason": "The change is verified.",
+            "reason": "The check 'tests' passed.",
             "pull_request": f"{here.url}/{NAME}/pull/{pull.number}",
             "review_until": None,
             "paused": None,
@@ -252,9 +252,11 @@ def test_without_checks_the_pull_request_says_that_nothing_was_verified(tmp_path
     with mulligan_installation(tmp_path, FILES) as here:
         here.agent(SPOIL)
         here.issue()
-        assert here.run("once").returncode == 0
+        done = here.run("once")
+        assert done.returncode == 0
         (pull,) = here.world.pulls_of(NAME)
-        assert "othing was verified" in (pull.body or "")
+        for told in (pull.body or "", done.stdout):
+            assert "No check is configured: nothing was verified." in told
 
 
 def test_a_change_out_of_scope_is_named_and_tried_again(tmp_path: Path) -> None:

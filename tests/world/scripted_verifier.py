@@ -53,6 +53,7 @@ class ScriptedVerifier:
             passed=not said,
             exit_code=int(bool(said)),
             digest=said or "Passed.",
+            is_set_up=True,
         )
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:

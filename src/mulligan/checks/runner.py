@@ -115,6 +115,7 @@ class CommandVerifier:
             kind=CheckKind.OTHER,
             command=settings.run[-1],
             passed=True,
+            is_set_up=True,
             duration_ms=round((time.monotonic() - began) * 1000),
         )
         if failed is None:

@@ -124,7 +124,8 @@ class CheckResult(Record):
     the number of failures as far as known, listed or not. `evidence` is a hash of all lines about
     failures, empty where some were dropped. `cut_short` is set if the tool says that it did not run
     or list everything. `long_digest` has more for the next prompt, where the findings
-    do not explain the failure or do not fit; else it is empty.
+    do not explain the failure or do not fit; else it is empty. `is_set_up`: not a check of the
+    policy, but the setup commands, which ran again on the change.
     """
 
     name: str
@@ -148,6 +149,7 @@ class CheckResult(Record):
     cut_short: bool = False
     log_artifact: str = ""
     long_digest: str = ""
+    is_set_up: bool = False
 
     @property
     def fails(self) -> bool:
@@ -305,5 +307,5 @@ class WorkerResultMeta(Record):
 
 
 def latest_records(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
-    """Return the last record of each attempt: verified work may turn out to be lost (COMMIT-2)."""
+    """Return the last record of each attempt: finished work may turn out to be lost (COMMIT-2)."""
     return tuple({meta.number: meta for meta in recorded}.values())

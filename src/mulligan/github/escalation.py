@@ -20,6 +20,7 @@ from mulligan.github.markdown_parts import (
     marker,
     quoted,
     spending_line,
+    verification,
 )
 from mulligan.implement.prompt.outcome_text import explain, failing, pluralize
 from mulligan.implement.prompt.patterns import drift
@@ -202,7 +203,7 @@ class Advice:
 ANSWER_HERE = "Answer in a comment: `/mulligan fix: <your answer>`. A plain comment starts nothing."
 
 UNPUBLISHED = Advice(
-    "The work is verified, but Mulligan could not publish it. Please remove the obstacle.",
+    "The work is finished, but Mulligan could not publish it. Please remove the obstacle.",
     ("Give Mulligan's token the missing permission, or change the rule that blocks it.",),
 )
 
@@ -453,6 +454,7 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
     return body(
         reason,
         _failing_tests(last),
+        verification(last) if _is_unpublished(case) else "",
         _last_words(case, last),
         _feedback_of_reviewer(last),
         _review(case),
@@ -665,7 +667,7 @@ def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]
 
 
 def _pull_request_option(case: IssueContext) -> tuple[str, ...]:
-    """Offer to merge or close the open, verified pull request."""
+    """Offer to merge or close the open pull request, unless it is a draft."""
     number = case.status.pull.number
     if not number or case.status.pull.draft_of:
         return ()

@@ -1,7 +1,7 @@
 """All texts about the outcome of an attempt, for people and agents. Pure."""
 
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from mulligan.domain.attempt import (
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, WorkerResultMeta
 from mulligan.domain.spending import dollars
+from mulligan.domain.verification import Verification
 from mulligan.text.escape import one_line, visible
 
 # An outcome in one line.
@@ -252,6 +253,61 @@ def _failed(exit_code: int | None, verb: str = "failed") -> str:
         return f"{verb} with exit code {exit_code}"
     named = {number.value: number.name for number in signal.Signals}
     return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"
+
+
+NO_CHECK = "No check is configured: nothing was verified."
+
+NOTHING_PASSED = "Nothing was verified: no check passed."
+
+NO_TEST_PASSED = "No test verified the change."
+
+NEITHER_PASSED = "Nothing was verified: no check passed, and no test verified the change."
+
+NO_RECORD = "The results of the checks are not on record: the ledger was lost."
+
+SET_UP_FAILED = "The setup commands failed on this change, so no check ran."
+
+
+def quote(name: str) -> str:
+    """Return a check's name for plain text."""
+    return f"'{one_line(name, 100)}'"
+
+
+def verification_text(found: Verification, name_of: Callable[[str], str] = quote) -> str:
+    """Say which checks passed on a change and which say nothing about it, doubts first.
+
+    This is the only text about the verification of a change. `name_of` formats a check's name.
+    """
+    rows = (
+        (found.failed, "failed"),
+        (found.passed, "passed"),
+        (found.flaky, "failed first, and passed when run again"),
+        (found.preexisting, "{fail} without this change too"),
+        (found.optional, "failed, but {is} not required"),
+    )
+    said = [_said(names, how, name_of) for names, how in rows if names]
+    return " ".join([verification_doubt(found), *said]).strip()
+
+
+def verification_doubt(found: Verification) -> str:
+    """Say that no test, or nothing, verified a change; empty if a test did, or needed not."""
+    if not found.is_recorded:
+        return NO_RECORD
+    if found.set_up_failed:
+        return SET_UP_FAILED
+    if not found.any_ran:
+        return NO_CHECK
+    if found.no_test_passed:
+        return NO_TEST_PASSED if found.any_passed else NEITHER_PASSED
+    return "" if found.any_passed else NOTHING_PASSED
+
+
+def _said(names: Sequence[str], how: str, name_of: Callable[[str], str]) -> str:
+    is_one, more = len(names) == 1, len(names) - NAMED_CHECKS
+    shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
+    listed = shown[0] if is_one else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    verbs = {"fail": "fails", "is": "is"} if is_one else {"fail": "fail", "is": "are"}
+    return f"The {'check' if is_one else 'checks'} {listed} {how.format(**verbs)}."
 
 
 # Empty changes: instructions for the next agent.

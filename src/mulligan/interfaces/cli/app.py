@@ -412,7 +412,7 @@ def doctor(
 
 @in_one_sentence
 def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Start new attempts, or publish verified work that was kept."""
+    """Start new attempts, or publish work that was kept."""
     return _give("retry", issue, (), config, json=json)
 
 

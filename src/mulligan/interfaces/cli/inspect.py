@@ -18,12 +18,14 @@ from mulligan.domain.explanation import (
     describe_review,
 )
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.domain.verification import Verification
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
-from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize
+from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize, verification_text
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
@@ -151,6 +153,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
     """Yield the lines about an attempt, each with its mark."""
     if meta.error:
         yield " ", meta.error
+    if meta.outcome is Outcome.SUCCEEDED:
+        yield " ", verification_text(Verification.of(meta))
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
     for check in meta.checks:
         yield from _check(check)

@@ -291,10 +291,11 @@ def _check_line(check: CheckResult) -> str:
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
-    if check.preexisting:
-        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
     mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
-    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
+    if check.preexisting:
+        mark = "[yellow]✗ (as before the change)[/]"
+    findings = check.findings or check.known
+    first = f": {_plain(findings[0].summary)}" if findings else ""
     return f"  {mark} {_plain(check.name)} ({took}){first}"
 
 
@@ -346,7 +347,7 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
     ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
     match decision:
         case OpenPullRequest():
-            return f"  [green]{ended}[/]"
+            return f"  [green]{ended}:[/] {why}"
         case Retry():
             return f"  [yellow]{ended} → retry:[/] {why}"
         case Escalate():
