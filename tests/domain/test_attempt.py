@@ -31,6 +31,7 @@ from mulligan.domain.attempt import (
 from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
+    SetUpError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
@@ -40,6 +41,8 @@ from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViol
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
+
+SET_UP = CheckResult(name="setup", kind=CheckKind.OTHER, command="x", passed=False)
 
 BLOCKED = AgentReport(ReportedStatus.BLOCKED, "no access")
 NOTHING = AgentReport(ReportedStatus.NOTHING_TO_DO, "done already")
@@ -300,6 +303,7 @@ def test_the_order_is_that_of_the_specification(
         (DeniedError("no right"), Outcome.DENIED, "no right"),
         (MisconfiguredError("no git"), Outcome.MISCONFIGURED, "no git"),
         (UnavailableError("no disk"), Outcome.INFRASTRUCTURE, "no disk"),
+        (SetUpError("no x", SET_UP), Outcome.INFRASTRUCTURE, "no x"),
     ],
 )
 def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
@@ -310,6 +314,7 @@ def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
     fault = fault_of(error)
     assert (fault.outcome, fault.reason) == (outcome, reason)
     assert fault.outcome in FREE
+    assert fault.set_up == (SET_UP if isinstance(error, SetUpError) else None)
 
 
 def test_what_costs_no_attempt_and_what_left_no_output_do_not_overlap() -> None:

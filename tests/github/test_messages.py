@@ -16,7 +16,14 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckKind,
+    FileChange,
+    Finding,
+    FixRound,
+    WorkerResultMeta,
+)
 from mulligan.domain.status import PullStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.markdown_parts import CUT, MAX_BODY, body
@@ -96,6 +103,27 @@ def old_test_failure() -> IssueContext:
     old = red_check().model_copy(update={"preexisting": True, "findings": (), "known": absent})
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (old,)})
     return published(meta)
+
+
+def without_set_up(stage: Stage) -> IssueContext:
+    """A setup command failed, whose output tries to close its fence."""
+    why = "The setup command 'pip install -e .' failed with exit code 1."
+    said = "Looking in indexes: https://pypi.example\n```\nSSL: CERTIFICATE_VERIFY_FAILED\n╰─> @zoe"
+    failed = red_check("setup", said).model_copy(
+        update={"command": "pip install -e .", "is_set_up": True, "kind": CheckKind.OTHER}
+    )
+    meta = attempt(1, Outcome.INFRASTRUCTURE, why).model_copy(update={"set_up": failed})
+    return case(meta, stage=stage, reason=f"Not caused by the agent. {why}")
+
+
+def set_up_fails_on_change() -> IssueContext:
+    said = "The change touches package.json, so the setup commands ran again, with no network."
+    failed = red_check("setup", f"{said}\nnpm ERR! network").model_copy(
+        update={"command": "npm ci", "is_set_up": True, "kind": CheckKind.OTHER}
+    )
+    why = "The setup command 'npm ci' failed with exit code 1."
+    last = attempt(3, error=why).model_copy(update={"checks": (failed,)})
+    return escalated(attempt(1), attempt(2), last, reason=f"All 3 attempts failed. {why}")
 
 
 def lost_checks() -> IssueContext:
@@ -184,6 +212,9 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "pull-request-marked-checks": (pull_request_body, marked_checks),
     "pull-request-tested-by-nothing": (pull_request_body, old_test_failure),
     "status-tested-by-nothing": (status_comment, old_test_failure),
+    "status-without-set-up": (status_comment, lambda: without_set_up(Stage.READY)),
+    "help-without-set-up": (help_wanted, lambda: without_set_up(Stage.RUNNING)),
+    "help-set-up-of-change": (help_wanted, set_up_fails_on_change),
     "status-lost-checks": (status_comment, lost_checks),
     "pull-request-unverified": (pull_request_body, unverified),
     **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},

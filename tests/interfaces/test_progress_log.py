@@ -106,6 +106,11 @@ def baseline(result: CheckResult | None) -> BaselineRecorded:
     return BaselineRecorded(key="k", start_sha="c0ffee", name="a", check=result)
 
 
+SET_UP = marked("is_set_up").model_copy(
+    update={"name": "setup", "command": "pip install [all]", "digest": "no network\n[gave up]"}
+)
+
+
 TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         FIRST,
@@ -177,6 +182,13 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         ),
     ),
     (FIRST, finished(), "  agent worked for 61.2 s"),
+    (
+        FIRST,
+        AttemptCompleted(
+            meta=attempt(1, Outcome.INFRASTRUCTURE).model_copy(update={"set_up": SET_UP})
+        ),
+        "  ✗ setup (0.0 s): pip install [all]\n│ no network\n│ [gave up]",
+    ),
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
     (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),
     (FIRST, CheckFinished(check=check("types", passed=True)), "  ✓ types (0.0 s)"),

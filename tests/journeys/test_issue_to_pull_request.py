@@ -235,14 +235,29 @@ def test_a_dry_run_changes_nothing_on_github(here: MulliganInstallation) -> None
 
 @pytest.mark.deep
 def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
-    with mulligan_installation(tmp_path, FILES, [TESTS], setup=["echo no network; exit 7"]) as here:
+    line = "for n in $(seq 30); do echo line $n; done; echo '╰─> no network'; exit 7"
+    with mulligan_installation(tmp_path, FILES, [TESTS], setup=[line]) as here:
         here.agent(MEND)
         ref = here.issue()
         done = here.run("once")
         assert done.returncode == 1
-        assert "no network" in done.stdout
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.INFRASTRUCTURE
+        assert meta.error.startswith(f"The setup command '{line}' failed with exit code 7. ")
+        inspect = f"mulligan inspect {ref} --log setup"
+        assert inspect in meta.error
+        for told in (done.stdout, here.comments(ref)[0], here.run("inspect", str(ref)).stdout):
+            assert told.count("╰─> no network\n") == 1
+            assert "line 17" in told
+            assert "line 16\n" not in told
+        # The cause stands once; the last line says what follows.
+        assert "waits until" in done.stderr
+        assert "Run `mulligan once` again then" in done.stderr
+        assert "failed with exit code" not in done.stderr
+        log = here.run("inspect", str(ref), "--log", "setup").stdout
+        assert log.startswith(f"$ {line}\nline 1\n")
+        missing = here.run("inspect", str(ref), "--log", "lint")
+        assert (missing.returncode, "has no log 'lint'" in missing.stderr) == (2, True)
         assert here.run("once").stdout.startswith("No issue is due.\n")
         assert here.world.labels_of(ref) == ["mulligan"]
 

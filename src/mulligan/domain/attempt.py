@@ -10,6 +10,7 @@ from pathlib import Path
 from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
+    SetUpError,
     ShutdownError,
     WithdrawnError,
     WorldError,
@@ -77,11 +78,14 @@ class ResourceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A cause outside the agent that ended the attempt; `budget` names the one used up, if any."""
+    """A cause outside the agent that ended the attempt.
+
+    `budget` names the one used up, and `set_up` is the setup command that failed, if any.
+    """
 
     outcome: Outcome
     reason: str
-    log: str = ""
+    set_up: CheckResult | None = None
     budget: str | None = None
     eats_budget: bool = False
 
@@ -341,5 +345,7 @@ def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
             return Fault(Outcome.DENIED, str(error))
         case MisconfiguredError():
             return Fault(Outcome.MISCONFIGURED, str(error))
+        case SetUpError():
+            return Fault(Outcome.INFRASTRUCTURE, str(error), error.failed)
         case _:
             return Fault(Outcome.INFRASTRUCTURE, str(error))

@@ -276,6 +276,8 @@ class WorkerResultMeta(Record):
     diff_summary: str = ""
     diff_artifact: str | None = None
     sketch: tuple[str, ...] = ()
+    set_up: CheckResult | None = None
+    """The setup command that failed before the agent started."""
     checks: tuple[CheckResult, ...] = ()
     fix_rounds: tuple[FixRound, ...] = ()
     guard_violations: tuple[GuardViolation, ...] = ()

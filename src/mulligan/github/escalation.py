@@ -85,6 +85,11 @@ NO_CHECKS = (
     "`.github/mulligan.yml`."
 )
 
+WHOLE_SET_UP = (
+    "The setup commands fail on this change, so no check ran. For their whole output, run "
+    "`mulligan inspect {} --log setup` where Mulligan runs."
+)
+
 OR_ANOTHER = "If you cannot do that, ask the operator of Mulligan."
 
 SHOWN_CHECKS = 3
@@ -154,6 +159,8 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
     if late:
         slow = "is slow, raise its" if len(late) == 1 else "are slow, raise their"
         yield f"If {_named(late)} {slow} `timeout` in `.github/mulligan.yml`."
+    if any(check.is_set_up for check in failing(last.checks)):
+        yield WHOLE_SET_UP.format(last.issue)
     if agent and agent.refused_hosts:
         hosts, it = _named(agent.refused_hosts), "it" if len(agent.refused_hosts) == 1 else "them"
         yield f"The sandbox blocked {hosts}. To allow access, add {it} to `sandbox.hosts`."
@@ -356,6 +363,16 @@ SET_UP = Advice(
     ),
 )
 
+SET_UP_COMMAND = Advice(
+    "A setup command failed, not the agent. Please fix it.",
+    (
+        "Read the end of its output below, under *Last failure*.",
+        "If the command is wrong, change `setup` in `.github/mulligan.yml` on the base branch.",
+        "If the problem is over, for example a server is back, write `/mulligan retry`.",
+        "If the machine lacks something that the command needs, ask the operator of Mulligan.",
+    ),
+)
+
 ACCESS = Advice(
     "A server refused access. Please give the missing permission.",
     (
@@ -414,6 +431,8 @@ ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
 
 def advice_on(last: WorkerResultMeta) -> Advice:
     """Return the advice for an attempt."""
+    if last.set_up:
+        return SET_UP_COMMAND
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general
@@ -553,10 +572,17 @@ def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the output of the failing checks, here or on GitHub; empty if no check failed."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
         return body(*_failed_ci(case))
+    if last.set_up:
+        return set_up_output(last.set_up)
     red = failing(last.checks) if last.outcome is Outcome.CHECKS_FAILED else ()
     more = len(red) - SHOWN_CHECKS
     shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
     return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
+
+
+def set_up_output(failed: CheckResult) -> str:
+    """Return the end of the output of a failed setup command."""
+    return body(f"The end of the output of {code(failed.command, 80)}:", _block(failed))
 
 
 def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -584,8 +610,11 @@ def _failed_ci(case: IssueContext) -> Sequence[str]:
 
 
 def _digest(check: CheckResult) -> str:
-    shown = _shortened(check.digest) or "(no output)"
-    return body(f"Output of {code(check.name, 100)}:", code_block(shown))
+    return body(f"Output of {code(check.name, 100)}:", _block(check))
+
+
+def _block(check: CheckResult) -> str:
+    return code_block(_shortened(check.digest) or "(no output)")
 
 
 def _shortened(text: str) -> str:

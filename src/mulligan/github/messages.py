@@ -8,7 +8,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.github.escalation import last_failure
+from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
@@ -154,6 +154,7 @@ def stage_summary(case: IssueContext) -> str:
         f"**{_headline(case)}**",
         _reason(case),
         attempts_table(case),
+        _set_up(case),
         baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
@@ -208,6 +209,15 @@ def _reason(case: IssueContext) -> str:
             return defuse(one_line(case.status.reason, REASON_CHARS))
         case _:
             assert_never(case.status.stage)
+
+
+def _set_up(case: IssueContext) -> str:
+    """Fold the output of the setup command that failed in the last attempt, until the next."""
+    failed = case.last.set_up if case.last and case.epoch_history else None
+    if failed is None or case.status.stage is Stage.RUNNING:
+        return ""
+    summary = "<summary>Output of the setup command</summary>"
+    return body(f"<details>\n{summary}", set_up_output(failed), "</details>")
 
 
 def _at_work(case: IssueContext) -> str:

@@ -55,6 +55,8 @@ NAMED_FILES = 3
 
 FILE_CHARS = 60
 
+COMMAND_CHARS = 80
+
 
 def error_line(outcome: Outcome, known: AttemptState) -> str:
     """Return in one line of at most 200 characters why an attempt did not succeed."""
@@ -241,6 +243,8 @@ def verdict(check: CheckResult) -> str:
     name = check_title(check)
     if check.passed:
         return f"{name} passed."
+    if check.is_set_up:
+        name = f"The setup command '{one_line(check.command, COMMAND_CHARS)}'"
     if check.timed_out:
         return f"{name} timed out after {duration_text(check.duration_ms)}."
     return f"{name} {_failed(check.exit_code)}."

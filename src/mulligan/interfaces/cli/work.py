@@ -17,6 +17,7 @@ from mulligan.daemon.worker import Worker
 from mulligan.domain.command import Verb
 from mulligan.domain.events import (
     AgentFinished,
+    AttemptCompleted,
     AttemptContextTruncated,
     AttemptStarted,
     BaselineRecorded,
@@ -51,7 +52,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import CheckResult
+from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import (
@@ -158,8 +159,14 @@ def operator_act(container: Container) -> AuthorisingAct:
     return AuthorisingAct(OperatorAct(now.isoformat()), "", now, trusted=True)
 
 
-def summarise(result: PassResult, console: Console) -> None:
-    """Print the skipped issues of a pass, and its problems as errors."""
+RUN_AGAIN = "Run `mulligan once` again then, or let `mulligan run` continue."
+
+
+def summarise(result: PassResult, console: Console, after: str = RUN_AGAIN) -> None:
+    """Print the skipped issues of a pass, and its problems as errors.
+
+    For an issue that waits, whose cause its own lines have, say `after` what to do then.
+    """
     for each in result.visits:
         if each.skipped:
             print_text(console, f"{each.issue}  skipped: {each.skipped}")
@@ -169,8 +176,13 @@ def summarise(result: PassResult, console: Console) -> None:
         console.print("No issue is due.")
     for sentence in result.waiting:
         print_text(console, sentence)
+    waits = {
+        problem_line(each.issue, each.problem): f"{each.issue} waits until {each.due:%H:%M:%S} UTC."
+        for each in result.visits
+        if each.problem and each.due
+    }
     for problem in result.problems:
-        print_error(problem)
+        print_error(f"{waits[problem]} {after}" if problem in waits else problem)
 
 
 def exit_code_of(result: PassResult) -> Exit:
@@ -271,7 +283,10 @@ def _agent_line(event: AgentFinished) -> str:
 
 def _verdict_line(event: Event) -> str | None:
     match event:
-        case CheckFinished(check=check):
+        case (
+            CheckFinished(check=check)
+            | AttemptCompleted(meta=WorkerResultMeta(set_up=CheckResult() as check))
+        ):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
             return f"  {_plain(name)}: it failed; without the change, it could not run"
@@ -296,7 +311,14 @@ def _check_line(check: CheckResult) -> str:
         mark = "[yellow]✗ (as before the change)[/]"
     findings = check.findings or check.known
     first = f": {_plain(findings[0].summary)}" if findings else ""
+    if check.is_set_up:
+        first = f": {_plain(check.command)}{_output(check)}"
     return f"  {mark} {_plain(check.name)} ({took}){first}"
+
+
+def _output(failed: CheckResult) -> str:
+    """Return the lines of a failed setup command below its own."""
+    return "".join(f"\n[dim]│[/] {escape(line)}" for line in failed.digest.split("\n"))
 
 
 def _feedback_line(event: Event) -> str | None:
