@@ -37,7 +37,7 @@ from mulligan.domain.errors import (
     WithdrawnError,
 )
 from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation
+from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation, OnBase
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
@@ -69,6 +69,9 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
     return CheckResult(
         name="tests", kind=CheckKind.TEST, command="make test", passed=passed, required=required
     )
+
+
+BROKEN = check(passed=False).model_copy(update={"on_base": OnBase.CANNOT_RUN})
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,14 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
         (
             AttemptState(run=run(), change=CHANGED, checks=(check(passed=False, required=False),)),
             Outcome.SUCCEEDED,
+        ),
+        (
+            AttemptState(run=run(), change=CHANGED, checks=(check(passed=True), BROKEN)),
+            Outcome.MISCONFIGURED,
+        ),
+        (
+            AttemptState(run=run(), change=CHANGED, checks=(BROKEN, check(passed=False))),
+            Outcome.CHECKS_FAILED,
         ),
         (AttemptState(run=run(), change=CHANGED, checks=(check(passed=True),)), Outcome.SUCCEEDED),
         (AttemptState(run=run(), change=CHANGED), Outcome.SUCCEEDED),

@@ -22,6 +22,7 @@ from mulligan.domain.result import (
     FileChange,
     Finding,
     FixRound,
+    OnBase,
     WorkerResultMeta,
 )
 from mulligan.domain.status import PullStatus
@@ -126,6 +127,42 @@ def set_up_fails_on_change() -> IssueContext:
     return escalated(attempt(1), attempt(2), last, reason=f"All 3 attempts failed. {why}")
 
 
+CANNOT_RUN = {
+    "digest": "/bin/sh: 1: jest: not found\nIt ends in the same way without this change.",
+    "exit_code": 127,
+    "on_base": OnBase.CANNOT_RUN,
+}
+STUCK = "The check 'tests' cannot start on the base branch either (exit code 127)."
+
+
+def stuck() -> IssueContext:
+    why = f"{STUCK} /bin/sh: 1: jest: not found"
+    meta = attempt(1).model_copy(
+        update={
+            "outcome": Outcome.MISCONFIGURED,
+            "error": why,
+            "failure_reason": why,
+            "checks": (red_check().model_copy(update=CANNOT_RUN), green_check("lint")),
+        }
+    )
+    return replace(escalated(meta, reason=why), counted=0)
+
+
+def stuck_and_red() -> IssueContext:
+    """A check cannot run, a second one fails on the base too, and the third is the agent's."""
+    found = (Finding(summary="cart.py:3:1: `os` is unused", file="cart.py", line=3),)
+    base = {"on_base": OnBase.FAILS, "known": found}
+    checks = (
+        red_check().model_copy(update=CANNOT_RUN),
+        red_check("lint").model_copy(update=base),
+        red_check("types"),
+    )
+    why = f"{STUCK} Check 'lint' failed with exit code 1. Check 'types' failed with exit code 1."
+    last = attempt(3, error=why).model_copy(update={"checks": checks})
+    reason = f"All 3 attempts failed. The last one: {why}"
+    return escalated(attempt(1), attempt(2), last, reason=reason)
+
+
 def lost_checks() -> IssueContext:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "restored": True})
     return published(meta)
@@ -215,6 +252,8 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-without-set-up": (status_comment, lambda: without_set_up(Stage.READY)),
     "help-without-set-up": (help_wanted, lambda: without_set_up(Stage.RUNNING)),
     "help-set-up-of-change": (help_wanted, set_up_fails_on_change),
+    "help-stuck-check": (help_wanted, stuck),
+    "help-stuck-and-red": (help_wanted, stuck_and_red),
     "status-lost-checks": (status_comment, lost_checks),
     "pull-request-unverified": (pull_request_body, unverified),
     **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},

@@ -29,6 +29,7 @@ from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.host import Network
 from mulligan.domain.result import (
+    NOT_FOUND,
     TIMEOUT_EXIT_CODE,
     CheckKind,
     CheckResult,
@@ -49,9 +50,6 @@ SET_UP_TIMEOUT = timedelta(minutes=30)
 
 SET_UP_CHECK = "setup"
 """The name of the setup commands among the checks of an attempt."""
-
-NOT_FOUND = 127
-"""The exit code of a shell that does not find a program (POSIX)."""
 
 MAX_FINDINGS = 1000
 """Limit of a check's findings to compare with the start tree; further ones are only counted."""

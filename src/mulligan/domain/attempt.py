@@ -281,6 +281,8 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
         return Outcome.SCOPE_VIOLATION
     if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
+    if any(check.is_broken for check in known.checks):
+        return Outcome.MISCONFIGURED
     if known.review and known.review.vetoes:
         return Outcome.REJECTED
     return Outcome.SUCCEEDED

@@ -38,7 +38,7 @@ class Verification:
             optional=_names(
                 each for each in checks if not (each.passed or each.preexisting or each.required)
             ),
-            failed=_names(each for each in checks if each.fails),
+            failed=_names(each for each in checks if each.fails or each.is_broken),
             no_test_passed=bool(tests) and not any(tests),
             set_up_failed=any(check.is_set_up and check.fails for check in meta.checks),
             is_recorded=bool(meta.checks) or not meta.restored,

@@ -189,6 +189,8 @@ def _verdict(check: CheckResult) -> str:
     if check.preexisting:
         return "fails on the base branch too (pre-existing)"
     how = "timed out" if check.timed_out else "failed"
+    if check.is_broken:
+        return f"{how}, on the base branch too"
     return how if check.required else f"{how}, not required"
 
 

@@ -157,12 +157,12 @@ class StartFacts:
     status: IssueStatus
     at_once: bool = False
     has_kept_commit: bool = False
-    verification: str = ""
     disk_shortage: str = ""
     has_worktree: bool = False
     budget_used_up: str = ""
     agent_unavailable: AgentUnavailable | None = None
     agent_missing: str = ""
+    verification: str = ""
 
     @property
     def frees_disk(self) -> bool:
@@ -512,9 +512,11 @@ def decide_shown_work(last: WorkerResultMeta | None, settings: Escalation) -> Sh
     """
     if last is None or last.head_sha is None:
         return None
-    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
+    cannot_run = last.outcome is Outcome.MISCONFIGURED and any(c.is_broken for c in last.checks)
+    not_verified = last.outcome in NOT_VERIFIED or cannot_run
+    if not (not_verified or last.outcome is Outcome.SUCCEEDED):
         return None
-    in_draft = settings.draft_pr and last.outcome in NOT_VERIFIED
+    in_draft = settings.draft_pr and not_verified
     return ShownWork(last, last.head_sha, in_draft, settings.push_work)
 
 

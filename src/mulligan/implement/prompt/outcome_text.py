@@ -145,8 +145,8 @@ def names_of(paths: Sequence[str]) -> str:
 
 def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
     match outcome:
-        case Outcome.CHECKS_FAILED:
-            return _checks_failed(failing(known.checks))
+        case Outcome.CHECKS_FAILED | Outcome.MISCONFIGURED:
+            return _checks_failed(known.checks)
         case Outcome.SCOPE_VIOLATION:
             reasons = "; ".join(broken.message.rstrip(".") for broken in known.violations)
             return f"Scope violation detected: {one_line(reasons, WORDS_CHARS)}."
@@ -167,7 +167,6 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             Outcome.CANCELLED
             | Outcome.INTERRUPTED
             | Outcome.DENIED
-            | Outcome.MISCONFIGURED
             | Outcome.INFRASTRUCTURE
             | Outcome.OVER_BUDGET
             | Outcome.SUCCEEDED
@@ -220,8 +219,13 @@ def _reported(report: AgentReport) -> str:
 
 
 def _checks_failed(checks: Sequence[CheckResult]) -> str:
-    more = len(checks) - NAMED_CHECKS
-    verdicts = [verdict(check) for check in checks[:NAMED_CHECKS]]
+    """Name the checks that failed an attempt, first those that cannot run."""
+    stuck, failed = broken(checks), failing(checks)
+    if not failed:
+        return " ".join(map(_broken_with_output, stuck))
+    named = (*stuck, *failed)
+    more = len(named) - NAMED_CHECKS
+    verdicts = [verdict(check) for check in named[:NAMED_CHECKS]]
     return " ".join([*verdicts, f"(+ {more} more)"] if more > 0 else verdicts)
 
 
@@ -231,6 +235,18 @@ def _checks_failed(checks: Sequence[CheckResult]) -> str:
 def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
     """Return the checks that fail an attempt."""
     return tuple(check for check in checks if check.fails)
+
+
+def broken(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the required checks that cannot run, with or without the change (BASELINE-2)."""
+    return tuple(check for check in checks if check.is_broken)
+
+
+def _broken_with_output(check: CheckResult) -> str:
+    """Say why a broken check cannot start; its output is untrusted."""
+    said = check.findings[0].summary if check.findings else check.digest.partition("\n")[0]
+    why = "" if check.timed_out or not said.strip() else f" {one_line(said, WORDS_CHARS)}"
+    return f"{verdict(check)}{why}"
 
 
 def check_title(check: CheckResult) -> str:
@@ -243,10 +259,17 @@ def verdict(check: CheckResult) -> str:
     name = check_title(check)
     if check.passed:
         return f"{name} passed."
+    if check.is_broken:
+        name = f"The check {quote(check.name)}"
     if check.is_set_up:
         name = f"The setup command '{one_line(check.command, COMMAND_CHARS)}'"
     if check.timed_out:
-        return f"{name} timed out after {duration_text(check.duration_ms)}."
+        after = f"{duration_text(check.duration_ms)}."
+        if check.is_broken:
+            return f"{name} does not finish on the base branch either: it timed out after {after}"
+        return f"{name} timed out after {after}"
+    if check.is_broken:
+        return f"{name} cannot start on the base branch either (exit code {check.exit_code})."
     return f"{name} {_failed(check.exit_code)}."
 
 

@@ -309,6 +309,8 @@ def _check_line(check: CheckResult) -> str:
     mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
     if check.preexisting:
         mark = "[yellow]✗ (as before the change)[/]"
+    if check.is_broken:
+        mark = "[red]✗ (cannot run without the change either)[/]"
     findings = check.findings or check.known
     first = f": {_plain(findings[0].summary)}" if findings else ""
     if check.is_set_up:
