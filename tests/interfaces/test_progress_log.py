@@ -58,7 +58,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import CheckResult, VerifierOutcome
+from mulligan.domain.result import CheckResult, OnBase, VerifierOutcome
 from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
@@ -202,6 +202,15 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
             )
         ),
         f"  ✗ (as before the change) a (0.0 s): {TEST_ID} - {MESSAGE}",
+    ),
+    (
+        FIRST,
+        CheckFinished(
+            check=check("a").model_copy(
+                update={"on_base": OnBase.CANNOT_RUN, "digest": "sh: x: not found\nIt ends"}
+            )
+        ),
+        "  ✗ (cannot run without the change either) a (0.0 s): sh: x: not found",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
     (FIRST, baseline(check("a")), "  a: it failed; without the change, it fails as well"),

@@ -113,7 +113,7 @@ def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -
     assert meta.error == (
         "The check 'tests' cannot start on the base branch either (exit code 127). "
         "'no-such-program' not found. It is the program of the check 'tests'; install it in a "
-        "setup command, or change the ch…"
+        "setup command, or change the check's com…"
     )
 
 

@@ -306,16 +306,21 @@ def _check_line(check: CheckResult) -> str:
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
-    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
-    if check.preexisting:
-        mark = "[yellow]✗ (as before the change)[/]"
+    said = [each.summary for each in (*check.findings, *check.known)]
     if check.is_broken:
-        mark = "[red]✗ (cannot run without the change either)[/]"
-    findings = check.findings or check.known
-    first = f": {_plain(findings[0].summary)}" if findings else ""
+        said += check.digest.splitlines()
+    text = f": {_plain(said[0])}" if said else ""
     if check.is_set_up:
-        first = f": {_plain(check.command)}{_output(check)}"
-    return f"  {mark} {_plain(check.name)} ({took}){first}"
+        text = f": {_plain(check.command)}{_output(check)}"
+    return f"  {_mark_of_failure(check)} {_plain(check.name)} ({took}){text}"
+
+
+def _mark_of_failure(check: CheckResult) -> str:
+    if check.is_broken:
+        return "[red]✗ (cannot run without the change either)[/]"
+    if check.preexisting:
+        return "[yellow]✗ (as before the change)[/]"
+    return "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
 
 
 def _output(failed: CheckResult) -> str:
