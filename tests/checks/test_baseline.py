@@ -3,6 +3,7 @@
 import pytest
 
 from mulligan.checks.baseline import (
+    BASELINE_CANNOT_RUN,
     BASELINE_INCOMPARABLE,
     BASELINE_MISSING,
     FLAKY,
@@ -10,7 +11,7 @@ from mulligan.checks.baseline import (
     keep_reproduced,
     subtract_baseline,
 )
-from mulligan.domain.result import CheckKind, CheckResult, Finding, SourceExcerpt
+from mulligan.domain.result import CheckKind, CheckResult, Finding, OnBase, SourceExcerpt
 
 pytestmark = pytest.mark.pure
 
@@ -191,7 +192,9 @@ def test_where_the_check_could_not_run_before_everything_counts() -> None:
 
 @pytest.mark.parametrize("before", [GREEN, red(B)])
 def test_a_failure_that_is_all_new_is_told_as_it_is(before: CheckResult) -> None:
-    assert subtract_baseline(red(A), before) == red(A)
+    result = subtract_baseline(red(A), before)
+    assert result.model_copy(update={"on_base": None}) == red(A)
+    assert result.on_base is (OnBase.PASSES if before.passed else OnBase.FAILS)
 
 
 def test_many_new_failures_are_told_in_the_usual_size() -> None:
@@ -280,7 +283,8 @@ def test_a_failure_that_is_worded_otherwise_the_second_time_is_not_old() -> None
 def test_a_start_tree_that_passes_once_excuses_nothing(
     first: CheckResult, again: CheckResult
 ) -> None:
-    assert subtract_baseline(red(A), keep_reproduced(first, again)) == red(A)
+    result = subtract_baseline(red(A), keep_reproduced(first, again))
+    assert result == red(A).model_copy(update={"on_base": OnBase.PASSES})
 
 
 def test_two_runs_that_have_nothing_in_common_excuse_nothing() -> None:
@@ -291,3 +295,49 @@ def test_two_runs_that_have_nothing_in_common_excuse_nothing() -> None:
 
 def test_failures_that_neither_run_names_stay_unnamed() -> None:
     assert keep_reproduced(red(A, B, count=9), red(A, C, count=5)).count == 1 + 3
+
+
+# Checks that cannot run, with or without the change.
+
+SAID = "/bin/sh: 1: jest: not found"
+ABSENT = red(exit_code=127).model_copy(update={"digest": SAID})
+BARRED = red(exit_code=126).model_copy(update={"digest": "./run: Permission denied"})
+HUNG = red(exit_code=-9).model_copy(update={"timed_out": True, "digest": "Timed out after 10m."})
+
+
+@pytest.mark.parametrize(
+    "stuck", [ABSENT, BARRED, HUNG, HUNG.model_copy(update={"findings": (A,)})]
+)
+def test_a_check_that_cannot_run_without_the_change_is_not_the_agents(stuck: CheckResult) -> None:
+    result = subtract_baseline(stuck, keep_reproduced(stuck, stuck))
+    assert (result.is_broken, result.fails, result.preexisting) == (True, False, False)
+    assert result.on_base is OnBase.CANNOT_RUN
+    assert result.digest == f"{stuck.digest}\n{BASELINE_CANNOT_RUN}"
+
+
+@pytest.mark.parametrize(
+    ("failed", "first", "again"),
+    [
+        (ABSENT, HUNG, HUNG),
+        (HUNG, ABSENT, ABSENT),
+        (HUNG, HUNG, red(A)),
+        (HUNG, red(A), HUNG),
+        (ABSENT, ABSENT, BARRED),
+        (ABSENT, BARRED, BARRED),
+        (ABSENT.model_copy(update={"digest": "sh: vite: not found"}), ABSENT, ABSENT),
+        (HUNG.model_copy(update={"findings": (A,), "count": 1}), HUNG, HUNG),
+        (red(exit_code=137), red(exit_code=137), red(exit_code=137)),
+        (red(exit_code=2), red(exit_code=2), red(exit_code=2)),
+    ],
+)
+def test_a_check_that_ends_otherwise_without_the_change_counts(
+    failed: CheckResult, first: CheckResult, again: CheckResult
+) -> None:
+    result = subtract_baseline(failed, keep_reproduced(first, again))
+    assert (result.is_broken, result.fails, result.on_base) == (False, True, OnBase.FAILS)
+
+
+def test_a_check_that_is_not_required_is_never_broken() -> None:
+    loose = HUNG.model_copy(update={"required": False})
+    result = subtract_baseline(loose, keep_reproduced(loose, loose))
+    assert (result.is_broken, result.fails) == (False, False)

@@ -9,8 +9,9 @@ import pytest
 
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Check
-from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError, ShutdownError
 from mulligan.domain.result import CheckResult
+from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.sandbox.cancellation import SHUTDOWN
 from world.processes import processes_in
 from world.trees import PlainWorktree, plain_worktree
@@ -63,8 +64,7 @@ def test_every_check_finds_the_home_that_set_up_left(tree: PlainWorktree) -> Non
 
 def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainWorktree) -> None:
     log = tree.private / "setup.log"
-    with pytest.raises(UnavailableError):
-        VERIFIER.set_up(("touch ~/half; exit 1",), tree, log)
+    assert not VERIFIER.set_up(("touch ~/half; exit 1",), tree, log).passed
     assert checked(tree, "ls ~").passed
     assert log_of(tree) == ""
 
@@ -202,30 +202,43 @@ def test_set_up_lines_share_one_log(tree: PlainWorktree) -> None:
     ]
 
 
+PIP = """\
+printf 'Collecting x\\r  12%%\\r\\033[32m 100%%\\033[0m\\n\\n'
+for n in $(seq 30); do echo "  line $n"; done
+printf '  \\342\\225\\260\\342\\224\\200> See above for output.\\n' >&2
+exit 1"""
+
+
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "code", "end"),
     [
-        ("echo 'E: no package x' >&2; exit 100", "exit code 100, E: no package x"),
-        ("exit 3", "exit code 3, No output."),
-        ("no-such-program", "exit code 127, "),
+        ("echo 'E: no package x' >&2; exit 100", 100, "E: no package x"),
+        ("printf 'one\\rtwo\\033[1m!\\033[0m\\n\\n'; exit 2", 2, "two!"),
+        ("exit 3", 3, "It printed nothing."),
+        ("no-such-program", 127, "/bin/sh: 1: no-such-program: not found"),
+        (
+            PIP,
+            1,
+            "\n".join([*(f"  line {n}" for n in range(17, 31)), "  ╰─> See above for output."]),
+        ),
     ],
 )
-def test_a_set_up_line_that_fails_is_named(tree: PlainWorktree, line: str, told: str) -> None:
+def test_a_set_up_line_that_fails_is_named_with_its_last_lines(
+    tree: PlainWorktree, line: str, code: int, end: str
+) -> None:
     log = tree.private / "setup.log"
-    with pytest.raises(UnavailableError) as caught:
-        VERIFIER.set_up((line,), tree, log)
-    assert str(caught.value).startswith(f"The setup command {line!r} failed: {told}")
-    assert log.read_text().startswith(f"$ {line}\n")
+    result = VERIFIER.set_up(("true", line, "touch never"), tree, log)
+    assert (result.passed, result.command, result.exit_code) == (False, line, code)
+    assert result.digest.replace("/bin/sh: line 1:", "/bin/sh: 1:") == end
+    assert log.read_text().startswith(f"$ true\n$ {line}\n")
+    assert not (tree.path / "never").exists()
 
 
 def test_a_set_up_line_that_never_ends_is_named(tree: PlainWorktree) -> None:
     verifier = replace(VERIFIER, set_up_timeout=timedelta(milliseconds=500))
-    with pytest.raises(UnavailableError) as caught:
-        verifier.set_up(("sleep 20",), tree, tree.private / "setup.log")
-    assert str(caught.value) == (
-        "The setup command 'sleep 20' failed: it did not finish within 500ms; make it"
-        " faster or fix it."
-    )
+    result = verifier.set_up(("sleep 20",), tree, tree.private / "setup.log")
+    assert (result.passed, result.timed_out, result.exit_code) == (False, True, 124)
+    assert verdict(result).startswith("The setup command 'sleep 20' timed out after ")
 
 
 def test_a_set_up_that_is_stopped_leaves_what_it_said(tree: PlainWorktree) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
 from mulligan.implement.ports import Verifier
 from world.scripted_verifier import ScriptedVerifier
@@ -96,18 +96,18 @@ def test_a_program_that_is_not_there_is_the_operators_to_mend(
 
 
 def test_the_set_up_is_done_in_order(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
-    verifier.set_up((MAKE,), tree, log)
+    assert verifier.set_up((MAKE,), tree, log).passed
     assert (tree.path / "made").read_text() == "made\n"
     assert f"$ {MAKE}" in log.read_text()
-    verifier.set_up((), tree, log)
+    assert verifier.set_up((), tree, log).passed
 
 
-def test_a_set_up_that_fails_costs_the_agent_nothing(
+def test_a_set_up_that_fails_is_named_with_its_output(
     verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
-    with pytest.raises(UnavailableError, match="no such package") as caught:
-        verifier.set_up((BREAK, MAKE), tree, log)
-    assert repr(BREAK) in str(caught.value)
+    result = verifier.set_up((BREAK, MAKE), tree, log)
+    assert (result.passed, result.is_set_up, result.command) == (False, True, BREAK)
+    assert "no such package" in result.digest
     assert not (tree.path / "made").exists()
     assert "error: no such package" in log.read_text()
 
@@ -119,7 +119,7 @@ def test_a_set_up_that_fails_on_a_change_is_a_failed_check(
     assert (good.name, good.passed, good.required) == ("setup", True, True)
     bad = verifier.set_up_again(SetUp(run=(BREAK, MAKE)), tree, log, "Why.")
     assert (bad.passed, bad.exit_code) == (False, 1)
-    assert bad.digest.startswith("Why.")
+    assert bad.digest.startswith(f"Why. The setup command '{BREAK}' failed with exit code 1.")
     assert "no such package" in bad.digest
     assert "no such package" in log.read_text()
     if isinstance(verifier, CommandVerifier):

@@ -286,7 +286,11 @@ def test_a_fault_around_the_agent_is_told_and_waited_out(here: WorkerEnvironment
     here.lines["install"] = lambda tree: "no network"
     visit = Worker(here.context(fix_the_bug)).visit(ref)
     assert visit.attempts == 1
-    assert "no network" in (visit.problem or "")
+    assert "The setup command 'install' failed with exit code 1." in (visit.problem or "")
+    assert visit.due == here.ledger.status(ref).due
+    failed = here.ledger.history(ref)[0].set_up
+    assert failed
+    assert (failed.command, failed.digest) == ("install", "no network")
     assert Worker(here.context(fix_the_bug)).visit(ref).attempts == 0
     here.lines["install"] = lambda tree: None
     here.desk.clock.time += timedelta(seconds=1)

@@ -31,15 +31,18 @@ from mulligan.domain.attempt import (
 from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
+    SetUpError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
 )
 from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation
+from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation, OnBase
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
+
+SET_UP = CheckResult(name="setup", kind=CheckKind.OTHER, command="x", passed=False)
 
 BLOCKED = AgentReport(ReportedStatus.BLOCKED, "no access")
 NOTHING = AgentReport(ReportedStatus.NOTHING_TO_DO, "done already")
@@ -66,6 +69,9 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
     return CheckResult(
         name="tests", kind=CheckKind.TEST, command="make test", passed=passed, required=required
     )
+
+
+BROKEN = check(passed=False).model_copy(update={"on_base": OnBase.CANNOT_RUN})
 
 
 @pytest.mark.parametrize(
@@ -130,6 +136,14 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
         (
             AttemptState(run=run(), change=CHANGED, checks=(check(passed=False, required=False),)),
             Outcome.SUCCEEDED,
+        ),
+        (
+            AttemptState(run=run(), change=CHANGED, checks=(check(passed=True), BROKEN)),
+            Outcome.MISCONFIGURED,
+        ),
+        (
+            AttemptState(run=run(), change=CHANGED, checks=(BROKEN, check(passed=False))),
+            Outcome.CHECKS_FAILED,
         ),
         (AttemptState(run=run(), change=CHANGED, checks=(check(passed=True),)), Outcome.SUCCEEDED),
         (AttemptState(run=run(), change=CHANGED), Outcome.SUCCEEDED),
@@ -300,6 +314,7 @@ def test_the_order_is_that_of_the_specification(
         (DeniedError("no right"), Outcome.DENIED, "no right"),
         (MisconfiguredError("no git"), Outcome.MISCONFIGURED, "no git"),
         (UnavailableError("no disk"), Outcome.INFRASTRUCTURE, "no disk"),
+        (SetUpError("no x", SET_UP), Outcome.INFRASTRUCTURE, "no x"),
     ],
 )
 def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
@@ -310,6 +325,7 @@ def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
     fault = fault_of(error)
     assert (fault.outcome, fault.reason) == (outcome, reason)
     assert fault.outcome in FREE
+    assert fault.set_up == (SET_UP if isinstance(error, SetUpError) else None)
 
 
 def test_what_costs_no_attempt_and_what_left_no_output_do_not_overlap() -> None:

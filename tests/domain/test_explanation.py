@@ -51,6 +51,7 @@ HITL = replace(KNOWN, stage=Stage.HITL, reason="All 3 attempts failed.")
 RUNNING = replace(KNOWN, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=NOON)
 DECIDED = replace(RUNNING, phase=Phase.DECIDED)
 WAITING = replace(KNOWN, due=NOON + timedelta(minutes=5), reason="No disk.")
+PASSED = "The check 'tests' passed."
 URL = "https://github.com/octo/hello/pull/13"
 COMMENT = "https://github.com/octo/hello/issues/12#issuecomment-1"
 ALONE = ExplanationInputs(counted=1, most=3)
@@ -91,9 +92,9 @@ def facts(
             "Attempt 1 has ended; the next pass decides what follows.",
         ),
         (
-            facts(replace(DECIDED, decision=OpenPullRequest())),
+            facts(replace(DECIDED, decision=OpenPullRequest(), reason=PASSED)),
             ALONE,
-            "Its change is verified and not published yet; the next pass publishes it.",
+            f"Its change is not published yet; the next pass publishes it. {PASSED}",
         ),
         (
             facts(replace(DECIDED, decision=Escalate(reason="No."), reason="No.")),
@@ -101,9 +102,9 @@ def facts(
             "The next pass carries out the decision: No.",
         ),
         (
-            facts(replace(KNOWN, stage=Stage.REVIEW, pull=PullStatus(URL)), BARE),
+            facts(replace(KNOWN, stage=Stage.REVIEW, pull=PullStatus(URL), reason=PASSED), BARE),
             ALONE,
-            f"It is in review: {URL}",
+            f"It is in review: {URL} {PASSED}",
         ),
         (facts(HITL, BARE), ALONE, "It needs human review: All 3 attempts failed."),
         (
@@ -156,7 +157,7 @@ def test_one_line_says_what_will_be_done_and_why(
 
 def test_a_verified_commit_that_was_kept_needs_no_attempt() -> None:
     found = explain(facts(replace(KNOWN, is_kept=True)), ALONE)
-    words = "The verified commit of its last attempt will be published at the next pass."
+    words = "The next pass publishes the commit of its last attempt, which was kept."
     assert (found.summary, found.eligible) == (words, True)
 
 

@@ -46,7 +46,7 @@ FAILED = completed(REF, 1)
 GOOD = completed(REF, 1, Outcome.SUCCEEDED)
 AGAIN = Decided(decision=Retry(reason="2 attempts left.", backoff_step=1))
 GIVE_UP = Decided(decision=Escalate(reason="All 3 attempts failed."))
-OPEN = Decided(decision=OpenPullRequest())
+OPEN = Decided(decision=OpenPullRequest(reason="The check 'tests' passed."))
 SCHEDULED = RetryScheduled(due=DUE, reason="2 attempts left.")
 WAITING = Waiting(until=DUE, reason="The budget is used up.")
 ESCALATED = Escalated(reason="All 3 attempts failed.", comment="https://x/1#c")
@@ -74,7 +74,7 @@ def after(*events: Event) -> IssueStatus:
         ([FIRST, FAILED, AGAIN, SCHEDULED, FIRST], Stage.RUNNING, Phase.ATTEMPTING, None, ""),
         ([FIRST, WAITING], Stage.READY, Phase.IDLE, DUE, "The budget is used up."),
         ([GIVE_UP, ESCALATED], Stage.HITL, Phase.IDLE, None, "All 3 attempts failed."),
-        ([GOOD, OPEN, PUBLISHED], Stage.REVIEW, Phase.IDLE, None, "The change is verified."),
+        ([GOOD, OPEN, PUBLISHED], Stage.REVIEW, Phase.IDLE, None, "The check 'tests' passed."),
         ([FIRST, STOOD_DOWN], Stage.RESOLVED, Phase.IDLE, None, "The label was taken off."),
         ([PUBLISHED, RESOLVED], Stage.RESOLVED, Phase.IDLE, None, "merged"),
         ([ESCALATED, AUTHORISED], Stage.READY, Phase.IDLE, None, ""),

@@ -5,7 +5,7 @@ import pytest
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, Finding
 from mulligan.github.check_run import check_run_text
-from world.attempts import REF, attempt, case, check
+from world.attempts import REF, attempt, case, check, failing_test
 
 pytestmark = pytest.mark.pure
 
@@ -69,4 +69,13 @@ def test_it_says_what_passed() -> None:
 
 def test_without_checks_it_is_neutral() -> None:
     shown = check_run_text(case(attempt(1, Outcome.SUCCEEDED)))
-    assert (shown.conclusion, shown.title) == ("neutral", "No check is configured")
+    title = "No check is configured: nothing was verified"
+    assert (shown.conclusion, shown.title) == ("neutral", title)
+
+
+def test_where_no_test_passed_it_is_neutral_and_says_so() -> None:
+    lint, old = check("lint", passed=True), failing_test().model_copy(update={"preexisting": True})
+    shown = check_run_text(case(attempt(1, Outcome.SUCCEEDED, "", lint, old)))
+    title = "No test verified the change"
+    assert (shown.conclusion, shown.title) == ("neutral", title)
+    assert "The check `lint` passed." in shown.summary

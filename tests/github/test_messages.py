@@ -16,7 +16,15 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckKind,
+    FileChange,
+    Finding,
+    FixRound,
+    OnBase,
+    WorkerResultMeta,
+)
 from mulligan.domain.status import PullStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.markdown_parts import CUT, MAX_BODY, body
@@ -88,6 +96,76 @@ def marked_checks() -> IssueContext:
 def unverified() -> IssueContext:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "agent_summary": ""})
     return replace(published(meta), verifies=False)
+
+
+def old_test_failure() -> IssueContext:
+    """The only test check failed at its first step, with the change and without it."""
+    absent = (Finding(summary="make: *** [Makefile:2: vendor/lib/all.mk] Error 2"),)
+    old = red_check().model_copy(update={"preexisting": True, "findings": (), "known": absent})
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (old,)})
+    return published(meta)
+
+
+def without_set_up(stage: Stage) -> IssueContext:
+    """A setup command failed, whose output tries to close its fence."""
+    why = "The setup command 'pip install -e .' failed with exit code 1."
+    said = "Looking in indexes: https://pypi.example\n```\nSSL: CERTIFICATE_VERIFY_FAILED\n╰─> @zoe"
+    failed = red_check("setup", said).model_copy(
+        update={"command": "pip install -e .", "is_set_up": True, "kind": CheckKind.OTHER}
+    )
+    meta = attempt(1, Outcome.INFRASTRUCTURE, why).model_copy(update={"set_up": failed})
+    return case(meta, stage=stage, reason=f"Not caused by the agent. {why}")
+
+
+def set_up_fails_on_change() -> IssueContext:
+    said = "The change touches package.json, so the setup commands ran again, with no network."
+    failed = red_check("setup", f"{said}\nnpm ERR! network").model_copy(
+        update={"command": "npm ci", "is_set_up": True, "kind": CheckKind.OTHER}
+    )
+    why = "The setup command 'npm ci' failed with exit code 1."
+    last = attempt(3, error=why).model_copy(update={"checks": (failed,)})
+    return escalated(attempt(1), attempt(2), last, reason=f"All 3 attempts failed. {why}")
+
+
+CANNOT_RUN = {
+    "digest": "/bin/sh: 1: jest: not found\nIt ends in the same way without this change.",
+    "exit_code": 127,
+    "on_base": OnBase.CANNOT_RUN,
+}
+STUCK = "The check 'tests' cannot start on the base branch either (exit code 127)."
+
+
+def stuck() -> IssueContext:
+    why = f"{STUCK} /bin/sh: 1: jest: not found"
+    meta = attempt(1).model_copy(
+        update={
+            "outcome": Outcome.MISCONFIGURED,
+            "error": why,
+            "failure_reason": why,
+            "checks": (red_check().model_copy(update=CANNOT_RUN), green_check("lint")),
+        }
+    )
+    return replace(escalated(meta, reason=why), counted=0)
+
+
+def stuck_and_red() -> IssueContext:
+    """A check cannot run, a second one fails on the base too, and the third is the agent's."""
+    found = (Finding(summary="cart.py:3:1: `os` is unused", file="cart.py", line=3),)
+    base = {"on_base": OnBase.FAILS, "known": found}
+    checks = (
+        red_check().model_copy(update=CANNOT_RUN),
+        red_check("lint").model_copy(update=base),
+        red_check("types"),
+    )
+    why = f"{STUCK} Check 'lint' failed with exit code 1. Check 'types' failed with exit code 1."
+    last = attempt(3, error=why).model_copy(update={"checks": checks})
+    reason = f"All 3 attempts failed. The last one: {why}"
+    return escalated(attempt(1), attempt(2), last, reason=reason)
+
+
+def lost_checks() -> IssueContext:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "restored": True})
+    return published(meta)
 
 
 def help_wanted(found: IssueContext) -> str:
@@ -169,6 +247,14 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-paused": (status_comment, paused),
     "pull-request": (pull_request_body, second_try),
     "pull-request-marked-checks": (pull_request_body, marked_checks),
+    "pull-request-tested-by-nothing": (pull_request_body, old_test_failure),
+    "status-tested-by-nothing": (status_comment, old_test_failure),
+    "status-without-set-up": (status_comment, lambda: without_set_up(Stage.READY)),
+    "help-without-set-up": (help_wanted, lambda: without_set_up(Stage.RUNNING)),
+    "help-set-up-of-change": (help_wanted, set_up_fails_on_change),
+    "help-stuck-check": (help_wanted, stuck),
+    "help-stuck-and-red": (help_wanted, stuck_and_red),
+    "status-lost-checks": (status_comment, lost_checks),
     "pull-request-unverified": (pull_request_body, unverified),
     **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},
 }

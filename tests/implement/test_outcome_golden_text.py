@@ -29,6 +29,7 @@ from mulligan.domain.errors import (
     DeniedError,
     GoneError,
     MisconfiguredError,
+    SetUpError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
@@ -39,10 +40,11 @@ from mulligan.domain.result import AgentFacts, FileChange, VerifierOutcome
 from mulligan.implement.prompt.context_sections import assemble
 from mulligan.implement.prompt.outcome_text import TITLES, zero_advice
 from mulligan.implement.result import attempt_record
-from world.attempts import NINE, broken_rules, case, failing_test
+from world.attempts import NINE, broken_rules, case, check, failing_test
 
 pytestmark = pytest.mark.pure
 
+SET_UP = check("setup").model_copy(update={"is_set_up": True, "command": "x"})
 GOLDEN = Path(__file__).parent / "golden" / "outcomes.md"
 FACTS = AgentFacts(kind="command", input_tokens=900, output_tokens=100, cost_usd=0.5)
 DOING = FACTS.model_copy(update={"last_activity": "Running: npm test -- --watch"})
@@ -89,6 +91,7 @@ ENDS = {
     "gone": faulted(GoneError("acme/tools#1 is gone.")),
     "misconfigured": faulted(MisconfiguredError("The program 'codex' is missing; install it.")),
     "unavailable": faulted(UnavailableError("GitHub is away.")),
+    "setup failed": faulted(SetUpError("The setup command 'x' failed with exit code 1.", SET_UP)),
     "over budget": AttemptState(fault=Fault(Outcome.OVER_BUDGET, "The budget is used up.")),
     "no text": AttemptState(fault=NO_TEXT),
 }

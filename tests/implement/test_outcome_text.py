@@ -20,7 +20,7 @@ from mulligan.domain.attempt import (
     classify,
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.domain.result import AgentFacts, CheckResult, OnBase
 from mulligan.implement.prompt.outcome_text import (
     DIED,
     SHUT_DOWN,
@@ -118,8 +118,34 @@ def fault(outcome: Outcome, reason: str) -> AttemptState:
     return AttemptState(fault=Fault(outcome, reason))
 
 
+CANNOT_RUN = {"on_base": OnBase.CANNOT_RUN, "exit_code": 127, "digest": "sh: jest: not found\nx"}
+ABSENT = check("tests").model_copy(update=CANNOT_RUN)
+HUNG = ABSENT.model_copy(update={"name": "e2e", "timed_out": True, "duration_ms": 600_213})
+SET_UP = check("setup").model_copy(update={"is_set_up": True, "command": "npm ci"})
+NO_START = "The check 'tests' cannot start on the base branch either (exit code 127)."
+NO_END = "The check 'e2e' does not finish on the base branch either: it timed out after 10m."
+
 TABLE = [
     (checked(check(passed=True)), Outcome.SUCCEEDED, "", ""),
+    (checked(ABSENT, HUNG), Outcome.MISCONFIGURED, f"{NO_START} sh: jest: not found {NO_END}", ""),
+    (
+        checked(ABSENT.model_copy(update={"digest": "", "findings": ()})),
+        Outcome.MISCONFIGURED,
+        NO_START,
+        "",
+    ),
+    (
+        checked(check("lint"), HUNG),
+        Outcome.CHECKS_FAILED,
+        f"{NO_END} Check 'lint' failed with exit code 1.",
+        "",
+    ),
+    (
+        checked(SET_UP),
+        Outcome.CHECKS_FAILED,
+        "The setup command 'npm ci' failed with exit code 1.",
+        "",
+    ),
     (
         checked(check("ruff", passed=True), check("pytest")),
         Outcome.CHECKS_FAILED,

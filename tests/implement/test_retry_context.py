@@ -198,7 +198,7 @@ def test_a_first_try_that_was_cut_short_blames_nobody() -> None:
             "Last observed activity: none",
         ),
         (Outcome.REJECTED, "The reviewer rejected the change.", "The reviewer rejected"),
-        (Outcome.SUCCEEDED, "", "The change was verified"),
+        (Outcome.SUCCEEDED, "", "The attempt succeeded"),
     ],
 )
 def test_every_outcome_has_its_words(outcome: Outcome, error: str, words: str) -> None:

@@ -26,7 +26,7 @@ from mulligan.domain.result import AgentFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide, epoch_of
 from mulligan.implement.prompt.outcome_text import DIED
-from world.attempts import REF, attempt, red
+from world.attempts import REF, attempt, check, red
 
 pytestmark = pytest.mark.pure
 
@@ -80,6 +80,11 @@ def test_some_outcomes_decide_alone(
     decision = decide(EndedAttempt(outcome, "Why it ended."), history, policy)
     assert type(decision) is kind
     assert kind is OpenPullRequest or decision.reason == "Why it ended."
+
+
+def test_the_decision_to_publish_names_the_checks_that_passed() -> None:
+    meta = attempt(1, O.SUCCEEDED, "", check("lint", passed=True))
+    assert after(EndedAttempt.of(meta)) == OpenPullRequest(reason="The check 'lint' passed.")
 
 
 def test_a_reason_that_was_not_recorded_is_told_by_the_outcome() -> None:

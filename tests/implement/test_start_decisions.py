@@ -11,7 +11,7 @@ from mulligan.domain.events import AttemptCompleted, Authorised, Decided, IssueS
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, LabelAct, Stage
 from mulligan.domain.outcome import FREE, Escalate, OpenPullRequest, Outcome, StandDown
 from mulligan.domain.recorded_effects import Effects, Obstacle, Pushed, block_shown
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import OnBase, WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase, Request, SeenText
 from mulligan.implement.decide import (
     AgentUnavailable,
@@ -33,7 +33,7 @@ from mulligan.implement.decide import (
     is_foreign,
     reconsider,
 )
-from world.attempts import attempt, red
+from world.attempts import attempt, check, red
 
 pytestmark = pytest.mark.pure
 
@@ -77,8 +77,9 @@ def test_the_text_is_recorded_with_its_author_its_address_and_other_labels() -> 
 
 
 def test_a_verified_commit_that_was_kept_is_published_without_an_attempt() -> None:
-    kept = "The change of the last attempt is verified and was kept."
-    assert decide_start(StartFacts(KNOWN, has_kept_commit=True)) == OpenPullRequest(reason=kept)
+    kept = "The commit of the last attempt was kept. The check 'a' passed."
+    found = StartFacts(KNOWN, has_kept_commit=True, verification="The check 'a' passed.")
+    assert decide_start(found) == OpenPullRequest(reason=kept)
 
 
 @pytest.mark.parametrize(
@@ -356,6 +357,13 @@ def test_work_is_shown_as_the_policy_says(settings: Escalation, shown: tuple[boo
     work = decide_shown_work(red(1), settings)
     assert work is not None
     assert (work.in_draft, work.at_ref) == shown
+
+
+@pytest.mark.parametrize("outcome", [Outcome.MISCONFIGURED, Outcome.INFRASTRUCTURE])
+def test_work_whose_check_cannot_run_is_shown(outcome: Outcome) -> None:
+    broken = check().model_copy(update={"on_base": OnBase.CANNOT_RUN})
+    work = decide_shown_work(red(1, broken).model_copy(update={"outcome": outcome}), BOTH)
+    assert (work is not None and work.in_draft) is (outcome is Outcome.MISCONFIGURED)
 
 
 def test_without_an_attempt_or_a_change_nothing_is_shown() -> None:

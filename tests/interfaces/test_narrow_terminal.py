@@ -54,6 +54,13 @@ def test_a_wide_terminal_has_it_in_one_row() -> None:
     assert lines(console)[1].endswith("https://github.com/acme/calculator/pull/7")
 
 
+def test_below_the_address_of_a_pull_request_stands_what_was_verified() -> None:
+    console = terminal(120)
+    print_statuses([replace(REVIEW, reason="No test verified the change.")], console)
+    assert lines(console)[1].endswith("https://github.com/acme/calculator/pull/7")
+    assert lines(console)[2].strip() == "No test verified the change."
+
+
 def test_where_a_person_is_asked_the_reason_comes_before_the_draft() -> None:
     console = terminal(120)
     print_statuses(

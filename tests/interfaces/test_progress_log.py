@@ -58,7 +58,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import CheckResult, VerifierOutcome
+from mulligan.domain.result import CheckResult, OnBase, VerifierOutcome
 from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
@@ -104,6 +104,11 @@ def marked(mark: str, *, passed: bool = False) -> CheckResult:
 
 def baseline(result: CheckResult | None) -> BaselineRecorded:
     return BaselineRecorded(key="k", start_sha="c0ffee", name="a", check=result)
+
+
+SET_UP = marked("is_set_up").model_copy(
+    update={"name": "setup", "command": "pip install [all]", "digest": "no network\n[gave up]"}
+)
 
 
 TOLD: list[tuple[IssueStatus, Event, str]] = [
@@ -177,6 +182,13 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         ),
     ),
     (FIRST, finished(), "  agent worked for 61.2 s"),
+    (
+        FIRST,
+        AttemptCompleted(
+            meta=attempt(1, Outcome.INFRASTRUCTURE).model_copy(update={"set_up": SET_UP})
+        ),
+        "  ✗ setup (0.0 s): pip install [all]\n│ no network\n│ [gave up]",
+    ),
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
     (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),
     (FIRST, CheckFinished(check=check("types", passed=True)), "  ✓ types (0.0 s)"),
@@ -184,8 +196,21 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, CheckFinished(check=check("a", required=False)), "  ✗ (not required) a (0.0 s)"),
     (
         FIRST,
-        CheckFinished(check=marked("preexisting")),
-        "  ✗ (as before the change) a (0.0 s)",
+        CheckFinished(
+            check=marked("preexisting").model_copy(
+                update={"findings": (), "known": failing_test().findings}
+            )
+        ),
+        f"  ✗ (as before the change) a (0.0 s): {TEST_ID} - {MESSAGE}",
+    ),
+    (
+        FIRST,
+        CheckFinished(
+            check=check("a").model_copy(
+                update={"on_base": OnBase.CANNOT_RUN, "digest": "sh: x: not found\nIt ends"}
+            )
+        ),
+        "  ✗ (cannot run without the change either) a (0.0 s): sh: x: not found",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
     (FIRST, baseline(check("a")), "  a: it failed; without the change, it fails as well"),
@@ -204,7 +229,11 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         CheckFinished(check=failing_test()),
         f"  ✗ pytest (0.0 s): {TEST_ID} - {MESSAGE}",
     ),
-    (came_to(Outcome.SUCCEEDED), Decided(decision=OpenPullRequest()), "  Succeeded"),
+    (
+        came_to(Outcome.SUCCEEDED),
+        Decided(decision=OpenPullRequest(reason="No test verified the change.")),
+        "  Succeeded: No test verified the change.",
+    ),
     (
         came_to(Outcome.CHECKS_FAILED),
         Decided(decision=Retry(reason="Check [a]\nfailed. 2 attempts left.")),

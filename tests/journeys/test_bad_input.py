@@ -111,8 +111,9 @@ def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -
     (meta,) = here.attempts(ref)
     assert meta.outcome is Outcome.MISCONFIGURED
     assert meta.error == (
-        "'no-such-program' not found. It is the program of the check 'tests'; "
-        "install it in a setup command, or change the check's command."
+        "The check 'tests' cannot start on the base branch either (exit code 127). "
+        "'no-such-program' not found. It is the program of the check 'tests'; install it in a "
+        "setup command, or change the check's com…"
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from mulligan.domain.outcome import Outcome
 from world.place import NAME, MulliganInstallation, mulligan_installation
@@ -36,6 +37,9 @@ shop.write_text(shop.read_text().replace('n * 3', 'n * 4'))
 """
 
 
+READS = (("inspect", f"{NAME}#1"), ("events", "--issue", f"{NAME}#1"), ("explain", f"{NAME}#1"))
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     tests = {"name": "tests", "run": RUN.format(log=tmp_path / "runs"), "kind": "test"}
@@ -52,7 +56,8 @@ def runs(here: MulliganInstallation) -> int:
 def test_a_change_that_breaks_nothing_succeeds_on_a_red_base(here: MulliganInstallation) -> None:
     here.agent(ADD)
     ref = here.issue()
-    assert here.run("once").returncode == 0
+    done = here.run("once")
+    assert done.returncode == 0
     (meta,) = here.attempts(ref)
     assert meta.outcome is Outcome.SUCCEEDED
     (check,) = meta.checks
@@ -63,6 +68,10 @@ def test_a_change_that_breaks_nothing_succeeds_on_a_red_base(here: MulliganInsta
             assert word in told
         assert "test_total" not in told
     assert "pre-existing" in (pull.body or "")
+    printed = [here.run(*command).stdout for command in READS]
+    for told in (pull.body or "", here.comments(ref)[0], done.stdout, *printed):
+        assert "no test verified the change" in " ".join(told.split())
+        assert "The change is verified" not in told
     # Once, once more since it may be flaky, and twice on the start tree.
     assert runs(here) == 4
 
@@ -153,3 +162,72 @@ def test_a_check_does_not_see_what_the_one_before_it_dropped(tmp_path: Path) -> 
         assert here.run("once").returncode == 0
         assert here.attempts(ref)[0].outcome is Outcome.SUCCEEDED
         assert here.branch_files(ref) == {*FILES, "notes.py"}
+
+
+RIGHT = "pathlib.Path('notes.py').write_text('NOTES = 1\\n')"
+WRONG = "pathlib.Path('notes.py').write_text('NOTES = (\\n')"
+SYNTAX = {"name": "syntax", "run": "python3 -m py_compile *.py", "kind": "lint"}
+HANGS = {"name": "tests", "run": "sleep 60", "kind": "other", "timeout": "1s"}
+ABSENT = {"name": "tests", "run": "sh ./test.sh", "kind": "test"}
+SCRIPT = {"test.sh": "no-such-runner --all\n", "notes.py": "NOTES = 0\n"}
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        (HANGS, "The check 'tests' does not finish on the base branch either: it timed out after"),
+        (ABSENT, "The check 'tests' cannot start on the base branch either (exit code 127)."),
+        (
+            {**ABSENT, "run": "no-such-runner"},
+            "The check 'tests' cannot start on the base branch either (exit code 127).",
+        ),
+    ],
+)
+def test_a_check_that_cannot_run_on_the_base_either_ends_the_attempts_at_no_cost(
+    tmp_path: Path, check: dict[str, JsonValue], says: str
+) -> None:
+    with mulligan_installation(tmp_path, SCRIPT, [check, SYNTAX]) as here:
+        here.configure(sandbox="off")
+        here.agent(RIGHT)
+        ref = here.issue()
+        done = here.run("once")
+        assert done.returncode == 3
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.MISCONFIGURED
+        assert meta.error.startswith(says)
+        (_, plea) = here.comments(ref)
+        summary = plea.partition("### Failure summary")[2].strip()
+        assert summary.startswith(says)
+        assert "Attempts used: 0 of 3" in summary
+        assert "| tests |" not in summary
+        assert "✓ syntax" in done.stdout
+
+
+def test_what_the_agent_breaks_counts_beside_a_check_that_cannot_run(tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, SCRIPT, [ABSENT, SYNTAX]) as here:
+        here.configure(sandbox="off")
+        here.agent(f"if 'Retry context' in prompt:\n    {RIGHT}\nelse:\n    {WRONG}")
+        ref = here.issue()
+        assert here.run("once").returncode == 3
+        first, second = here.attempts(ref)
+        assert (first.outcome, second.outcome) == (Outcome.CHECKS_FAILED, Outcome.MISCONFIGURED)
+        assert first.failure_reason == (
+            "The check 'tests' cannot start on the base branch either (exit code 127). "
+            "Check 'syntax' failed with exit code 1."
+        )
+        assert "no-such-runner" not in here.prompt(ref, 2)
+        assert "Attempts used: 1 of 3" in here.comments(ref)[1]
+
+
+@pytest.mark.deep
+def test_a_check_whose_program_the_agent_removed_is_the_agents_failure(tmp_path: Path) -> None:
+    files = {"run.py": "#!/usr/bin/env python3\n", "notes.py": "NOTES = 0\n"}
+    check = {"name": "tests", "run": "./run.py", "kind": "other"}
+    with mulligan_installation(tmp_path, files, [check], max_issue_attempts=1) as here:
+        here.configure(sandbox="off")
+        here.agent("pathlib.Path('run.py').unlink()")
+        ref = here.issue()
+        assert here.run("once").returncode == 3
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.CHECKS_FAILED
+        assert "'./run.py' not found" in meta.checks[0].digest

@@ -62,7 +62,7 @@ def test_a_good_change_becomes_a_pull_request_at_once(here: MulliganInstallation
             "epoch": 1,
             "attempt": 1,
             "outcome": "SUCCEEDED",
-            "reason": "The change is verified.",
+            "reason": "The check 'tests' passed.",
             "pull_request": f"{here.url}/{NAME}/pull/{pull.number}",
             "review_until": None,
             "paused": None,
@@ -235,14 +235,29 @@ def test_a_dry_run_changes_nothing_on_github(here: MulliganInstallation) -> None
 
 @pytest.mark.deep
 def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
-    with mulligan_installation(tmp_path, FILES, [TESTS], setup=["echo no network; exit 7"]) as here:
+    line = "for n in $(seq 30); do echo line $n; done; echo '╰─> no network'; exit 7"
+    with mulligan_installation(tmp_path, FILES, [TESTS], setup=[line]) as here:
         here.agent(MEND)
         ref = here.issue()
         done = here.run("once")
         assert done.returncode == 1
-        assert "no network" in done.stdout
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.INFRASTRUCTURE
+        assert meta.error.startswith(f"The setup command '{line}' failed with exit code 7. ")
+        inspect = f"mulligan inspect {ref} --log setup"
+        assert inspect in meta.error
+        for told in (done.stdout, here.comments(ref)[0], here.run("inspect", str(ref)).stdout):
+            assert told.count("╰─> no network\n") == 1
+            assert "line 17" in told
+            assert "line 16\n" not in told
+        # The cause stands once; the last line says what follows.
+        assert "waits until" in done.stderr
+        assert "Run `mulligan once` again then" in done.stderr
+        assert "failed with exit code" not in done.stderr
+        log = here.run("inspect", str(ref), "--log", "setup").stdout
+        assert log.startswith(f"$ {line}\nline 1\n")
+        missing = here.run("inspect", str(ref), "--log", "lint")
+        assert (missing.returncode, "has no log 'lint'" in missing.stderr) == (2, True)
         assert here.run("once").stdout.startswith("No issue is due.\n")
         assert here.world.labels_of(ref) == ["mulligan"]
 
@@ -252,9 +267,11 @@ def test_without_checks_the_pull_request_says_that_nothing_was_verified(tmp_path
     with mulligan_installation(tmp_path, FILES) as here:
         here.agent(SPOIL)
         here.issue()
-        assert here.run("once").returncode == 0
+        done = here.run("once")
+        assert done.returncode == 0
         (pull,) = here.world.pulls_of(NAME)
-        assert "othing was verified" in (pull.body or "")
+        for told in (pull.body or "", done.stdout):
+            assert "No check is configured: nothing was verified." in told
 
 
 def test_a_change_out_of_scope_is_named_and_tried_again(tmp_path: Path) -> None:

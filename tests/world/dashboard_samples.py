@@ -291,7 +291,7 @@ def try_once(
     )
     ledger.append(ref, AttemptCompleted(meta=meta))
     if outcome is Outcome.SUCCEEDED:
-        ledger.append(ref, Decided(decision=OpenPullRequest()))
+        ledger.append(ref, Decided(decision=OpenPullRequest(reason="The check 'tests' passed.")))
     elif number < 3 and outcome is not Outcome.BLOCKED:
         ledger.append(ref, Decided(decision=Retry(reason=meta.error)))
         ledger.append(ref, RetryScheduled(due=clock.at, reason=meta.error))

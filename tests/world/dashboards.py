@@ -120,7 +120,7 @@ def _following(
     if meta.outcome is Outcome.SUCCEEDED:
         url = "https://github.com/octo/one/pull/13"
         published = Published(pull_request=url, number=13, head_sha="c0ffee")
-        return [_decided(OpenPullRequest()), published]
+        return [_decided(OpenPullRequest(reason="The check 'tests' passed.")), published]
     if meta.attempt < 3:
         again = RetryScheduled(due=START, reason=meta.error)
         return [_decided(Retry(reason=meta.error)), again]

@@ -197,10 +197,8 @@ def too_much_for_a_day() -> IssueContext:
 
 
 def not_published() -> IssueContext:
-    why = (
-        "Mulligan could not publish the verified work: the server declined the push (pre-receive)."
-    )
-    fix = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
+    why = "Mulligan could not publish the work: the server declined the push (pre-receive)."
+    fix = "Fix this, then write /mulligan retry. Mulligan keeps the commit."
     return escalated(attempt(1, Outcome.SUCCEEDED), reason=why, fix=fix)
 
 

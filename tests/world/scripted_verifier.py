@@ -9,13 +9,26 @@ from mulligan.checks.guards import violations
 from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
-from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation
 from mulligan.implement.ports import RunDirectory
+from mulligan.implement.prompt.outcome_text import verdict
 
 Verdict = Callable[[Path], str | None]
 """Looks at the tree; gives what a failing check prints, or None where it passes."""
+
+
+def _set_up_result(command: str, failed: str | None) -> CheckResult:
+    return CheckResult(
+        name="setup",
+        kind=CheckKind.OTHER,
+        command=command,
+        passed=not failed,
+        exit_code=int(bool(failed)),
+        digest=failed or "",
+        is_set_up=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -28,32 +41,22 @@ class ScriptedVerifier:
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
 
-    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        said = list[str]()
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
+        said, result = list[str](), _set_up_result("; ".join(lines), None)
         for line in lines:
             failed = self.lines[line](worktree.path)
             said.append(f"$ {line}\n{failed or ''}\n")
             log.write_text("".join(said))
             if failed:
-                message = f"The setup command {line!r} failed: {failed.splitlines()[0]}"
-                raise UnavailableError(message)
+                return _set_up_result(line, failed)
+        return result
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
     ) -> CheckResult:
-        said = ""
-        try:
-            self.set_up(settings.run, worktree, log)
-        except UnavailableError as error:
-            said = f"{note} {error}"
-        return CheckResult(
-            name="setup",
-            kind=CheckKind.OTHER,
-            command=settings.run[-1],
-            passed=not said,
-            exit_code=int(bool(said)),
-            digest=said or "Passed.",
-        )
+        result = self.set_up(settings.run, worktree, log)
+        digest = "" if result.passed else f"{note} {verdict(result)}\n{result.digest}"
+        return result.model_copy(update={"digest": digest})
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         if check.run not in self.lines:

@@ -99,6 +99,6 @@ def escalated(*history: WorkerResultMeta, reason: str, fix: str = "") -> IssueCo
 
 def published(*history: WorkerResultMeta) -> IssueContext:
     """Put an issue together whose pull request is open."""
-    found = case(*history, stage=Stage.REVIEW, reason="The change is verified.")
+    found = case(*history, stage=Stage.REVIEW, reason="The check 'tests' passed.")
     url = "https://github.com/octo/calc/pull/13"
     return replace(found, status=replace(found.status, pull=PullStatus(url)))

@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from mulligan.checks.digest import MAX_CHARS
 from mulligan.checks.digest.findings import clip, fingerprint, identity, normalise
 from mulligan.checks.digest.qualified_names import is_distinct_file
-from mulligan.domain.result import CheckResult, Finding, names_unit
+from mulligan.domain.result import (
+    CANNOT_EXECUTE,
+    NOT_FOUND,
+    CheckResult,
+    Finding,
+    OnBase,
+    names_unit,
+)
 
 FINDINGS_IN_FULL = 5
 
@@ -17,6 +24,8 @@ BASELINE_INCOMPARABLE = (
     "tool stops at the first failure, let it run to the end, for example with `--no-fail-fast`."
 )
 BASELINE_MISSING = "It could not run without this change, so every failure counts."
+
+BASELINE_CANNOT_RUN = "It ends in the same way without this change."
 
 Key = Callable[[Finding], Hashable]
 
@@ -57,7 +66,17 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
         return first if first.passed else again
     both, _ = _split(again.findings, first.findings, _failure_key)
     unnamed = min(first.unnamed, again.unnamed)
-    return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
+    on_base = OnBase.CANNOT_RUN if _are_stuck_alike(first, again) else OnBase.FAILS
+    parts = {"findings": both, "count": len(both) + unnamed, "on_base": on_base}
+    return again.model_copy(update=parts)
+
+
+def _are_stuck_alike(one: CheckResult, other: CheckResult) -> bool:
+    """Return whether two runs both timed out, or could not start for the same reason."""
+    if one.timed_out or other.timed_out:
+        return one.timed_out and other.timed_out
+    is_same = normalise(one.digest) == normalise(other.digest)
+    return one.exit_code == other.exit_code in {CANNOT_EXECUTE, NOT_FOUND} and is_same
 
 
 def subtract_baseline(
@@ -70,7 +89,18 @@ def subtract_baseline(
     if before is None:
         return _with_note(failed, BASELINE_MISSING)
     if before.passed:
-        return failed
+        return failed.model_copy(update={"on_base": OnBase.PASSES})
+    if before.on_base is OnBase.CANNOT_RUN and _are_stuck_alike(failed, before):
+        _, new = _split(failed.findings, before.findings, _failure_key)
+        if not new:
+            cannot_run = failed.model_copy(update={"on_base": OnBase.CANNOT_RUN})
+            return _with_note(cannot_run, BASELINE_CANNOT_RUN)
+    fails = failed.model_copy(update={"on_base": OnBase.FAILS})
+    return _without_known(fails, before, files)
+
+
+def _without_known(failed: CheckResult, before: CheckResult, files: Collection[str]) -> CheckResult:
+    """Separate the failures that a run on the start tree had, too, from the new ones."""
     if not _comparable(failed, before):
         return _with_note(failed, BASELINE_INCOMPARABLE)
     known, new = _split(failed.findings, before.findings, _failure_key)

@@ -19,17 +19,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mulligan.checks import source_code
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
-from mulligan.checks.digest.findings import clip
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
-from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.host import Network
 from mulligan.domain.result import (
+    NOT_FOUND,
     TIMEOUT_EXIT_CODE,
     CheckKind,
     CheckResult,
@@ -37,20 +37,19 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 from mulligan.implement.ports import RunDirectory
+from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.sandbox.egress import AccessLog, NoServices, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import Allowed, addresses_of, proxy_variables
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
+from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
 SET_UP_CHECK = "setup"
 """The name of the setup commands among the checks of an attempt."""
-
-NOT_FOUND = 127
-"""The exit code of a shell that does not find a program (POSIX)."""
 
 MAX_FINDINGS = 1000
 """Limit of a check's findings to compare with the start tree; further ones are only counted."""
@@ -72,15 +71,6 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _FailedLine:
-    """A setup command that failed, and its output."""
-
-    line: str
-    ended: Finished
-    found: Digest
-
-
-@dataclass(frozen=True, slots=True)
 class CommandVerifier:
     """Implements the port Verifier with shell lines, which get only PATH of `environment`.
 
@@ -97,44 +87,24 @@ class CommandVerifier:
         """List every rule of the scope that the change breaks (GUARD-1)."""
         return violations(change, scope, self.redactor)
 
-    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the setup commands in order; UnavailableError if one fails (SETUP-1)."""
-        if failed := self._set_up(lines, worktree, log, Network.OPEN):
-            reason = _failure_reason(failed, self.set_up_timeout)
-            raise UnavailableError(f"The setup command {failed.line!r} failed: {reason}")
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
+        """Run the setup commands in order, until one fails (SETUP-1)."""
+        return self._set_up(lines, worktree, log, Network.OPEN)
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
     ) -> CheckResult:
         """Run the setup commands on a change, with the network of `hosts` only (SETUP-3)."""
-        egress_log, began = log.with_name(f"{log.stem}-egress.log"), time.monotonic()
+        egress_log = log.with_name(f"{log.stem}-egress.log")
         with self._open_hosts(settings.hosts, egress_log) as (network, proxy, access_log):
-            failed = self._set_up(settings.run, worktree, log, network, proxy)
-        result = CheckResult(
-            name=SET_UP_CHECK,
-            kind=CheckKind.OTHER,
-            command=settings.run[-1],
-            passed=True,
-            duration_ms=round((time.monotonic() - began) * 1000),
-        )
-        if failed is None:
+            result = self._set_up(settings.run, worktree, log, network, proxy)
+        if result.passed:
             return result
         refused = ", ".join(access_log.hosts)
         hint = f"\nRefused: {refused}; a maintainer can list it in setup.hosts." if refused else ""
-        reason = _failure_reason(failed, self.set_up_timeout)
-        message = f"{note} {failed.line!r} failed: {reason}{hint}\n{failed.found.text}"
-        return result.model_copy(
-            update={
-                "command": failed.line,
-                "passed": False,
-                "exit_code": _exit_code(failed.ended),
-                "timed_out": failed.ended.stopped_by is not None,
-                "digest": clip(message, MAX_CHARS),
-                "findings": failed.found.findings[:MAX_FINDINGS],
-                "count": failed.found.count,
-                "fingerprint": failed.found.fingerprint,
-            }
-        )
+        first = f"{note} {verdict(result)}{hint}\n"
+        parts = {"digest": result.digest, "long_digest": result.long_digest}
+        return result.model_copy(update={name: first + part for name, part in parts.items()})
 
     @contextmanager
     def _open_hosts(
@@ -156,8 +126,9 @@ class CommandVerifier:
         log: Path,
         network: Network,
         proxy: int | None = None,
-    ) -> "_FailedLine | None":
-        """Run setup commands until one fails; return that."""
+    ) -> CheckResult:
+        """Run setup commands until one fails; its digest is the end of its output."""
+        began = time.monotonic()
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with self._homes(worktree).for_set_up() as home:
@@ -169,8 +140,16 @@ class CommandVerifier:
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    return _FailedLine(text, ended, found)
-        return None
+                    return _failed_set_up(text, ended, found)
+        return CheckResult(
+            name=SET_UP_CHECK,
+            kind=CheckKind.OTHER,
+            command="; ".join(lines),
+            passed=True,
+            is_set_up=True,
+            exit_code=0,
+            duration_ms=round((time.monotonic() - began) * 1000),
+        )
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         """Run one check on the committed tree (CHECK-2), and write its output to `log`.
@@ -316,14 +295,36 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
     )
 
 
-def _failure_reason(failed: _FailedLine, timeout: timedelta) -> str:
-    if failed.ended.stopped_by:
-        limit = format_duration(timeout)
-        return f"it did not finish within {limit}; make it faster or fix it."
-    found = failed.found
-    lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
-    message = found.findings[0].summary if found.findings else lines[-1].strip()
-    return f"exit code {failed.ended.exit_code}, {message}"
+LAST_LINES = 15
+"""How much of the output of a failed setup command is shown where it failed."""
+
+LINE_CHARS = 500
+
+
+def _failed_set_up(line: str, ended: Finished, found: Digest) -> CheckResult:
+    """Return the result of a setup command that failed."""
+    return CheckResult(
+        name=SET_UP_CHECK,
+        kind=CheckKind.OTHER,
+        command=line,
+        passed=False,
+        is_set_up=True,
+        exit_code=_exit_code(ended),
+        timed_out=ended.stopped_by is not None,
+        duration_ms=round(ended.duration.total_seconds() * 1000),
+        digest=last_lines(ended.text),
+        long_digest=found.text,
+        findings=found.findings[:MAX_FINDINGS],
+        count=found.count,
+        fingerprint=found.fingerprint,
+    )
+
+
+def last_lines(output: str) -> str:
+    """Return the last lines of an output that are not blank, as a terminal shows them."""
+    shown = [visible(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
+    kept = [line[:LINE_CHARS] for line in shown if line.strip()][-LAST_LINES:]
+    return "\n".join(kept) or "It printed nothing."
 
 
 def _network(settings: Check | Reviewer) -> Network:

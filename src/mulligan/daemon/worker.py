@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -118,13 +119,17 @@ class PoolDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The result of a visit; `problem` says what failed outside the agent, if anything did."""
+    """The result of a visit; `problem` says what failed outside the agent, if anything did.
+
+    `due` is when the next attempt may start, if it waits after that failure.
+    """
 
     issue: IssueRef
     attempts: int = 0
     skipped: str | None = None
     problem: str | None = None
     escalated: bool = False
+    due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,5 +343,5 @@ def is_queued(status: IssueStatus) -> bool:
 
 def _visit_result(ref: IssueRef, attempts: int, context: ReadContext, *, escalated: bool) -> Visit:
     status = context.ledger.status(ref)
-    waits = status.due is not None and status.due > context.clock.now()
-    return Visit(ref, attempts, problem=status.reason if waits else None, escalated=escalated)
+    due = status.due if status.due and status.due > context.clock.now() else None
+    return Visit(ref, attempts, None, status.reason if due else None, escalated, due)

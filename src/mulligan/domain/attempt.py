@@ -11,6 +11,7 @@ from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
     MisconfiguredError,
+    SetUpError,
     ShutdownError,
     WithdrawnError,
     WorldError,
@@ -78,11 +79,14 @@ class ResourceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A cause outside the agent that ended the attempt; `budget` names the one used up, if any."""
+    """A cause outside the agent that ended the attempt.
+
+    `budget` names the one used up, and `set_up` is the setup command that failed, if any.
+    """
 
     outcome: Outcome
     reason: str
-    log: str = ""
+    set_up: CheckResult | None = None
     budget: str | None = None
     eats_budget: bool = False
 
@@ -278,6 +282,8 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
         return Outcome.SCOPE_VIOLATION
     if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
+    if any(check.is_broken for check in known.checks):
+        return Outcome.MISCONFIGURED
     if known.review and known.review.vetoes:
         return Outcome.REJECTED
     return Outcome.SUCCEEDED
@@ -342,5 +348,7 @@ def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
             return Fault(Outcome.DENIED, str(error))
         case MisconfiguredError():
             return Fault(Outcome.MISCONFIGURED, str(error))
+        case SetUpError():
+            return Fault(Outcome.INFRASTRUCTURE, str(error), error.failed)
         case _:
             return Fault(Outcome.INFRASTRUCTURE, str(error))

@@ -4,6 +4,8 @@ The result of an attempt is an outcome, not an exception. Each message is one se
 and says what to do.
 """
 
+from mulligan.domain.result import CheckResult
+
 
 class MulliganError(Exception):
     """A failure that Mulligan cannot fix by itself."""
@@ -27,6 +29,14 @@ class WorldError(MulliganError):
 
 class UnavailableError(WorldError):
     """GitHub, git, the disk or a setup command failed; retry later."""
+
+
+class SetUpError(UnavailableError):
+    """A setup command failed before the agent started; `failed` has the end of its output."""
+
+    def __init__(self, message: str, failed: CheckResult) -> None:
+        super().__init__(message)
+        self.failed = failed
 
 
 class DeniedError(WorldError):

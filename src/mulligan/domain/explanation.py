@@ -88,7 +88,7 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
     if around.holder:
         return _under_way(around.holder, facts.status)
     if not broken and facts.status.is_kept:
-        return "The verified commit of its last attempt will be published at the next pass."
+        return "The next pass publishes the commit of its last attempt, which was kept."
     if not broken and around.unreachable:
         return f"It cannot be worked on now: {around.unreachable}"
     if not broken:
@@ -117,14 +117,15 @@ def _unfinished(status: IssueStatus) -> str:
     if status.phase is Phase.COMPLETED:
         return f"Attempt {status.attempt} has ended; the next pass decides what follows."
     if isinstance(status.decision, OpenPullRequest):
-        return "Its change is verified and not published yet; the next pass publishes it."
+        text = "Its change is not published yet; the next pass publishes it."
+        return f"{text} {status.reason}".rstrip()
     return f"The next pass carries out the decision: {status.reason}"
 
 
 def _settled(status: IssueStatus, around: ExplanationInputs) -> str:
     """Return the sentence for a stage that only a new request ends."""
     if status.stage is Stage.REVIEW:
-        return f"It is in review: {status.pull.url}"
+        return f"It is in review: {status.pull.url} {status.reason}".rstrip()
     if status.stage is Stage.HITL:
         where = f" See {around.asked_at}" if around.asked_at else ""
         return f"It needs human review: {status.reason}{where}"

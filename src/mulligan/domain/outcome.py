@@ -68,10 +68,10 @@ class ZeroKind(StrEnum):
 
 
 class OpenPullRequest(Record):
-    """Publish the verified commit."""
+    """Publish the commit of the attempt; `reason` names the checks that passed on it."""
 
     decision: Literal["open_pull_request"] = "open_pull_request"
-    reason: str = "The change is verified."
+    reason: str = ""
 
 
 class Retry(Record):

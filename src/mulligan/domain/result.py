@@ -115,6 +115,19 @@ From this one on, a check was stopped or killed or could not run: it does not na
 """
 
 
+CANNOT_EXECUTE, NOT_FOUND = 126, 127
+"""The exit codes of a shell that cannot execute, or does not find, a program (POSIX)."""
+
+
+class OnBase(StrEnum):
+    """How a failing check ended on the start tree, without the change (BASELINE-1)."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    CANNOT_RUN = "cannot_run"
+    """It timed out, or could not start, in the same way as with the change (BASELINE-2)."""
+
+
 class CheckResult(Record):
     """The verdict of one check, with the digest of its output.
 
@@ -124,7 +137,9 @@ class CheckResult(Record):
     the number of failures as far as known, listed or not. `evidence` is a hash of all lines about
     failures, empty where some were dropped. `cut_short` is set if the tool says that it did not run
     or list everything. `long_digest` has more for the next prompt, where the findings
-    do not explain the failure or do not fit; else it is empty.
+    do not explain the failure or do not fit; else it is empty. `is_set_up`: not a check of the
+    policy, but the setup commands, which ran again on the change. `on_base` is None if the check
+    did not run on the start tree.
     """
 
     name: str
@@ -148,11 +163,19 @@ class CheckResult(Record):
     cut_short: bool = False
     log_artifact: str = ""
     long_digest: str = ""
+    is_set_up: bool = False
+    on_base: OnBase | None = None
 
     @property
     def fails(self) -> bool:
-        """Return whether the check fails an attempt."""
-        return self.required and not self.passed and not self.preexisting
+        """Return whether the check fails an attempt of the agent."""
+        failed = self.required and not self.passed and not self.preexisting
+        return failed and self.on_base is not OnBase.CANNOT_RUN
+
+    @property
+    def is_broken(self) -> bool:
+        """Return whether a required check cannot run, with or without the change (BASELINE-2)."""
+        return self.required and not self.passed and self.on_base is OnBase.CANNOT_RUN
 
     @property
     def is_complete(self) -> bool:
@@ -274,6 +297,8 @@ class WorkerResultMeta(Record):
     diff_summary: str = ""
     diff_artifact: str | None = None
     sketch: tuple[str, ...] = ()
+    set_up: CheckResult | None = None
+    """The setup command that failed before the agent started."""
     checks: tuple[CheckResult, ...] = ()
     fix_rounds: tuple[FixRound, ...] = ()
     guard_violations: tuple[GuardViolation, ...] = ()
@@ -305,5 +330,5 @@ class WorkerResultMeta(Record):
 
 
 def latest_records(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
-    """Return the last record of each attempt: verified work may turn out to be lost (COMMIT-2)."""
+    """Return the last record of each attempt: finished work may turn out to be lost (COMMIT-2)."""
     return tuple({meta.number: meta for meta in recorded}.values())

@@ -8,8 +8,9 @@ from typing import Literal
 
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import CheckResult, Finding
+from mulligan.domain.verification import Verification
 from mulligan.github.messages import check_summary
-from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.prompt.outcome_text import pluralize, verification_doubt
 from mulligan.text.escape import visible
 
 CHECK_RUN_NAME = "Mulligan"
@@ -39,12 +40,13 @@ class CheckRunText:
 def check_run_text(case: IssueContext) -> CheckRunText:
     """Describe the verification of the last attempt, with annotations on lines."""
     number = case.last.attempt if case.last else 0
-    checks = case.last.checks if case.last and case.verifies else ()
-    passed = pluralize(sum(check.passed for check in checks), "check")
+    checks = case.last.checks if case.last else ()
+    found = Verification.of(case.last) if case.last else Verification()
+    passed = pluralize(len(found.passed) + len(found.flaky), "check")
     return CheckRunText(
         f"{KEY}{case.issue.ref}/{case.status.epoch}.{number}",
-        "success" if checks else "neutral",
-        f"Attempt {number}: {passed} passed" if checks else "No check is configured",
+        "neutral" if found.is_weak else "success",
+        verification_doubt(found).rstrip(".") or f"Attempt {number}: {passed} passed",
         check_summary(case),
         list(islice(_annotations(checks), MOST_ANNOTATIONS)),
     )

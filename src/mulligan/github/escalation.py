@@ -10,18 +10,20 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext, PatternKind
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import WorkPushed
-from mulligan.domain.result import CheckResult, GuardKind, WorkerResultMeta
+from mulligan.domain.result import CheckResult, GuardKind, OnBase, WorkerResultMeta
 from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
+    baseline_and_flaky_notes,
     body,
     code,
     file_line,
     marker,
     quoted,
     spending_line,
+    verification,
 )
-from mulligan.implement.prompt.outcome_text import explain, failing, pluralize
+from mulligan.implement.prompt.outcome_text import broken, explain, failing, pluralize, verdict
 from mulligan.implement.prompt.patterns import drift
 from mulligan.text.escape import code_block, defuse, one_line, visible
 
@@ -84,7 +86,17 @@ NO_CHECKS = (
     "`.github/mulligan.yml`."
 )
 
+FIX_FIRST = "First fix the check that cannot run on the base branch either: {}."
+
+WHOLE_SET_UP = (
+    "The setup commands fail on this change, so no check ran. For their whole output, run "
+    "`mulligan inspect {} --log setup` where Mulligan runs."
+)
+
 OR_ANOTHER = "If you cannot do that, ask the operator of Mulligan."
+
+ON_CHECKS = frozenset({Outcome.CHECKS_FAILED, Outcome.MISCONFIGURED})
+"""Outcomes that a check may have caused."""
 
 SHOWN_CHECKS = 3
 
@@ -149,10 +161,15 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
             yield f"Its last activity: {code(agent.last_activity, 150)}."
     if last.outcome is Outcome.DENIED and agent and agent.denied:
         yield MODELS_KEY
-    late = [check.name for check in failing(last.checks) if check.timed_out]
+    stuck = broken(last.checks)
+    if stuck and last.outcome is Outcome.CHECKS_FAILED:
+        yield FIX_FIRST.format(_named([check.name for check in stuck]))
+    late = [check.name for check in (*stuck, *failing(last.checks)) if check.timed_out]
     if late:
         slow = "is slow, raise its" if len(late) == 1 else "are slow, raise their"
         yield f"If {_named(late)} {slow} `timeout` in `.github/mulligan.yml`."
+    if any(check.is_set_up for check in failing(last.checks)):
+        yield WHOLE_SET_UP.format(last.issue)
     if agent and agent.refused_hosts:
         hosts, it = _named(agent.refused_hosts), "it" if len(agent.refused_hosts) == 1 else "them"
         yield f"The sandbox blocked {hosts}. To allow access, add {it} to `sandbox.hosts`."
@@ -202,7 +219,7 @@ class Advice:
 ANSWER_HERE = "Answer in a comment: `/mulligan fix: <your answer>`. A plain comment starts nothing."
 
 UNPUBLISHED = Advice(
-    "The work is verified, but Mulligan could not publish it. Please remove the obstacle.",
+    "The work is finished, but Mulligan could not publish it. Please remove the obstacle.",
     ("Give Mulligan's token the missing permission, or change the rule that blocks it.",),
 )
 
@@ -228,10 +245,12 @@ CI_FAILED_ADVICE = Advice(
     ),
 )
 
+READ_FAILURE = "Read the last failure: does the check also fail without the change?"
+
 CHECKS_FAILED_ADVICE = Advice(
     "The change does not pass the checks. Please decide how to continue.",
     (
-        "Read the last failure: does the check also fail without the change?",
+        READ_FAILURE,
         "If the tests and the issue disagree, say in `/mulligan fix:` which one is right.",
         "Otherwise add details: where to change what, an example, what must not change.",
         "If the issue asks for several things, split it.",
@@ -355,6 +374,27 @@ SET_UP = Advice(
     ),
 )
 
+BROKEN_CHECK = Advice(
+    "Please fix the check.",
+    (
+        "Run the checks in a clone of the base branch: `mulligan check --setup`.",
+        (
+            "If a program is missing, install it in `setup` in `.github/mulligan.yml`, or change "
+            "the check's `run`."
+        ),
+    ),
+)
+
+SET_UP_COMMAND = Advice(
+    "A setup command failed, not the agent. Please fix it.",
+    (
+        "Read the end of its output below, under *Last failure*.",
+        "If the command is wrong, change `setup` in `.github/mulligan.yml` on the base branch.",
+        "If the problem is over, for example a server is back, write `/mulligan retry`.",
+        "If the machine lacks something that the command needs, ask the operator of Mulligan.",
+    ),
+)
+
 ACCESS = Advice(
     "A server refused access. Please give the missing permission.",
     (
@@ -413,6 +453,10 @@ ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
 
 def advice_on(last: WorkerResultMeta) -> Advice:
     """Return the advice for an attempt."""
+    if last.set_up:
+        return SET_UP_COMMAND
+    if last.outcome is Outcome.MISCONFIGURED and broken(last.checks):
+        return BROKEN_CHECK
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general
@@ -434,7 +478,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
         escalation_marker(case.issue.ref, case.status.epochs),
-        f"{mentions} **This issue needs human review.** {advice.ask}".lstrip(),
+        f"{mentions} **This issue needs human review.** {_stuck(last)}{advice.ask}".lstrip(),
         "### Failure summary",
         _summary(case, last),
         "### Suggested actions",
@@ -447,12 +491,20 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
     )
 
 
+def _stuck(last: WorkerResultMeta | None) -> str:
+    """Name the checks that cannot run on the base branch either."""
+    checks = broken(last.checks) if last and last.outcome in ON_CHECKS else ()
+    return "".join(f"{defuse(verdict(check))} " for check in checks)
+
+
 def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the cause, the failing tests, and what the agent, reviewer or review said."""
     reason = defuse(one_line(case.status.reason, REASON_CHARS)) or "The cause is unknown."
     return body(
         reason,
         _failing_tests(last),
+        _on_base(last),
+        verification(last) if _is_unpublished(case) else "",
         _last_words(case, last),
         _feedback_of_reviewer(last),
         _review(case),
@@ -464,6 +516,17 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
 def _failing_tests(last: WorkerResultMeta | None) -> str:
     tests = _tests(last) if last and last.outcome is Outcome.CHECKS_FAILED else []
     return f"Failing {'test' if len(tests) == 1 else 'tests'}: {_named(tests)}" if tests else ""
+
+
+def _on_base(last: WorkerResultMeta | None) -> str:
+    """Name the failing checks that fail on the base branch too, and their failures there."""
+    if last is None or last.outcome is not Outcome.CHECKS_FAILED:
+        return ""
+    names = [check.name for check in failing(last.checks) if check.on_base is OnBase.FAILS]
+    checks = f"check {_named(names)} fails" if len(names) == 1 else f"checks {_named(names)} fail"
+    counted = "Failures that Mulligan cannot find there count."
+    text = f"The {checks} on the base branch too. {counted}" if names else ""
+    return body(text, baseline_and_flaky_notes(last))
 
 
 def _last_words(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -551,10 +614,17 @@ def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the output of the failing checks, here or on GitHub; empty if no check failed."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
         return body(*_failed_ci(case))
-    red = failing(last.checks) if last.outcome is Outcome.CHECKS_FAILED else ()
+    if last.set_up:
+        return set_up_output(last.set_up)
+    red = (*broken(last.checks), *failing(last.checks)) if last.outcome in ON_CHECKS else ()
     more = len(red) - SHOWN_CHECKS
     shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
     return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
+
+
+def set_up_output(failed: CheckResult) -> str:
+    """Return the end of the output of a failed setup command."""
+    return body(f"The end of the output of {code(failed.command, 80)}:", _block(failed))
 
 
 def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -582,8 +652,11 @@ def _failed_ci(case: IssueContext) -> Sequence[str]:
 
 
 def _digest(check: CheckResult) -> str:
-    shown = _shortened(check.digest) or "(no output)"
-    return body(f"Output of {code(check.name, 100)}:", code_block(shown))
+    return body(f"Output of {code(check.name, 100)}:", _block(check))
+
+
+def _block(check: CheckResult) -> str:
+    return code_block(_shortened(check.digest) or "(no output)")
 
 
 def _shortened(text: str) -> str:
@@ -637,7 +710,10 @@ def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
     """Return the fix from the decision, then suggestions from the attempts, then general advice."""
     decision = case.status.decision
     named = decision.fix if isinstance(decision, Escalate) else ""
-    general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
+    failed = failing(case.last.checks) if case.last else ()
+    known = {READ_FAILURE} if failed and all(check.on_base for check in failed) else set[str]()
+    issue = str(case.issue.ref)
+    general = [each.replace("{issue}", issue) for each in advice.actions if each not in known]
     first = [defuse(one_line(named, REASON_CHARS))] if named else []
     return [*first, *attempt_actions(case), *general]
 
@@ -665,7 +741,7 @@ def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]
 
 
 def _pull_request_option(case: IssueContext) -> tuple[str, ...]:
-    """Offer to merge or close the open, verified pull request."""
+    """Offer to merge or close the open pull request, unless it is a draft."""
     number = case.status.pull.number
     if not number or case.status.pull.draft_of:
         return ()

@@ -8,7 +8,14 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
 from mulligan.domain.spending import dollars
-from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
+from mulligan.domain.verification import Verification
+from mulligan.implement.prompt.outcome_text import (
+    TITLES,
+    duration_text,
+    pluralize,
+    verification_doubt,
+    verification_text,
+)
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
 MAX_BODY = 60_000
@@ -134,6 +141,19 @@ def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
     return (run for run in found if run)
 
 
+def verification(meta: WorkerResultMeta | None) -> str:
+    """Say which checks passed on an attempt's change, with a doubt about it in bold."""
+    if meta is None:
+        return ""
+    found = Verification.of(meta)
+    text, doubt = verification_text(found, _check_name), verification_doubt(found)
+    return text.replace(doubt, f"**{doubt}**", 1) if doubt else text
+
+
+def _check_name(name: str) -> str:
+    return code(name, 100)
+
+
 def baseline_and_flaky_notes(meta: WorkerResultMeta | None) -> str:
     """Return each check's failures before the change, and its flaky tests (CHECK-3)."""
     lines = [
@@ -169,6 +189,8 @@ def _verdict(check: CheckResult) -> str:
     if check.preexisting:
         return "fails on the base branch too (pre-existing)"
     how = "timed out" if check.timed_out else "failed"
+    if check.is_broken:
+        return f"{how}, on the base branch too"
     return how if check.required else f"{how}, not required"
 
 

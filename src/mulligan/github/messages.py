@@ -8,7 +8,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.github.escalation import last_failure
+from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
@@ -20,6 +20,7 @@ from mulligan.github.markdown_parts import (
     moment,
     quoted,
     spending_line,
+    verification,
 )
 from mulligan.github.status_record import record_line
 from mulligan.implement.prompt.outcome_text import left_out, pluralize
@@ -41,10 +42,7 @@ TITLE_CHARS = 200
 
 REASON_CHARS = 600
 
-NOTHING_VERIFIED = (
-    "**Nothing was verified.** This repository has no checks. Add `checks` to "
-    "`.github/mulligan.yml`."
-)
+ADD_CHECKS = "To have changes verified, add `checks` to `.github/mulligan.yml`."
 
 TWO_INSTALLATIONS = (
     "> **Another installation of Mulligan works on this repository too:** see [its status comment]"
@@ -91,7 +89,9 @@ def draft_body(case: IssueContext) -> str:
         f"**This work is not verified: do not merge it.** It is the last attempt at #{number}, "
         "shown as a draft so that you can review or continue it.",
         "### Failing checks",
-        checks_table(last.checks) if last and last.checks else "No check ran.",
+        body(verification(last), checks_table(last.checks))
+        if last and last.checks
+        else "No check ran.",
         last_failure(case, last),
         "### What changed",
         what_changed(last),
@@ -154,6 +154,7 @@ def stage_summary(case: IssueContext) -> str:
         f"**{_headline(case)}**",
         _reason(case),
         attempts_table(case),
+        _set_up(case),
         baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
@@ -198,6 +199,7 @@ def _reason(case: IssueContext) -> str:
         case Stage.REVIEW:
             return body(
                 f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}",
+                verification(case.last),
                 _up_to_date(case),
                 _left_draft(case),
             )
@@ -207,6 +209,15 @@ def _reason(case: IssueContext) -> str:
             return defuse(one_line(case.status.reason, REASON_CHARS))
         case _:
             assert_never(case.status.stage)
+
+
+def _set_up(case: IssueContext) -> str:
+    """Fold the output of the setup command that failed in the last attempt, until the next."""
+    failed = case.last.set_up if case.last and case.epoch_history else None
+    if failed is None or case.status.stage is Stage.RUNNING:
+        return ""
+    summary = "<summary>Output of the setup command</summary>"
+    return body(f"<details>\n{summary}", set_up_output(failed), "</details>")
 
 
 def _at_work(case: IssueContext) -> str:
@@ -366,8 +377,11 @@ def _fixed(meta: WorkerResultMeta | None) -> str:
 
 
 def check_summary(case: IssueContext) -> str:
-    """Return the table of the last attempt's checks, with notes."""
+    """Say what the last attempt's checks verified, with their table and notes."""
     checks = case.last.checks if case.last else ()
-    if not case.verifies or not checks:
-        return NOTHING_VERIFIED
-    return body(checks_table(checks), baseline_and_flaky_notes(case.last))
+    return body(
+        verification(case.last),
+        checks_table(checks) if checks else "",
+        baseline_and_flaky_notes(case.last),
+        "" if case.verifies else ADD_CHECKS,
+    )

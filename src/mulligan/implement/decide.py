@@ -46,7 +46,14 @@ from mulligan.domain.outcome import (
 from mulligan.domain.recorded_effects import Obstacle, block_shown
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.implement.prompt.outcome_text import GONE, OVERTAKEN, explain, pluralize
+from mulligan.domain.verification import Verification
+from mulligan.implement.prompt.outcome_text import (
+    GONE,
+    OVERTAKEN,
+    explain,
+    pluralize,
+    verification_text,
+)
 from mulligan.implement.result import base_dropped, revised
 from mulligan.text.escape import one_line
 
@@ -141,7 +148,8 @@ Start = OpenPullRequest | Deferral | StartAttempt
 class StartFacts:
     """What the start of an admitted attempt depends on, besides the issue.
 
-    - `has_kept_commit`: the verified commit of an earlier attempt waits to be published.
+    - `has_kept_commit`: the commit of the last attempt waits to be published; `verification` says
+      which checks passed on it.
     - `agent_missing`, `disk_shortage` and `budget_used_up` are reasons, "" for none.
     - `at_once`: an operator requests the attempt now.
     """
@@ -154,6 +162,7 @@ class StartFacts:
     budget_used_up: str = ""
     agent_unavailable: AgentUnavailable | None = None
     agent_missing: str = ""
+    verification: str = ""
 
     @property
     def frees_disk(self) -> bool:
@@ -161,10 +170,13 @@ class StartFacts:
         return bool(self.disk_shortage) and self.has_worktree and not self.has_kept_commit
 
 
+KEPT = "The commit of the last attempt was kept."
+
+
 def decide_start(facts: StartFacts) -> Start:
     """Decide whether an admitted attempt may start, or what happens instead."""
     if facts.has_kept_commit:
-        return OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
+        return OpenPullRequest(reason=f"{KEPT} {facts.verification}".rstrip())
     if facts.agent_missing:
         return _obstructed(Obstacle.AGENT, facts.agent_missing, facts.status)
     if facts.disk_shortage:
@@ -194,7 +206,10 @@ MAX_EXHAUSTED_DAYS = 2
 
 @dataclass(frozen=True, slots=True)
 class EndedAttempt:
-    """The facts of one attempt on which the decision depends."""
+    """The facts of one attempt on which the decision depends.
+
+    `verification` names the checks that passed, if it succeeded.
+    """
 
     outcome: Outcome
     reason: str = ""
@@ -202,13 +217,16 @@ class EndedAttempt:
     probe: bool = False
     eats_budget: bool = False
     retry_at: datetime | None = None
+    verification: str = ""
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Read the facts from an attempt's record."""
+        succeeded = meta.outcome is Outcome.SUCCEEDED
         return cls(
             outcome=meta.outcome,
             reason=meta.failure_reason,
+            verification=verification_text(Verification.of(meta)) if succeeded else "",
             budget=meta.budget,
             probe=meta.probe,
             eats_budget=meta.eats_budget,
@@ -260,7 +278,7 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
     """
     match ended.outcome:
         case Outcome.SUCCEEDED:
-            return OpenPullRequest()
+            return OpenPullRequest(reason=ended.verification)
         case Outcome.CANCELLED:
             return StandDown(reason=ended.reason_sentence)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
@@ -448,13 +466,13 @@ def reconsider(found: Situation) -> Decided | AttemptCompleted:
         case Withdrawn(reason) | TakenElsewhere(reason):
             return Decided(decision=StandDown(reason=reason))
         case PublicationRefused(reason):
-            why = f"Mulligan could not publish the verified work: {reason}"
+            why = f"Mulligan could not publish the work: {reason}"
             return Decided(decision=Escalate(reason=why, fix=PUBLICATION_FIX))
         case _:
             assert_never(found)
 
 
-PUBLICATION_FIX = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
+PUBLICATION_FIX = "Fix this, then write /mulligan retry. Mulligan keeps the commit."
 
 
 def is_foreign(tip: str | None, status: IssueStatus, last: WorkerResultMeta) -> bool:
@@ -494,9 +512,11 @@ def decide_shown_work(last: WorkerResultMeta | None, settings: Escalation) -> Sh
     """
     if last is None or last.head_sha is None:
         return None
-    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
+    cannot_run = last.outcome is Outcome.MISCONFIGURED and any(c.is_broken for c in last.checks)
+    not_verified = last.outcome in NOT_VERIFIED or cannot_run
+    if not (not_verified or last.outcome is Outcome.SUCCEEDED):
         return None
-    in_draft = settings.draft_pr and last.outcome in NOT_VERIFIED
+    in_draft = settings.draft_pr and not_verified
     return ShownWork(last, last.head_sha, in_draft, settings.push_work)
 
 

@@ -28,6 +28,7 @@ from mulligan.domain.learning import Learning, in_force
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.domain.verification import Verification
 from mulligan.implement.agent_selection import missing_agent, refused_until
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
@@ -53,6 +54,7 @@ from mulligan.implement.ports import (
     Tracker,
     Worktrees,
 )
+from mulligan.implement.prompt.outcome_text import verification_text
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
 from mulligan.text.dependencies import dependencies, depends_on_itself
@@ -112,10 +114,12 @@ def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) ->
     """Read agent, disk, budget and key for an attempt at an admitted issue."""
     ref, case = facts.issue.ref, load_context(facts.issue, context)
     short, spent = context.disk_shortage(), spent_today(ref, context)
+    last = case.last if has_kept_commit else None
     return StartFacts(
         status=context.ledger.status(ref),
         at_once=facts.at_once,
         has_kept_commit=has_kept_commit,
+        verification=verification_text(Verification.of(last)) if last else "",
         disk_shortage=short or "",
         has_worktree=short is not None and context.worktrees.exists(ref),
         budget_used_up=spent.reason if spent else "",

@@ -455,8 +455,8 @@ class Verifier(Protocol):
         """List every guard rule that the change breaks (GUARD-1)."""
         ...
 
-    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the setup commands; UnavailableError with the digest if one fails (SETUP-1)."""
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
+        """Run the setup commands until one fails; its digest is the end of its output (SETUP-1)."""
         ...
 
     def set_up_again(

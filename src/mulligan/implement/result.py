@@ -53,6 +53,7 @@ def attempt_record(
         diff_summary=diff_stat(change.files) if change else "",
         diff_artifact=known.diff_artifact,
         sketch=sketch_of(change.diff) if change else (),
+        set_up=known.fault.set_up if known.fault else None,
         checks=known.checks,
         fix_rounds=_fix_rounds(known, used),
         guard_violations=known.violations,

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from mulligan.config.policy import Policy, SetUp
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import UnavailableError
+from mulligan.domain.errors import SetUpError
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import key_inputs, select_inputs
 from mulligan.implement.ports import AttemptContext, AttemptTools, Worktree
 from mulligan.implement.prompt.manifest import hash_of
+from mulligan.implement.prompt.outcome_text import verdict
 
 CACHE_VERSION = 1
 """Increase to run every setup command again."""
@@ -19,7 +20,7 @@ def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptT
     """Return a clean worktree with what the setup commands leave on its start tree.
 
     They run on the base branch's commit: the head of a pull request has an agent's work, too. If
-    that touches their inputs, they run on it again for this attempt. UnavailableError if one fails.
+    that touches their inputs, they run on it again for this attempt. SetUpError if one fails.
     """
     if not policy.setup.run:
         return tree
@@ -30,7 +31,7 @@ def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptT
         log = context.artifacts.path(case.issue.ref, case.status.number, "setup.log")
         if tree.fork_sha != tree.start_sha:
             tree.check_out(tree.fork_sha)
-        context.verifier.set_up(policy.setup.run, tree, log)
+        _require(context.verifier.set_up(policy.setup.run, tree, log), case)
         found = tree.keep_set_up(key)
     found.check_out(found.start_sha)
     if tree.fork_sha == tree.start_sha:
@@ -50,12 +51,16 @@ def _set_up_start(
     """Run the setup commands again on the head of a pull request, as on a change (SETUP-3)."""
     log = context.artifacts.path(case.issue.ref, case.status.number, "setup-start.log")
     note = _note("pull request", touched, settings)
-    result = context.verifier.set_up_again(settings, tree, log, note)
-    if not result.passed:
-        raise UnavailableError(result.digest)
+    _require(context.verifier.set_up_again(settings, tree, log, note), case)
     kept = tree.keep_set_up()
     kept.check_out(kept.start_sha)
     return kept
+
+
+def _require(result: CheckResult, case: IssueContext) -> None:
+    if not result.passed:
+        whole = f"For its whole output, run `mulligan inspect {case.issue.ref} --log setup`."
+        raise SetUpError(f"{verdict(result)} {whole}", result)
 
 
 def set_up_change(

@@ -13,7 +13,13 @@ from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import BaselineRecorded, CheckFinished, ReviewFinished
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import CheckKind, CheckResult, VerifierOutcome
+from mulligan.domain.result import (
+    NOT_FOUND,
+    CheckKind,
+    CheckResult,
+    OnBase,
+    VerifierOutcome,
+)
 from mulligan.implement.ports import AttemptContext, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.set_up import set_up_change
@@ -65,7 +71,10 @@ def _run_with_baseline(
 ) -> CheckResult:
     """Run a check; if it fails, run it again (tests only), then on the start tree."""
     changed = replace(at, worktree=tree)
-    result = _run(check, head_sha, name, changed)
+    try:
+        result = _run(check, head_sha, name, changed)
+    except MisconfiguredError as error:
+        return _without_program(check, name, error, at)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
     for again in range(1, reruns + 1):
         if not result.fails:
@@ -80,6 +89,26 @@ def _run_with_baseline(
     return at.context.verifier.subtract_baseline(result, before, files)
 
 
+def _without_program(
+    check: Check, name: str, error: MisconfiguredError, at: AttemptContext
+) -> CheckResult:
+    """Return the result of a check whose program is not found; the change may have removed it."""
+    if not at.policy.baseline:
+        raise error
+    before = _baseline(check, f"{name}-before", at)
+    on_base = OnBase.PASSES if before and before.passed else OnBase.FAILS
+    return CheckResult(
+        name=check.name,
+        kind=check.kind,
+        command=check.run,
+        required=check.required,
+        passed=False,
+        exit_code=NOT_FOUND,
+        digest=str(error),
+        on_base=on_base if before else OnBase.CANNOT_RUN,
+    )
+
+
 def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
     at.worktree.check_out(sha)
     artifacts = at.context.artifacts
@@ -88,7 +117,7 @@ def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
     return result.model_copy(update={"log_artifact": artifacts.name(log)})
 
 
-BASELINE_VERSION = 4
+BASELINE_VERSION = 5
 """Increase to run every baseline again; in version 3, comments of TAP were in names of tests."""
 
 

@@ -44,9 +44,16 @@ from mulligan.domain.events import (
     WorktreeReset,
 )
 from mulligan.domain.issue import ConsoleAct, parse_act
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import FOUND, NotFoundSince, PublicationDelayed
-from mulligan.domain.result import CheckResult
-from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.verification import Verification
+from mulligan.implement.prompt.outcome_text import (
+    TITLES,
+    duration_text,
+    pluralize,
+    verification_text,
+)
 from mulligan.text.escape import one_line
 
 WORDS = 200
@@ -123,12 +130,17 @@ def _step(event: _Step) -> str:
         case AgentStarted(agent=agent):
             return f"The agent {agent} started."
         case AttemptCompleted(meta=meta):
-            why = f": {meta.error}" if meta.error else "."
-            return f"Attempt {meta.attempt} ended. {TITLES[meta.outcome]}{why}"
+            return f"Attempt {meta.attempt} ended. {TITLES[meta.outcome]}{_why(meta)}"
         case Decided(decision=decision):
             return decision_text(decision.decision, decision.reason)
         case _:
             assert_never(event)
+
+
+def _why(meta: WorkerResultMeta) -> str:
+    succeeded = meta.outcome is Outcome.SUCCEEDED
+    why = verification_text(Verification.of(meta)) if succeeded else meta.error
+    return f": {why}" if why else "."
 
 
 def _result(event: _Result) -> str:

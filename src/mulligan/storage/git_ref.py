@@ -597,9 +597,13 @@ def _without_old_findings(recorded: RecordedEvent) -> RecordedEvent:
 
 
 def _lean_meta(meta: WorkerResultMeta) -> WorkerResultMeta:
-    checks = tuple(map(_lean_check, meta.checks))
     return meta.model_copy(
-        update={"checks": checks, "fix_rounds": (), "files_modified": meta.files_modified[:20]}
+        update={
+            "checks": tuple(map(_lean_check, meta.checks)),
+            "set_up": meta.set_up and _lean_check(meta.set_up),
+            "fix_rounds": (),
+            "files_modified": meta.files_modified[:20],
+        }
     )
 
 

@@ -11,6 +11,7 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import PullEnd
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
+from mulligan.domain.result import OnBase
 from mulligan.domain.stats import (
     AttemptEntry,
     Failure,
@@ -44,6 +45,7 @@ class _Check(Record):
     required: bool = True
     passed: bool
     preexisting: bool = False
+    on_base: OnBase | None = None
     fingerprint: str = ""
     findings: tuple[_Finding, ...] = ()
 
@@ -51,6 +53,8 @@ class _Check(Record):
     def failure(self) -> Failure | None:
         """Return the check that failed the attempt, by the same rule as CheckResult.fails."""
         if not self.required or self.passed or self.preexisting:
+            return None
+        if self.on_base is OnBase.CANNOT_RUN:
             return None
         first = self.findings[0].summary if self.findings else ""
         return Failure(self.name, self.fingerprint, first)

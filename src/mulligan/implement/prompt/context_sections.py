@@ -425,7 +425,7 @@ def _sources(parts: ContextSections) -> tuple[str, ...]:
 BANNER = "Fix round {round} of {most}: read *Failing checks* before you start."
 OPENING = """\
 The worktree holds your change so far, as the commit `HEAD` of Mulligan's; keep what is good of \
-it. It was verified, and these checks fail on it. Fix them; what you leave is verified again."""
+it. These checks fail on it. Fix them; the checks then run again on the files that you leave."""
 
 
 def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:

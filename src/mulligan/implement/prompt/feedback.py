@@ -189,7 +189,7 @@ ADVICE = {
     ),
     Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
     Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the reason.",
-    Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
+    Outcome.SUCCEEDED: "The attempt succeeded, and the work has been requested again since.",
 }
 """The next step for outcomes without a failed check and without a kind of empty change."""
 

@@ -1,7 +1,7 @@
 """All texts about the outcome of an attempt, for people and agents. Pure."""
 
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from mulligan.domain.attempt import (
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, WorkerResultMeta
 from mulligan.domain.spending import dollars
+from mulligan.domain.verification import Verification
 from mulligan.text.escape import one_line, visible
 
 # An outcome in one line.
@@ -53,6 +54,8 @@ NAMED_CHECKS = 5
 NAMED_FILES = 3
 
 FILE_CHARS = 60
+
+COMMAND_CHARS = 80
 
 
 def error_line(outcome: Outcome, known: AttemptState) -> str:
@@ -142,8 +145,8 @@ def names_of(paths: Sequence[str]) -> str:
 
 def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
     match outcome:
-        case Outcome.CHECKS_FAILED:
-            return _checks_failed(failing(known.checks))
+        case Outcome.CHECKS_FAILED | Outcome.MISCONFIGURED:
+            return _checks_failed(known.checks)
         case Outcome.SCOPE_VIOLATION:
             reasons = "; ".join(broken.message.rstrip(".") for broken in known.violations)
             return f"Scope violation detected: {one_line(reasons, WORDS_CHARS)}."
@@ -164,7 +167,6 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             Outcome.CANCELLED
             | Outcome.INTERRUPTED
             | Outcome.DENIED
-            | Outcome.MISCONFIGURED
             | Outcome.INFRASTRUCTURE
             | Outcome.OVER_BUDGET
             | Outcome.SUCCEEDED
@@ -217,8 +219,13 @@ def _reported(report: AgentReport) -> str:
 
 
 def _checks_failed(checks: Sequence[CheckResult]) -> str:
-    more = len(checks) - NAMED_CHECKS
-    verdicts = [verdict(check) for check in checks[:NAMED_CHECKS]]
+    """Name the checks that failed an attempt, first those that cannot run."""
+    stuck, failed = broken(checks), failing(checks)
+    if not failed:
+        return " ".join(map(_broken_with_output, stuck))
+    named = (*stuck, *failed)
+    more = len(named) - NAMED_CHECKS
+    verdicts = [verdict(check) for check in named[:NAMED_CHECKS]]
     return " ".join([*verdicts, f"(+ {more} more)"] if more > 0 else verdicts)
 
 
@@ -228,6 +235,18 @@ def _checks_failed(checks: Sequence[CheckResult]) -> str:
 def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
     """Return the checks that fail an attempt."""
     return tuple(check for check in checks if check.fails)
+
+
+def broken(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the required checks that cannot run, with or without the change (BASELINE-2)."""
+    return tuple(check for check in checks if check.is_broken)
+
+
+def _broken_with_output(check: CheckResult) -> str:
+    """Say why a broken check cannot start; its output is untrusted."""
+    said = check.findings[0].summary if check.findings else check.digest.partition("\n")[0]
+    why = "" if check.timed_out or not said.strip() else f" {one_line(said, WORDS_CHARS)}"
+    return f"{verdict(check)}{why}"
 
 
 def check_title(check: CheckResult) -> str:
@@ -240,8 +259,17 @@ def verdict(check: CheckResult) -> str:
     name = check_title(check)
     if check.passed:
         return f"{name} passed."
+    if check.is_broken:
+        name = f"The check {quote(check.name)}"
+    if check.is_set_up:
+        name = f"The setup command '{one_line(check.command, COMMAND_CHARS)}'"
     if check.timed_out:
-        return f"{name} timed out after {duration_text(check.duration_ms)}."
+        after = f"{duration_text(check.duration_ms)}."
+        if check.is_broken:
+            return f"{name} does not finish on the base branch either: it timed out after {after}"
+        return f"{name} timed out after {after}"
+    if check.is_broken:
+        return f"{name} cannot start on the base branch either (exit code {check.exit_code})."
     return f"{name} {_failed(check.exit_code)}."
 
 
@@ -252,6 +280,61 @@ def _failed(exit_code: int | None, verb: str = "failed") -> str:
         return f"{verb} with exit code {exit_code}"
     named = {number.value: number.name for number in signal.Signals}
     return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"
+
+
+NO_CHECK = "No check is configured: nothing was verified."
+
+NOTHING_PASSED = "Nothing was verified: no check passed."
+
+NO_TEST_PASSED = "No test verified the change."
+
+NEITHER_PASSED = "Nothing was verified: no check passed, and no test verified the change."
+
+NO_RECORD = "The results of the checks are not on record: the ledger was lost."
+
+SET_UP_FAILED = "The setup commands failed on this change, so no check ran."
+
+
+def quote(name: str) -> str:
+    """Return a check's name for plain text."""
+    return f"'{one_line(name, 100)}'"
+
+
+def verification_text(found: Verification, name_of: Callable[[str], str] = quote) -> str:
+    """Say which checks passed on a change and which say nothing about it, doubts first.
+
+    This is the only text about the verification of a change. `name_of` formats a check's name.
+    """
+    rows = (
+        (found.failed, "failed"),
+        (found.passed, "passed"),
+        (found.flaky, "failed first, and passed when run again"),
+        (found.preexisting, "{fail} without this change too"),
+        (found.optional, "failed, but {is} not required"),
+    )
+    said = [_said(names, how, name_of) for names, how in rows if names]
+    return " ".join([verification_doubt(found), *said]).strip()
+
+
+def verification_doubt(found: Verification) -> str:
+    """Say that no test, or nothing, verified a change; empty if a test did, or needed not."""
+    if not found.is_recorded:
+        return NO_RECORD
+    if found.set_up_failed:
+        return SET_UP_FAILED
+    if not found.any_ran:
+        return NO_CHECK
+    if found.no_test_passed:
+        return NO_TEST_PASSED if found.any_passed else NEITHER_PASSED
+    return "" if found.any_passed else NOTHING_PASSED
+
+
+def _said(names: Sequence[str], how: str, name_of: Callable[[str], str]) -> str:
+    is_one, more = len(names) == 1, len(names) - NAMED_CHECKS
+    shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
+    listed = shown[0] if is_one else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    verbs = {"fail": "fails", "is": "is"} if is_one else {"fail": "fail", "is": "are"}
+    return f"The {'check' if is_one else 'checks'} {listed} {how.format(**verbs)}."
 
 
 # Empty changes: instructions for the next agent.

@@ -10,8 +10,9 @@ from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.load import load_policy, policy_in
 from mulligan.config.policy import Check, Policy
-from mulligan.domain.errors import ConfigError
+from mulligan.domain.errors import ConfigError, SetUpError
 from mulligan.domain.result import CheckResult
+from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.interfaces.bootstrap.container import Environment
 from mulligan.sandbox.home import keep
 
@@ -30,8 +31,10 @@ class LocalChecks:
     set_up_files: Path | None = None
 
     def set_up(self, lines: Sequence[str]) -> "LocalChecks":
-        """Run the setup commands here, for checks to find; UnavailableError where one fails."""
-        self.verifier.set_up(lines, self, self.private / "setup.log")
+        """Run the setup commands here, for checks to find; SetUpError if one fails."""
+        result = self.verifier.set_up(lines, self, self.private / "setup.log")
+        if not result.passed:
+            raise SetUpError(f"{verdict(result)} The end of its output:\n{result.digest}", result)
         kept = keep(self.private, None, self.verifier.environment)
         return replace(self, set_up_files=kept)
 

@@ -285,6 +285,12 @@ def status(
 @in_one_sentence
 def inspect(
     issue: Issue,
+    log_name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LOG", help="With --log: agent (default), setup, or the name of a check."
+        ),
+    ] = None,
     *,
     config: Config = None,
     json: Json = False,
@@ -297,7 +303,7 @@ def inspect(
     prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
     context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="The agent's output.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="The output of the agent, or of LOG.")] = False,
     raw: Annotated[
         bool, typer.Option("--raw", help="With --log: every byte, for a file or a program.")
     ] = False,
@@ -322,8 +328,12 @@ def inspect(
         raise UsageError(
             "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
         )
+    if log_name and not log:
+        raise UsageError(f"To print a log, write `mulligan inspect {issue} --log {log_name}`.")
     if verify:
         return show.verify(config, issue, json=json)
+    if log_name and log_name != show.AGENT_LOG:
+        return show.log(config, issue, attempt, log_name, as_bytes=raw)
     if chosen:
         name = of_round(chosen[0], fix_round)
         return show.part(config, issue, attempt, name, as_bytes=raw or not log)
@@ -412,7 +422,7 @@ def doctor(
 
 @in_one_sentence
 def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Start new attempts, or publish verified work that was kept."""
+    """Start new attempts, or publish work that was kept."""
     return _give("retry", issue, (), config, json=json)
 
 

@@ -130,7 +130,7 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
     for number in range(PASSES):
         if number:
             console.print(
-                "    The next pass publishes the verified work, without another agent run."
+                "    The next pass publishes the finished work, without another agent run."
             )
         done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:

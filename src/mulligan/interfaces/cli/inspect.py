@@ -18,12 +18,14 @@ from mulligan.domain.explanation import (
     describe_review,
 )
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.domain.verification import Verification
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
-from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize
+from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize, verification_text
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
@@ -87,13 +89,45 @@ def part(
                 f"{name} of attempt {number} of {ref} was never written, or was removed; {advice}."
             )
         content = artifacts.read(stored)
+    if name.endswith(".diff") and sys.stdout.isatty():
+        page_diff(make_console(), visible(content.decode(errors="replace")))
+    else:
+        _write(content, as_bytes=as_bytes)
+    return Exit.DONE
+
+
+AGENT_LOG, SET_UP_LOG = "agent", "setup"
+
+SET_UP_FILES = ("setup.log", "setup-start.log", "setup-again.log")
+"""The logs of the setup commands of an attempt, in the order in which they ran."""
+
+
+def log(config: Path | None, issue: str, attempt: int | None, name: str, *, as_bytes: bool) -> Exit:
+    """Print the log of the setup commands, or of a check, of an attempt."""
+    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    with open_records(operator) as (ledger, artifacts):
+        number = attempt or _known(ref, ledger).number
+        checks = [c for meta in ledger.history(ref) if meta.number == number for c in meta.checks]
+        own = {check.name: check.log_artifact for check in checks if check.log_artifact}
+        stored = [own[name]] if name in own else []
+        if name == SET_UP_LOG:
+            found = [artifacts.find(ref, number, file) for file in SET_UP_FILES]
+            stored = [*dict.fromkeys([*filter(None, found), *stored])]
+        if not stored:
+            names = ", ".join([AGENT_LOG, SET_UP_LOG, *own])
+            raise UsageError(
+                f"Attempt {number} of {ref} has no log {name!r}. The names are: {names}. Setup "
+                "commands have a log in the attempt that ran them; later ones use their files."
+            )
+        content = b"".join(map(artifacts.read, stored))
+    _write(content, as_bytes=as_bytes)
+    return Exit.DONE
+
+
+def _write(content: bytes, *, as_bytes: bool) -> None:
     if sys.stdout.isatty() or not as_bytes:
         content = visible(content.decode(errors="replace")).encode()
-    if name.endswith(".diff") and sys.stdout.isatty():
-        page_diff(make_console(), content.decode())
-    else:
-        sys.stdout.buffer.write(content)
-    return Exit.DONE
+    sys.stdout.buffer.write(content)
 
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
@@ -151,6 +185,10 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
     """Yield the lines about an attempt, each with its mark."""
     if meta.error:
         yield " ", meta.error
+    if meta.outcome is Outcome.SUCCEEDED:
+        yield " ", verification_text(Verification.of(meta))
+    if meta.set_up:
+        yield from _set_up(meta.set_up)
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
     for check in meta.checks:
         yield from _check(check)
@@ -163,7 +201,16 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
         yield "  !", f"blocked: {hosts} (see sandbox.hosts)"
 
 
+def _set_up(failed: CheckResult) -> Iterator[tuple[str, str]]:
+    yield "  ✗", f"{failed.name}: {one_line(failed.command, 200)}"
+    for line in failed.digest.split("\n"):
+        yield "    │", visible(line)
+
+
 def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
+    if check.is_set_up and not check.passed:
+        yield from _set_up(check)
+        return
     yield "  ✓" if check.passed else "  ✗", check.name
     listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
     for of, findings in listed.items():

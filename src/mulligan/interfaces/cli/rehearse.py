@@ -3,7 +3,7 @@
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -16,6 +16,7 @@ from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Stage
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
@@ -41,6 +42,8 @@ from mulligan.interfaces.cli.work import (
     operator_act,
     summarise,
 )
+
+REHEARSE_AGAIN = "A rehearsal does not wait: fix the cause, then run `mulligan rehearse` again."
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
@@ -75,13 +78,12 @@ def rehearse(
         waits = container.context.ledger.status(setup.issue.ref).stage is Stage.READY
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)
-    summarise(done, console)
+    summarise(done, console, REHEARSE_AGAIN)
     for comment in comments:
         console.print("\nThe comment on the issue would be:")
         show_comment(console, comment)
     if history:
-        changed = [meta.number for meta in history if meta.head_sha]
-        _say_where(console, operator, setup, config, changed)
+        _say_where(console, operator, setup, config, history)
     # No pass follows that could make the next attempt.
     return Exit.FAILED if visit.skipped or waits else exit_code_of(done)
 
@@ -148,9 +150,14 @@ def _policy(path: Path) -> dict[str, JsonValue]:
 
 
 def _say_where(
-    console: Console, operator: Operator, setup: RehearsalSetup, config: Path, changed: list[int]
+    console: Console,
+    operator: Operator,
+    setup: RehearsalSetup,
+    config: Path,
+    history: Sequence[WorkerResultMeta],
 ) -> None:
     """Print the commands that show the result."""
+    changed = [meta.number for meta in history if meta.head_sha]
     ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
         diff = artifacts.path(ref, changed[-1], "changes.diff")
@@ -162,4 +169,5 @@ def _say_where(
     console.print("\nTo see more:")
     inspect = f"{program()} inspect '{ref}'"
     print_command(console, f"{inspect} --config {config}")
-    print_command(console, f"{inspect} --prompt --config {config}")
+    seen = "--log setup" if history[-1].set_up else "--prompt"
+    print_command(console, f"{inspect} {seen} --config {config}")

@@ -137,7 +137,9 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
     first, second = found.pull.url or "", found.reason
     why = (first or second) if is_open else (second or first)
     described = (describe_attempt(found), describe_review(found), describe_restoration(found))
-    reasons = (one_line(why, 200), *described)
+    # An address says nothing of what was verified.
+    verified = one_line(second, 200) if first and found.stage is Stage.REVIEW else ""
+    reasons = (one_line(why, 200), verified, *described)
     return (
         str(found.issue),
         STAGE_TITLES[found.stage],

@@ -17,6 +17,7 @@ from mulligan.daemon.worker import Worker
 from mulligan.domain.command import Verb
 from mulligan.domain.events import (
     AgentFinished,
+    AttemptCompleted,
     AttemptContextTruncated,
     AttemptStarted,
     BaselineRecorded,
@@ -51,7 +52,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import CheckResult
+from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import (
@@ -158,8 +159,14 @@ def operator_act(container: Container) -> AuthorisingAct:
     return AuthorisingAct(OperatorAct(now.isoformat()), "", now, trusted=True)
 
 
-def summarise(result: PassResult, console: Console) -> None:
-    """Print the skipped issues of a pass, and its problems as errors."""
+RUN_AGAIN = "Run `mulligan once` again then, or let `mulligan run` continue."
+
+
+def summarise(result: PassResult, console: Console, after: str = RUN_AGAIN) -> None:
+    """Print the skipped issues of a pass, and its problems as errors.
+
+    For an issue that waits, whose cause its own lines have, say `after` what to do then.
+    """
     for each in result.visits:
         if each.skipped:
             print_text(console, f"{each.issue}  skipped: {each.skipped}")
@@ -169,8 +176,13 @@ def summarise(result: PassResult, console: Console) -> None:
         console.print("No issue is due.")
     for sentence in result.waiting:
         print_text(console, sentence)
+    waits = {
+        problem_line(each.issue, each.problem): f"{each.issue} waits until {each.due:%H:%M:%S} UTC."
+        for each in result.visits
+        if each.problem and each.due
+    }
     for problem in result.problems:
-        print_error(problem)
+        print_error(f"{waits[problem]} {after}" if problem in waits else problem)
 
 
 def exit_code_of(result: PassResult) -> Exit:
@@ -271,7 +283,10 @@ def _agent_line(event: AgentFinished) -> str:
 
 def _verdict_line(event: Event) -> str | None:
     match event:
-        case CheckFinished(check=check):
+        case (
+            CheckFinished(check=check)
+            | AttemptCompleted(meta=WorkerResultMeta(set_up=CheckResult() as check))
+        ):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
             return f"  {_plain(name)}: it failed; without the change, it could not run"
@@ -291,11 +306,26 @@ def _check_line(check: CheckResult) -> str:
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    said = [each.summary for each in (*check.findings, *check.known)]
+    if check.is_broken:
+        said += check.digest.splitlines()
+    text = f": {_plain(said[0])}" if said else ""
+    if check.is_set_up:
+        text = f": {_plain(check.command)}{_output(check)}"
+    return f"  {_mark_of_failure(check)} {_plain(check.name)} ({took}){text}"
+
+
+def _mark_of_failure(check: CheckResult) -> str:
+    if check.is_broken:
+        return "[red]✗ (cannot run without the change either)[/]"
     if check.preexisting:
-        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
-    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
-    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
-    return f"  {mark} {_plain(check.name)} ({took}){first}"
+        return "[yellow]✗ (as before the change)[/]"
+    return "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
+
+
+def _output(failed: CheckResult) -> str:
+    """Return the lines of a failed setup command below its own."""
+    return "".join(f"\n[dim]│[/] {escape(line)}" for line in failed.digest.split("\n"))
 
 
 def _feedback_line(event: Event) -> str | None:
@@ -346,7 +376,7 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
     ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
     match decision:
         case OpenPullRequest():
-            return f"  [green]{ended}[/]"
+            return f"  [green]{ended}:[/] {why}"
         case Retry():
             return f"  [yellow]{ended} → retry:[/] {why}"
         case Escalate():

@@ -14,7 +14,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.implement.prompt.outcome_text import failing
+from mulligan.implement.prompt.outcome_text import broken, failing
 from mulligan.interfaces.dashboard.diff_view import DiffView
 from mulligan.interfaces.dashboard.prompt_parts import PromptPart
 
@@ -175,13 +175,13 @@ class AttemptView:
 
     @property
     def red(self) -> tuple[CheckResult, ...]:
-        """Return the checks that failed the attempt."""
-        return failing(self.meta.checks)
+        """Return the checks that failed the attempt, and first those that cannot run."""
+        return (*broken(self.meta.checks), *failing(self.meta.checks))
 
     @property
     def others(self) -> tuple[CheckResult, ...]:
         """Return the other checks."""
-        return tuple(each for each in self.meta.checks if not each.fails)
+        return tuple(each for each in self.meta.checks if each not in self.red)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,64 @@
+"""The checks that passed on a change, and those that say nothing about it. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from mulligan.domain.result import CheckKind, CheckResult, WorkerResultMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The names of an attempt's checks, by what they say about its change.
+
+    Every check is in exactly one of the tuples. `flaky` ones passed when they ran again,
+    `preexisting` ones fail without the change too, `optional` ones failed and are not required.
+    `no_test_passed` is set if a check of kind `test` ran and none passed. `set_up_failed`: the
+    setup commands failed on the change, so no check ran. Not `is_recorded`: the ledger was lost.
+    """
+
+    passed: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    preexisting: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    no_test_passed: bool = False
+    set_up_failed: bool = False
+    is_recorded: bool = True
+
+    @classmethod
+    def of(cls, meta: WorkerResultMeta) -> Self:
+        """Read the results of an attempt's checks; the setup commands verify nothing."""
+        checks = [check for check in meta.checks if not check.is_set_up]
+        tests = [check.passed for check in checks if check.kind is CheckKind.TEST]
+        return cls(
+            passed=_names(each for each in checks if each.passed and not each.flaky),
+            flaky=_names(each for each in checks if each.passed and each.flaky),
+            preexisting=_names(each for each in checks if each.preexisting and not each.passed),
+            optional=_names(
+                each for each in checks if not (each.passed or each.preexisting or each.required)
+            ),
+            failed=_names(each for each in checks if each.fails or each.is_broken),
+            no_test_passed=bool(tests) and not any(tests),
+            set_up_failed=any(check.is_set_up and check.fails for check in meta.checks),
+            is_recorded=bool(meta.checks) or not meta.restored,
+        )
+
+    @property
+    def any_passed(self) -> bool:
+        """Return whether any check passed, at once or when it ran again."""
+        return bool(self.passed or self.flaky)
+
+    @property
+    def any_ran(self) -> bool:
+        """Return whether any check ran."""
+        return self.any_passed or bool(self.preexisting or self.optional or self.failed)
+
+    @property
+    def is_weak(self) -> bool:
+        """Return whether no check passed, or no test."""
+        return self.no_test_passed or not self.any_passed
+
+
+def _names(checks: Iterable[CheckResult]) -> tuple[str, ...]:
+    return tuple(check.name for check in checks)
