@@ -53,12 +53,14 @@ def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Clones, remote: 
 
 def test_a_branch_in_the_way_of_mulligans_is_named(worktrees: Clones, remote: Path) -> None:
     worktrees.fetch_base(REPOSITORY)
-    worktrees.check_branch_names(REPOSITORY)
-    git(remote, "branch", "mulligan-2", "main")
-    worktrees.check_branch_names(REPOSITORY)
     git(remote, "branch", "mulligan", "main")
     with pytest.raises(MisconfiguredError, match="Delete or rename that branch"):
         worktrees.check_branch_names(REPOSITORY)
+
+
+def test_a_branch_of_a_similar_name_is_not_in_the_way(worktrees: Clones, remote: Path) -> None:
+    git(remote, "branch", "mulligan-2", "main")
+    worktrees.check_branch_names(REPOSITORY)
 
 
 def test_an_agent_can_use_git_as_it_is_used_to(with_git: Clones, remote: Path) -> None:

@@ -456,12 +456,12 @@ def test_issues_are_found_by_list_and_words(
         (replace(WAITING, due=START + timedelta(1), reason="No disk."), "No disk."),
         (
             replace(WAITING, feedback=Feedback(at=START)),
-            "Its pull request needs another attempt. A worker starts it next.",
+            "Its pull request needs another attempt. Queued; an attempt starts when a worker is free.",
         ),
-        (replace(WAITING, due=START), "A worker starts it next."),
+        (replace(WAITING, due=START), "Queued; an attempt starts when a worker is free."),
         (replace(WAITING, reason="Try again."), "Try again."),
         (replace(WAITING, epoch=0), "Mulligan is checking who requested the work."),
-        (RUNNING, "A worker starts it next."),
+        (RUNNING, "Queued; an attempt starts when a worker is free."),
     ],
 )
 def test_an_issue_that_waits_says_for_what(status: IssueStatus, why: str) -> None:

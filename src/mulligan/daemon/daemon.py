@@ -20,6 +20,7 @@ from mulligan.daemon.poll import (
     MAX_AGE_BEFORE_WORK,
     REQUESTS_PER_POLL,
     FetchCache,
+    admit_waiting,
     holds_on,
     poll,
     poll_interval,
@@ -330,7 +331,7 @@ class Daemon:
         standing = {back.sentence for back in runtime.context.owners.standing_back()}
         self._log_holds(standing | {hold.reason for hold in held.values()})
         self.pulse.held(sorted(hold.reason for hold in held.values() if hold.is_fault))
-        wake([ref for ref in found if ref.repository not in held])
+        self._admit_and_wake([ref for ref in found if ref.repository not in held], runtime, wake)
 
     def hint(self, repository: str) -> bool:
         """Have a repository polled at once, by the worker that polls; False if it has none.
@@ -355,7 +356,17 @@ class Daemon:
             repositories = [name for name in runtime.repositories if name in names]
             found, failed, held = _poll_each(repositories, runtime)
             _log_failed_polls(failed)
-            wake([ref for ref in found if ref.repository not in held])
+            due = [ref for ref in found if ref.repository not in held]
+            self._admit_and_wake(due, runtime, wake)
+
+    def _admit_and_wake(
+        self, due: list[IssueRef], runtime: Runtime, wake: Callable[[list[IssueRef]], None]
+    ) -> None:
+        """Show the new issues that must wait as queued, and wake workers for all."""
+        limits = runtime.context.limits
+        workers = limits.concurrency * (self._workers if runtime.queue else 1)
+        admit_waiting(due, runtime.context, runtime.worker, min(limits.fleet or workers, workers))
+        wake(due)
 
     def _log_holds(self, reasons: set[str]) -> None:
         """Log each hold once, when it begins, and once when none is left."""

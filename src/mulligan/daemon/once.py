@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mulligan.daemon.commands import known_of, record_commands
 from mulligan.daemon.daemon import run_periodically
-from mulligan.daemon.poll import holds_on, poll
+from mulligan.daemon.poll import admit_waiting, holds_on, poll
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.eligibility import describe_wait
@@ -49,6 +49,7 @@ def run_once(
     failed = {**_invalid(repositories, context.policies), **failed}
     held = holds_on(found, context)
     due = [ref for ref in found if ref not in recovered.failed and ref.repository not in held]
+    admit_waiting(due, context, worker, min(context.limits.concurrency, extent.issues or len(due)))
     due = due[: extent.issues]
 
     def work(ref: IssueRef) -> None:

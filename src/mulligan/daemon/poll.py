@@ -1,7 +1,7 @@
 """Poll the repositories for due issues, commands and pull requests, each on its own."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -206,6 +206,33 @@ def _poll_one(
         freshness.contested.add(repository)
         return [], failed
     return due, failed | problems
+
+
+MAX_ADMITTED = 10
+"""Issues that one poll admits: each takes some requests and a comment, which GitHub limits."""
+
+
+def admit_waiting(
+    due: Sequence[IssueRef], context: BotContext, worker: Worker, places: int
+) -> None:
+    """Record and show the new issues that must wait, since the others take all `places`.
+
+    `places` is how many attempts may run at a time. The rest is admitted by the next polls.
+    """
+    known = {each.issue: each for each in context.ledger.statuses()}
+    busy = Counter(ref.repository for ref, each in known.items() if each.stage is Stage.RUNNING)
+    free, left = places - busy.total(), MAX_ADMITTED
+    for ref in due:
+        status = known.get(ref)
+        if status and status.stage is Stage.RUNNING:
+            continue
+        if free > 0 and busy[ref.repository] < context.limits.per_repository:
+            free -= 1
+            busy[ref.repository] += 1
+        elif left and (status is None or not (status.epoch or status.reason)):
+            left -= 1
+            if problem := worker.admit(ref).problem:
+                log.warning("not_admitted", issue=str(ref), reason=problem)
 
 
 def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:

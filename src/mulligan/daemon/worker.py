@@ -38,7 +38,7 @@ from mulligan.implement.effects import (
     write_deferred_status,
 )
 from mulligan.implement.issue_snapshot import withdrawal
-from mulligan.implement.phase import implement, resume
+from mulligan.implement.phase import admit, implement, resume
 from mulligan.implement.ports import BotContext, NoOwners, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import Cancellation, stopping
 
@@ -159,6 +159,16 @@ class Worker:
             again = self._visit(ref, None)
             done = replace(again, attempts=done.attempts + again.attempts)
         return done
+
+    def admit(self, ref: IssueRef) -> Visit:
+        """Record and show that an issue is queued, without an attempt; never raises."""
+
+        def work(context: BotContext) -> Visit:
+            if not restore_issue(ref, context) and not context.ledger.status(ref).epoch:
+                admit(ref, context)
+            return Visit(ref)
+
+        return self.run_leased(ref, work)
 
     def cancel_commanded(self, refs: Iterable[IssueRef]) -> None:
         """Stop running attempts whose issue has a command that ends them (COMMAND-1)."""

@@ -118,7 +118,8 @@ def _unfinished(status: IssueStatus) -> str:
         return f"Attempt {status.attempt} has ended; the next pass decides what follows."
     if isinstance(status.decision, OpenPullRequest):
         text = "Its change is not published yet; the next pass publishes it."
-        return f"{text} {status.reason}".rstrip()
+        delay = describe_publication(status)
+        return " ".join(part for part in (text, delay, status.reason) if part)
     return f"The next pass carries out the decision: {status.reason}"
 
 
@@ -205,6 +206,24 @@ def describe_attempt(status: IssueStatus) -> str:
     if status.phase is not Phase.ATTEMPTING:
         return ""
     return f"Attempt {status.attempt} began at {_written(status.started_at)}."
+
+
+QUEUED = "Queued; an attempt starts when a worker is free."
+
+
+def describe_queue(status: IssueStatus, now: datetime) -> str:
+    """Say that an issue waits for a worker; empty if it waits for something else, or runs."""
+    rests = status.stage is Stage.READY and status.phase is Phase.IDLE
+    waits = status.paused_by or status.reason or (status.due and status.due > now)
+    return QUEUED if rests and status.epoch and not waits else ""
+
+
+def describe_publication(status: IssueStatus) -> str:
+    """Return since when, and why, a finished change is not published; empty if it is."""
+    delay = status.publication_delay
+    if delay is None:
+        return ""
+    return f"Publishing has failed since {_written(delay.since)}, and is repeated: {delay.reason}"
 
 
 def describe_restoration(status: IssueStatus) -> str:

@@ -270,7 +270,8 @@ def _passes(case: IssueContext) -> bool:
     status = case.status
     waits = status.due or status.reason or status.paused_by
     queued = status.stage is Stage.READY and not waits
-    return (queued or status.stage is Stage.RUNNING) and not status.has_deferred_comment
+    runs = status.stage is Stage.RUNNING and not status.publication_delay
+    return (queued or runs) and not status.has_deferred_comment
 
 
 class CommandReader:

@@ -165,6 +165,8 @@ def _headline(case: IssueContext) -> str:
         case Stage.READY:
             return _queued(case)
         case Stage.RUNNING:
+            if case.status.publication_delay:
+                return "The change is ready, and is not published yet."
             attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
             since = case.status.started_at
             started = f", since {moment(since)} UTC" if since else ""
@@ -188,7 +190,7 @@ def _queued(case: IssueContext) -> str:
         return f"Mulligan continues after {moment(case.status.due)} UTC."
     if case.status.reason:
         return "Mulligan cannot start work yet."
-    return "Mulligan will start work soon."
+    return "This issue is queued. Mulligan starts work when a worker is free."
 
 
 def _reason(case: IssueContext) -> str:
@@ -221,7 +223,10 @@ def _set_up(case: IssueContext) -> str:
 
 
 def _at_work(case: IssueContext) -> str:
-    """Return the current step of an attempt."""
+    """Return the current step of an attempt, or why its change is not published."""
+    if delay := case.status.publication_delay:
+        why = defuse(one_line(delay.reason, REASON_CHARS))
+        return f"Publishing has failed since {moment(delay.since)} UTC, and is repeated: {why}"
     known = " It knows why the earlier attempts failed." if case.epoch_history else ""
     checks = "When it ends, Mulligan runs the checks."
     return (

@@ -80,6 +80,15 @@ def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None =
     return conclude(ref, context)
 
 
+def admit(ref: IssueRef, context: ConcludeContext) -> None:
+    """Record the request of an issue that must wait for a worker, and show that it is queued."""
+    facts = collect_facts(ref, context)
+    admission = decide_admission(facts)
+    effects.record_admission(facts, admission, context)
+    if admission.request and not admission.refusal:
+        effects.sync_labels_and_status(ref, context)
+
+
 def conclude(ref: IssueRef, context: ConcludeContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
     # 1. Read the attempts of this epoch.

@@ -1,6 +1,7 @@
 """The worktrees of all repositories: mirror, clean checkout, push."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,10 @@ MAX_CACHED_FILES = 4000
 """Limit of cached files, since every poll reads the policy; a commit's files never change."""
 
 
+BRANCHES_FREE_SECONDS = 600.0
+"""For how long no branch is expected to get in the way of Mulligan's; a refused push names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class GitWorktrees:
     """Implements the port `Worktrees` with git: a bare mirror per repository, a worktree per issue.
@@ -65,6 +70,9 @@ class GitWorktrees:
     max_set_up_bytes: int = 10 * 1024**3
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
+    branches_free_until: dict[str, float] = field(
+        default_factory=dict[str, float], init=False, repr=False
+    )
     file_cache: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
     )
@@ -77,11 +85,14 @@ class GitWorktrees:
     @disk_faults()
     def check_branch_names(self, repository: str) -> None:
         """Raise MisconfiguredError if a remote branch has the name of Mulligan's directory."""
+        if time.monotonic() < self.branches_free_until.get(repository, float("-inf")):
+            return
         mirror, (remote, base) = self._mirror(repository), self._upstream(repository)
         if not mirror.paths.mirror.exists():
             mirror.fetch(remote, base)
         if remote.head_of(mirror.git, f"refs/heads/{BRANCH_DIRECTORY}"):
             raise branch_in_the_way(repository)
+        self.branches_free_until[repository] = time.monotonic() + BRANCHES_FREE_SECONDS
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:

@@ -13,6 +13,8 @@ from rich.text import Text
 from mulligan.domain.explanation import (
     STAGE_TITLES,
     describe_attempt,
+    describe_publication,
+    describe_queue,
     describe_restoration,
     describe_review,
 )
@@ -136,7 +138,13 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
     is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
     first, second = found.pull.url or "", found.reason
     why = (first or second) if is_open else (second or first)
-    described = (describe_attempt(found), describe_review(found), describe_restoration(found))
+    described = (
+        describe_queue(found, datetime.now(UTC)),
+        describe_attempt(found),
+        describe_publication(found),
+        describe_review(found),
+        describe_restoration(found),
+    )
     # An address says nothing of what was verified.
     verified = one_line(second, 200) if first and found.stage is Stage.REVIEW else ""
     reasons = (one_line(why, 200), verified, *described)

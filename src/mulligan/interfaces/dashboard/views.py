@@ -10,6 +10,7 @@ from functools import reduce
 from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.command import Verb
 from mulligan.domain.events import Escalated, IssueSeen, RecordedEvent
+from mulligan.domain.explanation import QUEUED
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by
@@ -143,9 +144,9 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
         case WaitsFor.DUE:
             return status.reason
         case WaitsFor.QUEUED if status.feedback:
-            return "Its pull request needs another attempt. A worker starts it next."
+            return f"Its pull request needs another attempt. {QUEUED}"
         case _ if status.epoch:
-            return status.reason or "A worker starts it next."
+            return status.reason or QUEUED
         case _:
             return status.reason or "Mulligan is checking who requested the work."
 
