@@ -183,7 +183,8 @@ def test_a_service_that_is_not_reached_is_silent_until_it_is(clock: Clock) -> No
 
 
 @pytest.mark.parametrize(
-    ("status", "refuses"), [(200, False), (400, False), (404, False), (429, True), (529, True)]
+    ("status", "refuses"),
+    [(200, False), (400, False), (401, True), (404, False), (429, True), (529, True)],
 )
 def test_the_last_answer_tells_whether_the_service_refuses(
     status: int, clock: Clock, *, refuses: bool

@@ -15,6 +15,8 @@ from mulligan.config.adapters import Adapter, Fact, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import RestKind
 from mulligan.sandbox.cancellation import SHUTDOWN
 from world.processes import processes_in
 
@@ -123,9 +125,15 @@ def test_a_variable_that_is_not_set_is_named(env: tuple[str, ...], words: str, t
 
 
 def test_a_program_that_is_missing_is_named(task: Task) -> None:
-    settings = AgentSettings(command=("no-such-agent",))
-    with pytest.raises(MisconfiguredError, match="The program 'no-such-agent' cannot be started"):
-        CommandAgent(settings, HERE).run(task)
+    run = CommandAgent(AgentSettings(command=("no-such-agent",)), HERE).run(task)
+    assert run.fault
+    assert "The program 'no-such-agent' cannot be started" in run.fault.reason
+    assert (run.fault.outcome, run.fault.rest) == (Outcome.MISCONFIGURED, RestKind.NOT_STARTED)
+
+
+def test_a_program_of_the_repository_that_is_missing_is_the_fault_of_its_issue(task: Task) -> None:
+    with pytest.raises(MisconfiguredError, match=r"The program './agent' cannot be started"):
+        CommandAgent(AgentSettings(command=("./agent",)), HERE).run(task)
 
 
 def test_a_home_that_cannot_be_made_is_the_machines_fault(task: Task) -> None:

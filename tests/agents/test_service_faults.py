@@ -19,6 +19,7 @@ from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import Price
 from mulligan.domain.attempt import Fault, TimeLimit
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import RestKind
 
 pytestmark = pytest.mark.pure
 SETTINGS = AgentSettings(kind="claude", model="m")
@@ -63,7 +64,7 @@ def test_a_run_that_ended_while_it_tried_again_ended_by_the_service() -> None:
     heard.waiting = True
     fault = service_fault(heard)
     assert fault
-    assert fault.reason == "The model's service failed: slow down (HTTP 429)."
+    assert fault.reason == "The agent's account has reached a limit: slow down (HTTP 429)."
 
 
 def test_a_service_that_says_nothing_gave_no_answer() -> None:
@@ -80,15 +81,42 @@ def test_a_service_that_was_silent_for_long_is_to_blame_for_a_time_out() -> None
     assert silent_service(timedelta(seconds=599), timedelta(minutes=10)) is None
 
 
+FAILED = "The model's service failed: "
+
+
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("status", "fault"),
     [
-        (529, "The model's service failed: its last answer was HTTP 529."),
-        (0, "The model's service failed: it could not be reached."),
+        (529, Fault(Outcome.INFRASTRUCTURE, f"{FAILED}its last answer was HTTP 529.")),
+        (
+            0,
+            Fault(
+                Outcome.INFRASTRUCTURE,
+                f"{FAILED}it could not be reached.",
+                rest=RestKind.UNREACHABLE,
+            ),
+        ),
+        (
+            429,
+            Fault(
+                Outcome.INFRASTRUCTURE,
+                "The agent's account has reached a limit: its last answer was HTTP 429.",
+                rest=RestKind.LIMITED,
+            ),
+        ),
+        (
+            401,
+            Fault(
+                Outcome.DENIED,
+                "The model's service refused: its last answer was HTTP 401; check the agent's key"
+                " and its credit.",
+                rest=RestKind.REFUSED,
+            ),
+        ),
     ],
 )
-def test_a_service_whose_last_answer_was_a_failure_is_to_blame(status: int, reason: str) -> None:
-    assert refusing_service(status) == Fault(Outcome.INFRASTRUCTURE, reason)
+def test_a_service_whose_last_answer_was_a_failure_is_to_blame(status: int, fault: Fault) -> None:
+    assert refusing_service(status) == fault
 
 
 def test_refused_tools_are_told_with_their_fix() -> None:
@@ -106,6 +134,7 @@ def test_refused_tools_are_told_with_their_fix() -> None:
         (True, None, True),
         (True, Meaning.RESULT, False),
         (True, Meaning.LIMIT, False),
+        (True, Meaning.FAILED, True),
         (False, None, False),
     ],
 )

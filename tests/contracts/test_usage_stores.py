@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, Rest, RestKind
 from mulligan.domain.spending import Run, Spent
 from mulligan.implement.ports import UsageStore
 from mulligan.storage.database import open_database
@@ -72,33 +72,40 @@ def test_the_rounds_of_an_attempt_are_told_apart_and_in_order(accounts: UsageSto
     assert [usage.cost_usd for usage in found.values()] == [0, 1, 2]
 
 
-def test_the_last_run_of_an_agent_says_whether_its_key_was_refused(accounts: UsageStore) -> None:
-    refused = used(None).model_copy(update={"denied": True})
-    assert accounts.key_refused_at("claude") is None
-    for minutes, agent, usage in (
-        (0, "claude", refused),
-        (5, "claude", refused),
-        (9, "x", used(1)),
-    ):
-        when = NOON + timedelta(minutes=minutes)
-        accounts.record(Run(ONE, minutes, 0, when, agent), usage)
-    assert accounts.key_refused_at("claude") == NOON + timedelta(minutes=5)
-    assert accounts.key_refused_at("x") is None
-    accounts.record(Run(TWO, 1, 0, NOON + timedelta(minutes=10), "claude"), used(1))
-    assert accounts.key_refused_at("claude") is None
+def after(minutes: int) -> datetime:
+    return NOON + timedelta(minutes=minutes)
 
 
-def test_the_last_run_of_an_agent_says_when_its_service_takes_requests(
-    accounts: UsageStore,
-) -> None:
-    told = used(None).model_copy(update={"retry_at": NOON + timedelta(hours=1)})
-    assert accounts.retry_at("claude") is None
-    accounts.record(Run(ONE, 1, 0, NOON, "claude"), told)
-    accounts.record(Run(ONE, 2, 0, NOON + timedelta(minutes=1), "x"), used(1))
-    assert accounts.retry_at("claude") == NOON + timedelta(hours=1)
-    assert accounts.retry_at("x") is None
-    accounts.record(Run(TWO, 1, 0, NOON + timedelta(minutes=2), "claude"), used(1))
-    assert accounts.retry_at("claude") is None
+def rested(minutes: int, count: int = 1) -> AgentFacts:
+    rest = Rest(
+        kind=RestKind.LIMITED,
+        since=NOON,
+        at=after(minutes),
+        until=after(minutes + 5),
+        count=count,
+        words="A limit.",
+        account="a1",
+    )
+    return used(None).model_copy(update={"rest": rest})
+
+
+def test_the_last_run_of_an_agent_says_whether_it_rests(accounts: UsageStore) -> None:
+    assert accounts.rest("claude") is None
+    accounts.record(Run(ONE, 1, 0, NOON, "claude"), rested(1))
+    accounts.record(Run(ONE, 2, 0, after(2), "x"), used(1))
+    assert accounts.rest("claude") == rested(1).rest
+    assert accounts.rest("x") is None
+    accounts.record(Run(TWO, 1, 0, after(6), "claude"), rested(7, 2))
+    assert accounts.rest("claude") == rested(7, 2).rest
+    accounts.record(Run(TWO, 2, 0, after(20), "claude"), used(1))
+    assert accounts.rest("claude") is None
+
+
+def test_a_run_that_began_during_a_longer_one_does_not_hide_its_rest(accounts: UsageStore) -> None:
+    accounts.record(Run(ONE, 1, 0, NOON, "claude"), used(1))
+    accounts.record(Run(TWO, 1, 0, after(5), "claude"), used(1))
+    accounts.record(Run(ONE, 1, 0, NOON, "claude"), rested(10))
+    assert accounts.rest("claude") == rested(10).rest
 
 
 def test_what_is_on_the_disk_is_there_again_and_holds_no_secret(tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ def test_a_run_that_goes_on_past_midnight_counts_for_its_own_day(here: WorkerEnv
         name = "late"
         identity = AgentIdentity(name, None, "off")
         limits = None
+        account = ""
 
         def run(self, task: Task) -> AgentRun:
             clock.time = MIDNIGHT + timedelta(seconds=5)

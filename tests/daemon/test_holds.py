@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.implement.ports import AgentRegistry, BotContext
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
+from mulligan.sandbox.sandbox import Unconfined
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
@@ -149,3 +151,49 @@ def test_a_repository_is_held_once_all_its_agents_are_missing(
     assert "'/nowhere/a' was not found" in done.problems[0]
     assert "'/nowhere/b' was not found" in done.problems[0]
     assert "'/nowhere/a' was not found" in explain(ref, context, None).summary
+
+
+STARTS = {
+    "it fails at once": "#!/bin/sh\necho start >> {starts}\necho 'node: too old' >&2; exit 1\n",
+    "its interpreter is missing": "#!/nowhere/node\n",
+    "it is no program": "\x7fELF\x02\x01\x01" + "\0" * 57,
+}
+
+
+@pytest.mark.parametrize("content", STARTS.values(), ids=STARTS)
+def test_an_agent_whose_program_does_not_start_holds_all_its_issues(
+    here: WorkerEnvironment, tmp_path: Path, content: str
+) -> None:
+    program, config, starts = tmp_path / "theirs", tmp_path / "mulligan.yml", tmp_path / "starts"
+    config.write_text(
+        f"repositories: [{{name: {NAME}}}]\nagent: {{kind: theirs}}\nsandbox: off\n"
+        f"adapters: {{theirs: {{program: {program}, version_arguments: [--version]}}}}\n"
+        f"workspace: {{root: {tmp_path}}}\n"
+    )
+    program.write_text(content.format(starts=starts))
+    program.chmod(0o755)
+    probes = MachineProbes(load_operator(config, {}), PATH, sandbox=Unconfined())
+    context = replace(
+        here.context(fix_the_bug), holds=MachineHolds(probes, lambda: (), here.desk.clock)
+    )
+    refs = [here.desk.ready() for _ in range(3)]
+
+    def started() -> int:
+        return len(starts.read_text().splitlines()) if starts.exists() else 0
+
+    for _ in range(3):
+        done = run_once([NAME], context)
+        assert (done.visits, here.writes(), len(done.problems)) == ((), [], 1)
+        assert "The agent's program" in done.problems[0]
+        assert "start" in done.problems[0]
+    before = started()
+    assert before == ("exit 1" in content)
+    here.desk.clock.time += timedelta(minutes=1)
+    assert run_once([NAME], context).visits == ()
+    assert started() == 2 * before
+    program.write_text(f"#!/bin/sh\necho start >> {starts}\necho 1.2\n")
+    assert len(run_once([NAME], context).visits) == 3
+    here.desk.clock.time += timedelta(hours=1)
+    run_once([NAME], context)
+    assert started() == 2 * before + 1
+    assert {here.ledger.status(ref).stage for ref in refs} == {Stage.REVIEW}

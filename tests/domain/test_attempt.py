@@ -37,7 +37,15 @@ from mulligan.domain.errors import (
     WithdrawnError,
 )
 from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation, OnBase
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckKind,
+    CheckResult,
+    GuardViolation,
+    OnBase,
+    Rest,
+    RestKind,
+)
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
@@ -103,7 +111,20 @@ BROKEN = check(passed=False).model_copy(update={"on_base": OnBase.CANNOT_RUN})
             AttemptState(run=replace(run(), is_cut_off=True), change=UNCHANGED),
             Outcome.AGENT_CRASHED,
         ),
-        (AttemptState(run=replace(run(), is_cut_off=True), change=CHANGED), Outcome.SUCCEEDED),
+        (AttemptState(run=replace(run(), is_cut_off=True), change=CHANGED), Outcome.AGENT_CRASHED),
+        (AttemptState(run=replace(run(1), is_cut_off=True), change=CHANGED), Outcome.AGENT_CRASHED),
+        (
+            AttemptState(run=replace(run(report=NOTHING), is_cut_off=True), change=CHANGED),
+            Outcome.AGENT_CRASHED,
+        ),
+        (
+            AttemptState(run=replace(run(report=NOTHING), is_cut_off=True), change=UNCHANGED),
+            Outcome.NOTHING_TO_DO,
+        ),
+        (
+            AttemptState(run=replace(run(1), is_cut_off=True, fault=DENIED), change=CHANGED),
+            Outcome.DENIED,
+        ),
         (AttemptState(run=replace(run(1), fault=DENIED), change=UNCHANGED), Outcome.DENIED),
         (AttemptState(run=replace(run(1), fault=BUSY), change=CHANGED), Outcome.INFRASTRUCTURE),
         (
@@ -196,9 +217,11 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (asking(run()), IGNORED, ZeroKind.ASKED),
         (asking(run()), COMMITTED_NOTHING, ZeroKind.ASKED),
         (asking(run(1)), UNCHANGED, ZeroKind.NOTHING),
-        (run(-9), UNCHANGED, ZeroKind.CUT_OFF),
-        (run(137), COMMITTED_NOTHING, ZeroKind.CUT_OFF),
-        (asking(run(-9)), IGNORED, ZeroKind.CUT_OFF),
+        (run(-9), UNCHANGED, ZeroKind.KILLED),
+        (run(145), UNCHANGED, ZeroKind.NOTHING),
+        (replace(run(-9), is_cut_off=True), UNCHANGED, ZeroKind.KILLED),
+        (run(137), COMMITTED_NOTHING, ZeroKind.KILLED),
+        (asking(run(-9)), IGNORED, ZeroKind.KILLED),
         (TIMED_OUT, UNCHANGED, ZeroKind.CUT_OFF),
         (replace(TIMED_OUT, report=BLOCKED), UNCHANGED, ZeroKind.CUT_OFF),
         (replace(run(), is_cut_off=True), UNCHANGED, ZeroKind.CUT_OFF),
@@ -340,11 +363,24 @@ def test_only_failed_checks_are_worth_another_round_of_the_agent() -> None:
     assert not worth_fixing(replace(failed, checks=(check(passed=True),)))
 
 
-def test_the_time_that_a_service_asked_to_wait_is_counted_from_the_end_of_the_run() -> None:
+def test_a_run_says_why_and_until_when_its_agent_rests() -> None:
     now = datetime(2025, 3, 4, 12, tzinfo=UTC)
-    told = replace(run(1), retry_after=timedelta(minutes=5)).ended_at(now)
-    assert told.facts.retry_at == now + timedelta(minutes=5)
-    assert run(1).ended_at(now) == run(1)
+    told = replace(run(1), retry_after=timedelta(minutes=5)).ended_at(now, None, "a")
+    asked = Rest(
+        kind=RestKind.ASKED, since=now, at=now, until=now + timedelta(minutes=5), account="a"
+    )
+    assert told.facts.rest == asked
+    limit = Fault(Outcome.INFRASTRUCTURE, "A limit.", rest=RestKind.LIMITED)
+    long = replace(run(1), fault=limit, retry_after=timedelta(minutes=9)).ended_at(now, asked, "a")
+    assert long.facts.rest == asked.model_copy(
+        update={
+            "kind": RestKind.LIMITED,
+            "until": now + timedelta(minutes=9),
+            "words": "A limit.",
+        }
+    )
+    assert run(1).ended_at(now, asked, "a") == run(1)
+    assert replace(run(1), fault=BUSY).ended_at(now, asked, "a").facts.rest is None
 
 
 def test_without_a_budget_a_run_may_use_anything() -> None:

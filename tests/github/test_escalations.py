@@ -51,7 +51,6 @@ FIRST = {
     "question": "Answer in a comment: `/mulligan fix:",
     "misconfigured": "Fix it as described above",
     "tools-refused": "The sandbox blocked `pypi.example`",
-    "key-refused": "Renew the key of the agent's model",
     "not-published": "Fix this, then write /mulligan retry",
     "review-rounds": "Say it in one `/mulligan fix:`",
 }
@@ -124,7 +123,8 @@ def test_there_is_advice_on_every_outcome() -> None:
         (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
         (Outcome.ZERO_DIFF, ZeroKind.NESTED, NESTED),
         (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
-        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, AGENT_KILLED_ADVICE),
+        (Outcome.AGENT_CRASHED, ZeroKind.KILLED, AGENT_KILLED_ADVICE),
+        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_CRASHED]),
         (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),
         (Outcome.AGENT_CRASHED, ZeroKind.NOTHING, ADVICE[Outcome.AGENT_CRASHED]),
         (Outcome.ZERO_DIFF, ZeroKind.UNDONE, ADVICE[Outcome.ZERO_DIFF]),

@@ -69,6 +69,8 @@ def left(run: AgentRun, change: Change = NOTHING) -> AttemptState:
 ENDS = {
     "the agent crashed": left(replace(RUN, exit_code=3, facts=DOING)),
     "the agent was cut off": left(replace(RUN, is_cut_off=True)),
+    "the agent was cut off in its change": left(replace(RUN, is_cut_off=True), CHANGED),
+    "the agent failed in its change": left(replace(RUN, exit_code=1, is_cut_off=True), CHANGED),
     "the agent was killed": left(replace(RUN, exit_code=-9)),
     **{f"stopped by {limit}": left(replace(STOPPED, stopped_by=limit)) for limit in TimeLimit},
     **{f"reported {status}": left(said(status)) for status in ReportedStatus},

@@ -22,7 +22,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, Rest, RestKind
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide, epoch_of
 from mulligan.implement.prompt.outcome_text import DIED
@@ -36,6 +36,7 @@ AGENT = (O.CHECKS_FAILED, O.SCOPE_VIOLATION, O.REJECTED, O.AGENT_CRASHED)
 
 DEATH = EndedAttempt(O.INTERRUPTED, DIED)
 STOP = EndedAttempt(O.INTERRUPTED, SHUTDOWN)
+NINE = datetime(2025, 3, 4, 9, tzinfo=UTC)
 FAULT = EndedAttempt(O.INFRASTRUCTURE, "GitHub is away.")
 TIMEOUT = EndedAttempt(O.AGENT_TIMED_OUT, "Attempt timed out after 300 seconds.")
 SILENT = EndedAttempt(O.ZERO_COMMIT, "The agent changed nothing (zero commits).")
@@ -92,14 +93,31 @@ def test_a_reason_that_was_not_recorded_is_told_by_the_outcome() -> None:
     assert after(EndedAttempt(O.OVER_BUDGET)) == WaitForBudget(reason="Budget used up.")
 
 
-def test_a_refused_key_that_was_only_tried_again_is_tried_later() -> None:
-    tried = EndedAttempt(O.DENIED, "The key is refused.", probe=True)
-    assert after(tried) == Retry(reason="The key is refused.", backoff_step=1)
+def resting(kind: RestKind, until: datetime = NINE) -> Rest:
+    return Rest(kind=kind, since=NINE, at=NINE, until=until)
+
+
+@pytest.mark.parametrize("outcome", [O.DENIED, O.MISCONFIGURED, O.INFRASTRUCTURE])
+@pytest.mark.parametrize("kind", {*RestKind} - {RestKind.ASKED})
+def test_an_agent_that_fails_on_every_issue_calls_nobody_to_one(
+    outcome: Outcome, kind: RestKind
+) -> None:
+    failed = EndedAttempt(outcome, "The key is refused.", rest=resting(kind))
+    reason = "Not caused by this issue. The key is refused."
+    for history in ((), (failed,) * 9, (FAULT,) * 9, (RED, RED, RED)):
+        assert after(*history, failed) == Retry(reason=reason, backoff_step=1)
+    crashed = EndedAttempt(O.AGENT_CRASHED, "It crashed.", rest=resting(kind))
+    assert isinstance(after(crashed, crashed, crashed), Escalate)
+
+
+def test_a_failure_on_every_issue_does_not_count_as_one_of_this_one() -> None:
+    failed = EndedAttempt(O.INFRASTRUCTURE, rest=resting(RestKind.LIMITED))
+    assert after(*(failed,) * 9, FAULT) == after(FAULT)
 
 
 def test_the_time_that_a_service_named_is_waited_for() -> None:
     until = datetime(2025, 3, 4, 9, tzinfo=UTC)
-    usage = AgentFacts(kind="x", retry_at=until)
+    usage = AgentFacts(kind="x", rest=resting(RestKind.ASKED, until))
     meta = attempt(1, O.INFRASTRUCTURE).model_copy(update={"agent": usage})
     decision = after(EndedAttempt.of(meta))
     assert isinstance(decision, Retry)
@@ -353,9 +371,9 @@ def test_an_attempt_is_judged_by_its_record() -> None:
     assert EndedAttempt.of(red(1)) == EndedAttempt(
         O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1."
     )
-    day = {"budget": "day", "probe": True, "eats_budget": True}
+    day = {"budget": "day", "eats_budget": True}
     assert EndedAttempt.of(red(1).model_copy(update=day)) == EndedAttempt(
-        O.CHECKS_FAILED, RED.reason, "day", probe=True, eats_budget=True
+        O.CHECKS_FAILED, RED.reason, "day", eats_budget=True
     )
 
 

@@ -26,6 +26,7 @@ from mulligan.domain.events import (
     RecordedEvent,
     RetryScheduled,
 )
+from mulligan.domain.explanation import QUEUED
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
@@ -456,12 +457,12 @@ def test_issues_are_found_by_list_and_words(
         (replace(WAITING, due=START + timedelta(1), reason="No disk."), "No disk."),
         (
             replace(WAITING, feedback=Feedback(at=START)),
-            "Its pull request needs another attempt. Queued; an attempt starts when a worker is free.",
+            f"Its pull request needs another attempt. {QUEUED}",
         ),
-        (replace(WAITING, due=START), "Queued; an attempt starts when a worker is free."),
+        (replace(WAITING, due=START), QUEUED),
         (replace(WAITING, reason="Try again."), "Try again."),
         (replace(WAITING, epoch=0), "Mulligan is checking who requested the work."),
-        (RUNNING, "Queued; an attempt starts when a worker is free."),
+        (RUNNING, QUEUED),
     ],
 )
 def test_an_issue_that_waits_says_for_what(status: IssueStatus, why: str) -> None:

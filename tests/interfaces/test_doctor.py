@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Never
@@ -16,8 +17,15 @@ from mulligan.config.operator import Operator
 from mulligan.daemon.doctor import GIB, Probes, agent_faults, diagnose, machine_faults
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.host import Diagnosis, DiskSpace, Level, SandboxStatus
-from mulligan.domain.issue import RepositoryFacts
+from mulligan.domain.issue import IssueRef, RepositoryFacts
+from mulligan.domain.result import AgentFacts, Rest, RestKind
+from mulligan.domain.spending import Run
+from mulligan.interfaces.bootstrap.container import build_agents
 from mulligan.interfaces.bootstrap.doctor import build_probes
+from mulligan.interfaces.bootstrap.sandbox import confine
+from mulligan.storage.database import open_database
+from mulligan.storage.usage import SqlUsageStore
+from mulligan.text.redact import Redactor
 from world.confined import sandbox
 from world.place import NAME, MulliganInstallation, mulligan_installation
 from world.repositories import commit_to
@@ -293,6 +301,49 @@ def test_the_agents_program_and_what_it_needs(here: MulliganInstallation) -> Non
     assert name.message == "agent.env names KEY, which is not set."
     here.configure(agent={"command": ["./agent"]})
     assert only(see(here), "agent").level is Level.WARNING
+
+
+def test_the_agents_program_is_started(here: MulliganInstallation) -> None:
+    program = here.directory / "claude"
+    program.write_text("#!/bin/sh\necho 'SyntaxError: Unexpected token' >&2\nexit 1\n")
+    program.chmod(0o755)
+    here.configure(agent={"kind": "claude", "command": [str(program)]})
+    found = only(see(here), "agent")
+    assert found.level is Level.FAULT
+    assert found.message == (
+        f"The agent's program {program} does not start."
+        " It ended with exit code 1: SyntaxError: Unexpected token."
+    )
+    here.configure(agent={"kind": "claude", "command": ["sh", str(program)]})
+    assert bad(see(here), "agent") == []
+    program.write_text("#!/nowhere/node\n")
+    here.configure(agent={"kind": "claude", "command": [str(program)]})
+    assert "cannot be started" in only(see(here), "agent").message
+
+
+def test_an_agent_that_rests_is_a_warning_until_its_configuration_changes(
+    here: MulliganInstallation,
+) -> None:
+    here.configure(agent={"command": ["sh"], "env": ["KEY"]})
+    operator = load_operator(here.config, {"PATH": "/usr/bin:/bin", **here.environment})
+    given = {"PATH": "/usr/bin:/bin", **here.environment, "KEY": "one"}
+    agent = build_agents(operator, given, confine(operator, given), Redactor())[""]
+    now = datetime.now(UTC)
+    with open_database(operator.state.url) as database:
+        rest = Rest(
+            kind=RestKind.REFUSED,
+            since=now,
+            at=now,
+            until=now + timedelta(hours=1),
+            words="The model's service refused: no.",
+            account=agent.account,
+        )
+        run = Run(IssueRef("o/r", 1), 1, 0, now, agent.name)
+        SqlUsageStore(database).record(run, AgentFacts(kind="command", rest=rest))
+    found = only(see(here, KEY="one"), "agent")
+    assert found.level is Level.WARNING
+    assert "The model's service refused: no." in found.message
+    assert bad(see(here, KEY="two"), "agent") == []
 
 
 NO_WALLS = SandboxStatus(available=False, reason="It is not installed.", fix="Install it.")

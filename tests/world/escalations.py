@@ -121,7 +121,7 @@ def crashed() -> IssueContext:
 
 def killed() -> IssueContext:
     said = "The agent ended with exit code 137 (killed by SIGKILL) and changed nothing."
-    return escalated_case(*three_times(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
+    return escalated_case(*three_times(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.KILLED))
 
 
 def blocked() -> IssueContext:
@@ -166,15 +166,6 @@ def not_let_through() -> IssueContext:
 def denied() -> IssueContext:
     said = "The server refused to be read; give Mulligan's token the right to read this repository."
     return escalated_case(attempt(1, Outcome.DENIED, said))
-
-
-def key_refused() -> IssueContext:
-    said = (
-        "The model's service refused: credit balance is too low (HTTP 400); check the agent's key "
-        "and its credit."
-    )
-    meta = attempt(1, Outcome.DENIED, said)
-    return escalated_case(meta.model_copy(update={"agent": facts(meta, denied=True)}))
 
 
 def over_budget() -> IssueContext:
@@ -245,7 +236,6 @@ ESCALATIONS: Mapping[str, Callable[[], IssueContext]] = {
     "misconfigured": misconfigured,
     "tools-refused": not_let_through,
     "denied": denied,
-    "key-refused": key_refused,
     "over-budget": over_budget,
     "over-budget-by-day": too_much_for_a_day,
     "not-published": not_published,

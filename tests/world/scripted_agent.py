@@ -48,6 +48,7 @@ class ScriptedAgent:
 
     name = "scripted"
     limits = None
+    account = ""
 
     def __init__(
         self,

@@ -14,7 +14,16 @@ from threading import Lock
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from mulligan.agents.output import MAX_LINE_BYTES, StreamFacts, json_object, number_in, values
+from mulligan.agents.output import (
+    DENIED,
+    LIMITED,
+    MAX_LINE_BYTES,
+    SERVER_ERROR,
+    StreamFacts,
+    json_object,
+    number_in,
+    values,
+)
 from mulligan.config.adapters import Fact
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.retry_after import seconds_asked
@@ -159,9 +168,6 @@ NO_TIME = timedelta()
 LONGEST_WAIT = timedelta(days=1)
 """Maximum of `Retry-After`; a longer one is cut to this."""
 
-TOO_MANY_REQUESTS = 429
-SERVER_ERROR = 500
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceRefusal:
@@ -270,7 +276,7 @@ class ModelExchange:
         self._usage = UsageReader(streams="event-stream" in given.get("content-type", ""))
         asked = seconds_asked(given)
         wait = None if asked is None else min(timedelta(seconds=asked), LONGEST_WAIT)
-        refuses = status == TOO_MANY_REQUESTS or status >= SERVER_ERROR
+        refuses = status in {*DENIED, LIMITED} or status >= SERVER_ERROR
         self._traffic.note_answer(ServiceRefusal(status, wait) if refuses else None)
         self._note_bytes()
 

@@ -24,13 +24,14 @@ from pydantic import (
 )
 
 from mulligan.agents.prices import cost_of, price_of
+from mulligan.agents.wordings import Cause, LastWords, cause_of
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import Price, format_duration
 from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, RestKind
 from mulligan.text.escape import one_line, visible
 
 LINE_CHARS = 200
@@ -320,18 +321,13 @@ def cost_from_stream(facts: StreamFacts, model: str, prices: Mapping[str, Price]
     return None if reported is None else round(reported, 6)
 
 
-DENIED_WORDS = re.compile(
-    r"credit balance|insufficient[_ ]quota|exceeded your current quota|plan and billing"
-    r"|payment required|API key not valid|API_KEY_INVALID",
-    re.IGNORECASE,
-)
-"""Messages of Anthropic (400), OpenAI (429) and Google (400, 429): bad key, or no credit."""
-
 DENIED = frozenset({401, 402, 403})
 
 NOT_FOUND = 404
 
-TRANSIENT_STATUSES = frozenset({408, 409, 429})
+LIMITED = 429
+
+TRANSIENT_STATUSES = frozenset({408, 409, LIMITED})
 
 SERVER_ERROR = 500
 
@@ -341,17 +337,65 @@ def service_fault(facts: StreamFacts) -> Fault | None:
     if facts.ended is not Meaning.FAILED and not (facts.ended is None and facts.waiting):
         return None
     message, status = facts.texts.get(Fact.MESSAGE, ""), facts.status
+    found = cause_of(LastWords((message,)))
+    cause = cause_of_status(status) or (found[0] if found else None)
+    if status == LIMITED and found:
+        # OpenAI and Google answer 429 if the credit is used up, too.
+        cause = found[0]
     words = one_line(message, WORDS_CHARS).rstrip(".")
     reason = f"{words}{f' (HTTP {status})' if status else ''}".strip() or "it gave no answer"
-    if status in DENIED or DENIED_WORDS.search(message):
-        fix = "check the agent's key and its credit"
-        return Fault(Outcome.DENIED, f"The model's service refused: {reason}; {fix}.")
-    if status == NOT_FOUND:
-        fix = "fix agent.model, or the model's address"
-        return Fault(Outcome.MISCONFIGURED, f"The model was not found: {reason}; {fix}.")
+    if cause:
+        return blame(cause, reason)
     if status is None or status in TRANSIENT_STATUSES or status >= SERVER_ERROR:
         return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")
     return None
+
+
+def cause_of_status(status: int | None) -> Cause | None:
+    """Return what an HTTP status of the model's service means for every run of the agent."""
+    if status in DENIED:
+        return Cause.REFUSED
+    if status == NOT_FOUND:
+        return Cause.NO_MODEL
+    return Cause.LIMITED if status == LIMITED else None
+
+
+def blame(cause: Cause, reason: str) -> Fault:
+    """Build the fault of a cause; `reason` is the service's or the agent's own words."""
+    match cause:
+        case Cause.REFUSED:
+            message = (
+                f"The model's service refused: {reason}; check the agent's key and its credit."
+            )
+            return Fault(Outcome.DENIED, message, rest=RestKind.REFUSED)
+        case Cause.NO_MODEL:
+            fix = "fix agent.model, or the model's address"
+            message = f"The model was not found: {reason}; {fix}."
+            return Fault(Outcome.MISCONFIGURED, message, rest=RestKind.REFUSED)
+        case Cause.LIMITED:
+            message = f"The agent's account has reached a limit: {reason}."
+            return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.LIMITED)
+        case Cause.UNREACHABLE:
+            message = f"The model's service could not be reached: {reason}."
+            return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.UNREACHABLE)
+        case Cause.DISK_FULL:
+            message = f"The agent had no room on its disk: {reason}; free some disk space."
+            return Fault(Outcome.INFRASTRUCTURE, message)
+        case Cause.NOT_STARTED:
+            message = f"The agent's program cannot be started: {reason}; install what it needs."
+            return Fault(Outcome.MISCONFIGURED, message, rest=RestKind.NOT_STARTED)
+        case _:
+            assert_never(cause)
+
+
+def fault_of_run(facts: StreamFacts, words: LastWords | None) -> Fault | None:
+    """Explain a run by the service error that ended it, else by the `words` of a failed run.
+
+    The words count only if no structured fact blames the agent's account (OUTCOME-2).
+    """
+    fault = service_fault(facts)
+    found = cause_of(words) if words and not (fault and fault.rest) else None
+    return blame(found[0], one_line(found[1], WORDS_CHARS).rstrip(".")) if found else fault
 
 
 def silent_service(silence: timedelta, least: timedelta) -> Fault | None:
@@ -367,8 +411,11 @@ def silent_service(silence: timedelta, least: timedelta) -> Fault | None:
 
 def refusing_service(status: int) -> Fault:
     """Blame the service for a run that failed after the service's last answer had this status."""
+    if cause := cause_of_status(status):
+        return blame(cause, f"its last answer was HTTP {status}")
     reason = f"its last answer was HTTP {status}" if status else "it could not be reached"
-    return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")
+    rest = None if status else RestKind.UNREACHABLE
+    return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.", rest=rest)
 
 
 NAMED_TOOLS = 5
@@ -383,8 +430,57 @@ def refusal(facts: StreamFacts, adapter: Adapter) -> str:
 
 
 def is_cut_off(facts: StreamFacts, adapter: Adapter) -> bool:
-    """Return whether the result record is missing that this agent prints at the end of a run."""
-    return adapter.needs_result and facts.ended is None
+    """Return whether the record is missing that this agent prints at the end of a complete run."""
+    return adapter.needs_result and facts.ended in {None, Meaning.FAILED}
+
+
+# Read the last words of a run.
+
+MAX_LINES = 30
+"""Lines at the end of the output to read: a stack trace may follow the error."""
+
+MAX_PROSE_LINES = 3
+"""The same where the model may have written them."""
+
+
+def last_words(tail: bytes, adapter: Adapter) -> LastWords:
+    """Find the last words in the end of an output.
+
+    Where an agent prints its messages as JSON, other lines are the program's, never the model's.
+    """
+    printed = list[str]()
+    for line in reversed(tail.splitlines()):
+        if json_object(line) is None:
+            text = visible(line.decode(errors="replace")).strip()
+            printed += [text] if text else []
+        elif (message := _message(line, adapter)) is not None:
+            if printed or not message.strip():
+                break
+            return LastWords(_first(message.splitlines(), MAX_PROSE_LINES), is_prose=True)
+        if len(printed) == MAX_LINES:
+            break
+    is_prose = not _prints_json(adapter)
+    most = MAX_PROSE_LINES if is_prose else MAX_LINES
+    return LastWords(tuple(reversed(printed[:most])), is_prose)
+
+
+def _message(line: bytes, adapter: Adapter) -> str | None:
+    """Return the message in a line of JSON; "" for a tool use, None for any other line."""
+    reader = Reader(adapter.reads)
+    reader.feed(line)
+    texts = reader.close().texts
+    if Fact.SAID in texts or Fact.MESSAGE in texts:
+        return texts.get(Fact.MESSAGE) or texts.get(Fact.SAID, "")
+    return "" if Fact.ACTIVITY in texts else None
+
+
+def _first(lines: Sequence[str], most: int) -> tuple[str, ...]:
+    found = (visible(line).strip() for line in lines)
+    return tuple(line for line in found if line)[:most]
+
+
+def _prints_json(adapter: Adapter) -> bool:
+    return not adapter.record and any(rule.where or rule.matching for rule in adapter.reads)
 
 
 # Read the end of the output of an agent without rules.

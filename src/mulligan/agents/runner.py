@@ -1,5 +1,7 @@
 """Run a coding agent in its sandbox, and find its program and version."""
 
+import hashlib
+import json
 import os
 import re
 import stat
@@ -12,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 import structlog
+from pydantic import JsonValue
 
 from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.agents.invocation import (
@@ -22,6 +25,7 @@ from mulligan.agents.invocation import (
     allowed_for,
     direct_arguments,
     invoke,
+    keys_of,
     marks_closing_text,
     program_of,
     proxy_arguments,
@@ -35,34 +39,44 @@ from mulligan.agents.model_traffic import (
     with_tokens,
 )
 from mulligan.agents.output import (
+    LIMITED,
+    LINE_CHARS,
     Reader,
     StreamFacts,
     closing_question,
     facts_from_stream,
     facts_of,
+    fault_of_run,
     is_cut_off,
+    last_words,
     read_learned,
     read_output,
     read_report,
     refusal,
     refusing_service,
-    service_fault,
     shortened,
     silent_service,
 )
+from mulligan.agents.wordings import LastWords
 from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
-from mulligan.domain.errors import MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Meter, Task, TimeLimit
+from mulligan.domain.errors import (
+    MisconfiguredError,
+    NotStartedError,
+    UnavailableError,
+    WorldError,
+)
 from mulligan.domain.host import AgentIdentity, AgentPresence, Network, RunLimits
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, RestKind
 from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
 from mulligan.sandbox.supervisor import candidate_paths
+from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
 log = structlog.get_logger()
@@ -162,6 +176,23 @@ class CommandAgent:
         return AgentIdentity(self.name, self._version, self._sandbox.name)
 
     @property
+    def account(self) -> str:
+        """Return a short hash of the configuration, the variables and the program's file.
+
+        It is too short to find a key by. A new installation of the same file is no change.
+        """
+        adapter = self._adapter
+        names = {*adapter.environment, *self._settings.env, *keys_of(adapter)}
+        known: list[JsonValue] = [
+            self._settings.model_dump(mode="json"),
+            adapter.model_dump(mode="json"),
+            {name: self._environment.get(name) for name in sorted(names)},
+            [self._egress.network, *self._egress.hosts],
+            self._program_file,
+        ]
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
     def limits(self) -> RunLimits:
         """The limits of a run, and its network."""
         settings = self._settings
@@ -175,10 +206,15 @@ class CommandAgent:
 
     @cached_property
     def _version(self) -> str | None:
-        adapter, wanted = self._adapter, self._adapter.version_arguments
-        argv = (*program_of(self._settings, adapter), *wanted)
-        environment = {"PATH": self._path, **adapter.variables}
-        return ask_version(argv, environment, self._sandbox) if wanted else None
+        own = {self._settings.kind: self._adapter}
+        return try_start(self._settings, self._environment, self._sandbox, own).version
+
+    @property
+    def _program_file(self) -> str:
+        own = {self._settings.kind: self._adapter}
+        program = find_program(self._settings, self._environment, own).program
+        path, _, size = file_state(program).rpartition(" ")
+        return f"{path.rpartition(' ')[0]} {size}"
 
     def run(self, task: Task) -> AgentRun:
         """Run the agent until it ends or is stopped; remove its processes and its HOME.
@@ -221,7 +257,12 @@ class CommandAgent:
                 on_output=self._output_reader(reader, task.meter, traffic),
                 on_stop=on_stop,
             )
-            finished = self._sandbox.run(command, _command_access(task, home, run_network))
+            try:
+                finished = self._sandbox.run(command, _command_access(task, home, run_network))
+            except NotStartedError as error:
+                if _is_relative(start.argv[0]):
+                    raise  # The program is a file of this worktree.
+                return self._not_started(error)
         _read_record(start.record, home, reader)
         reported, learned = _report(report, task)
         run = self._run_of(finished, reader.close(), reported, traffic.tokens)
@@ -230,6 +271,11 @@ class CommandAgent:
             host for host in run_network.refused if host not in self._adapter.idle_hosts
         )
         return replace(run, facts=run.facts.model_copy(update={"refused_hosts": refused}))
+
+    def _not_started(self, error: NotStartedError) -> AgentRun:
+        fault = Fault(Outcome.MISCONFIGURED, str(error), rest=RestKind.NOT_STARTED)
+        facts = self._with_identity(AgentFacts(kind=self._settings.kind))
+        return AgentRun(None, timedelta(), facts, fault=fault)
 
     def _invoke(self, run_network: RunNetwork, task: Task, home: Path) -> Invocation:
         contained = not isinstance(self._sandbox, Unconfined)
@@ -255,12 +301,20 @@ class CommandAgent:
             if fault is None and refusal and refusal.retry_after and refusal.age >= stall:
                 # The service still asked for no request, so the agent could only wait.
                 fault = refusing_service(refusal.status)
-        elif run.stopped_by is None and run.exit_code and refusal and not self._adapter.reads:
-            fault = refusing_service(refusal.status)
+        elif run.stopped_by is None and run.exit_code and refusal and not (fault and fault.rest):
+            fault = self._blame_refusal(refusal) or fault
         failed = fault or run.stopped_by or run.exit_code
         return replace(
             run, fault=fault, retry_after=refusal.retry_after if failed and refusal else None
         )
+
+    def _blame_refusal(self, refusal: ServiceRefusal) -> Fault | None:
+        """Blame the service's last answer for a failed run.
+
+        An agent that reports refusals itself may also be refused what its model does not need.
+        """
+        is_known = not self._adapter.reads or refusal.status in {0, LIMITED}
+        return refusing_service(refusal.status) if is_known else None
 
     def _output_reader(
         self, reader: Reader, meter: Meter, traffic: ModelTraffic
@@ -297,30 +351,35 @@ class CommandAgent:
         if stopped_by is None and facts.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, facts.texts.get(Fact.SAID)
-        fault = service_fault(facts)
+        cut_off, words = is_cut_off(facts, adapter), last_words(finished.tail, adapter)
+        has_failed = stopped_by is None and (code != 0 or cut_off)
         if closing is None and marks_closing_text(adapter):
             closing = ""
         return AgentRun(
             exit_code=code,
             duration=finished.duration,
-            facts=self._with_identity(
-                facts_from_stream(facts, self._settings, self._prices, code, stopped_by)
-                if adapter.reads
-                else raise_counts(facts_of(output, self._settings.kind, code, stopped_by), tokens),
-                denied=fault is not None and fault.outcome is Outcome.DENIED,
+            facts=_with_last_line(
+                self._with_identity(
+                    facts_from_stream(facts, self._settings, self._prices, code, stopped_by)
+                    if adapter.reads
+                    else raise_counts(
+                        facts_of(output, self._settings.kind, code, stopped_by), tokens
+                    )
+                ),
+                words if has_failed else LastWords(),
             ),
             stopped_by=stopped_by,
             limit=self._time_limits.get(stopped_by),
             report=report,
             summary=output.summary if closing is None else shortened(closing),
             question=output.question if closing is None else closing_question(closing),
-            fault=fault,
+            fault=fault_of_run(facts, words if has_failed else None),
             refusal=refusal(facts, adapter),
-            is_cut_off=is_cut_off(facts, adapter),
+            is_cut_off=cut_off,
         )
 
-    def _with_identity(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
-        return facts.model_copy(update={"name": self._name, "denied": denied})
+    def _with_identity(self, facts: AgentFacts) -> AgentFacts:
+        return facts.model_copy(update={"name": self._name})
 
     def _passed_variables(self) -> dict[str, str]:
         """Return the variables that agent.env names, and those of the adapter that are set."""
@@ -341,6 +400,13 @@ class CommandAgent:
             TimeLimit.TIMEOUT: self._settings.timeout,
             TimeLimit.STALL_TIMEOUT: self._settings.stall_timeout,
         }
+
+
+def _with_last_line(facts: AgentFacts, words: LastWords) -> AgentFacts:
+    """Show the last line of a failed run if the program printed it, or if nothing else is known."""
+    if not words.lines or (words.is_prose and facts.last_activity):
+        return facts
+    return facts.model_copy(update={"last_activity": one_line(words.lines[-1], LINE_CHARS)})
 
 
 def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:
@@ -469,6 +535,20 @@ def _runs(place: Path) -> bool:
     return os.access(place, os.X_OK) and place.is_file()
 
 
+def _is_relative(program: str) -> bool:
+    """Return whether a program is looked for in each worktree."""
+    return "/" in program and not program.startswith("/")
+
+
+def file_state(program: str | None) -> str:
+    """Return a text that changes when the file of a program does; empty without one."""
+    try:
+        found = Path(program).stat() if program else None
+    except OSError:
+        return ""
+    return f"{program} {found.st_mtime_ns} {found.st_size}" if found else ""
+
+
 VERSION_TIMEOUT = timedelta(seconds=15)
 
 MAX_VERSION_BYTES = 64 * 1024
@@ -476,23 +556,55 @@ MAX_VERSION_BYTES = 64 * 1024
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
 
 
-def ask_version(
-    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
-) -> str | None:
-    """Run the program in its sandbox, without a network; return the version it prints, or None."""
+@dataclass(frozen=True, slots=True)
+class StartTrial:
+    """The result of a start that only asks for the version; `failure` says why it failed."""
+
+    version: str | None = None
+    failure: str = ""
+
+
+def try_start(
+    settings: AgentSettings,
+    environment: Mapping[str, str],
+    sandbox: Sandbox,
+    own: Mapping[str, Adapter] | None = None,
+) -> StartTrial:
+    """Start the agent's program in its sandbox, without a network, and ask for its version.
+
+    Nothing is tried if the adapter cannot ask. A wrapper in `agent.command` may need more than this
+    start has, so only a program that the system cannot execute is its failure.
+    """
+    adapter = adapter_of(settings, own or {})
+    if not adapter.version_arguments:
+        return StartTrial()
+    started = program_of(settings, adapter)
+    path = environment.get("PATH", os.defpath)
     try:
-        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
-            place = Path(home)
-            command = Command(
-                argv=argv,
-                directory=place,
-                environment={**environment, "HOME": home},
-                timeout=VERSION_TIMEOUT,
-                max_log_bytes=MAX_VERSION_BYTES,
-            )
-            output = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
+        ended = _ask_version(
+            (*started, *adapter.version_arguments), {"PATH": path, **adapter.variables}, sandbox
+        )
+    except NotStartedError as error:
+        return StartTrial(failure=str(error))
     except (WorldError, OSError) as error:
-        log.info("agent_version_not_read", program=argv[0], reason=str(error))
-        return None
-    found = VERSION.search(output)
-    return found[0] if found else None
+        log.info("agent_version_not_read", program=started[0], reason=str(error))
+        return StartTrial()
+    found = VERSION.search(ended.text)
+    failure = ""
+    if ended.exit_code and not ended.stopped_by and len(started) == 1:
+        last = read_output(ended.tail).last_activity or "it printed nothing"
+        failure = f"It ended with exit code {ended.exit_code}: {last}"
+    return StartTrial(found[0] if found else None, failure)
+
+
+def _ask_version(argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox) -> Finished:
+    with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
+        place = Path(home)
+        command = Command(
+            argv=argv,
+            directory=place,
+            environment={**environment, "HOME": home},
+            timeout=VERSION_TIMEOUT,
+            max_log_bytes=MAX_VERSION_BYTES,
+        )
+        return sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE))

@@ -212,6 +212,7 @@ class Probes:
     - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
     - `agent`: by name, "" for the default agent; `network`: `none`, `model` or `open`, by name.
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
+    - `rest`: why an agent rests, by name, "" if it does not.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     """
 
@@ -236,6 +237,7 @@ class Probes:
     has_program: Callable[[str], bool]
     pauses: Callable[[], Sequence[Pause]] = tuple
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
+    rest: Callable[[str], str] = lambda _: ""
 
 
 class MachineProbes(Protocol):
@@ -447,6 +449,8 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     yield from _rooms(probes, operator.limits.free_mib * MIB)
     for name in operator.all_agents:
         yield from _agent(name, probes.agent(name))
+        if rest := probes.rest(name):
+            yield warning(f"agents.{name}" if name else AGENT, rest, RESTS)
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
@@ -527,10 +531,19 @@ def _room(
         yield fine(area, f"{free}.")
 
 
+RESTS = "Fix the named problem, then try it: `mulligan doctor --agent`. Work continues after that."
+
+
 def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
     """Check the agent of that name in mulligan.yml."""
     key, program = f"agents.{name}" if name else AGENT, found.wanted
-    if found.program:
+    if found.program and found.failure:
+        fix = "Run it by hand, and install it again with the interpreter and libraries it needs."
+        if found.install:
+            fix = f"Run it by hand, and install it again: `{found.install}`."
+        message = f"The agent's program {found.program} does not start. {found.failure}"
+        yield fault(key, message.rstrip(".") + ".", fix)
+    elif found.program:
         yield fine(key, f"The agent's program is {found.program}.")
     elif "/" in program and not program.startswith("/"):
         yield warning(

@@ -25,12 +25,12 @@ from mulligan.domain.errors import (
     WorldError,
 )
 from mulligan.domain.hold import Hold
-from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.issue_context import Skipped
 from mulligan.domain.outcome import Escalate, Retry, StandDown
 from mulligan.domain.recorded_effects import NotFoundSince
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
-from mulligan.implement.agent_selection import choosable_agents
+from mulligan.implement.agent_selection import choosable_agents, hold_of_agents
 from mulligan.implement.effects import (
     note_absence,
     record_effect,
@@ -298,7 +298,11 @@ class Worker:
         execute_commands(ref, context)
         attempts = 0
         while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():
-            if held := hold_on(ref.repository, context):
+            if held := hold_on(
+                ref.repository,
+                context,
+                at_once=act is not None and isinstance(act.act, OperatorAct),
+            ):
                 return Visit(ref, attempts, skipped=held.reason)
             result = implement(ref, context, act)
             if isinstance(result, Skipped):
@@ -324,9 +328,14 @@ def _noting_absence(
     return done
 
 
-def hold_on(repository: str, context: BotContext) -> Hold | None:
-    """Return why no attempt may begin in a repository; None if one of its agents may start."""
-    return context.holds.on(repository, choosable_agents(repository, context))
+def hold_on(repository: str, context: BotContext, *, at_once: bool = False) -> Hold | None:
+    """Return why no attempt may begin in a repository; None if one of its agents may start.
+
+    With `at_once`, an operator asks to try agents that rest.
+    """
+    agents = choosable_agents(repository, context)
+    held = context.holds.on(repository, agents)
+    return held or (None if at_once else hold_of_agents(agents, context))
 
 
 def _write_deferred_status(ref: IssueRef, context: WriteContext) -> None:

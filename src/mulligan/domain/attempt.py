@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from mulligan.domain.agent_rest import rest_after
 from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
@@ -22,6 +23,8 @@ from mulligan.domain.result import (
     CheckResult,
     FileChange,
     GuardViolation,
+    Rest,
+    RestKind,
     VerifierOutcome,
 )
 
@@ -81,7 +84,8 @@ class ResourceLimits:
 class Fault:
     """A cause outside the agent that ended the attempt.
 
-    `budget` names the one used up, and `set_up` is the setup command that failed, if any.
+    `budget` names the one used up, and `set_up` is the setup command that failed, if any. `rest` is
+    set if the cause concerns every run of the agent, on any issue.
     """
 
     outcome: Outcome
@@ -89,6 +93,7 @@ class Fault:
     set_up: CheckResult | None = None
     budget: str | None = None
     eats_budget: bool = False
+    rest: RestKind | None = None
 
 
 NO_TEXT = Fault(Outcome.BLOCKED, "The issue has no title and no text; write what should change.")
@@ -144,12 +149,19 @@ class AgentRun:
     retry_after: timedelta | None = None
     learned: tuple[str, ...] = ()
 
-    def ended_at(self, now: datetime) -> "AgentRun":
-        """Add the time at which the model's service accepts requests again, if it gave one."""
-        if self.retry_after is None:
+    def ended_at(self, now: datetime, before: Rest | None, account: str) -> "AgentRun":
+        """Add why and until when the agent rests; `before` is the rest before this run."""
+        kind, words = None, ""
+        if self.fault and self.fault.rest:
+            kind, words = self.fault.rest, self.fault.reason
+        elif self.retry_after is not None:
+            kind = RestKind.ASKED
+        if kind is None:
             return self
-        facts = self.facts.model_copy(update={"retry_at": now + self.retry_after})
-        return replace(self, facts=facts)
+        found = Rest(kind=kind, since=now, at=now, until=now, words=words, account=account)
+        rest = rest_after(found, before, self.retry_after)
+        known = {"rest": rest, "denied": kind is RestKind.REFUSED}
+        return replace(self, facts=self.facts.model_copy(update=known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +224,6 @@ class AttemptState:
     """The state of an attempt so far; each step adds to it.
 
     `earlier` holds the state at the end of each round before this one (fix rounds, ATTEMPT-3).
-    `probe` is set if the agent's key was refused in its last run.
     """
 
     earlier: tuple["AttemptState", ...] = ()
@@ -226,7 +237,6 @@ class AttemptState:
     violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     review: ReviewerResult | None = None
-    probe: bool = False
 
     @property
     def rounds(self) -> tuple["AttemptState", ...]:
@@ -255,7 +265,7 @@ def next_round(known: AttemptState) -> AttemptState:
 
 
 def classify(known: AttemptState) -> Outcome:
-    """Return the first outcome that matches (OUTCOME-1). Never read error texts (OUTCOME-2)."""
+    """Return the first outcome that matches (OUTCOME-1)."""
     if known.ending_fault:
         return known.ending_fault.outcome
     if known.run is None or known.change is None:
@@ -269,7 +279,7 @@ def _outcome_of_run(run: AgentRun, change: Change) -> Outcome | None:
     if run.report and run.report.status is ReportedStatus.BLOCKED:
         return Outcome.BLOCKED
     if change.tree_changed:
-        return None
+        return Outcome.AGENT_CRASHED if run.is_cut_off else None
     if run.report:
         return Outcome.NOTHING_TO_DO
     if run.exit_code != 0 or run.is_cut_off:
@@ -310,7 +320,9 @@ def zero_kind(known: AttemptState) -> ZeroKind | None:
         return ZeroKind.CUT_OFF
     if run.report:
         return None
-    if run.is_cut_off or signal_of(run.exit_code):
+    if signal_of(run.exit_code):
+        return ZeroKind.KILLED
+    if run.is_cut_off:
         return ZeroKind.CUT_OFF
     if run.question and run.exit_code == 0:
         return ZeroKind.ASKED
@@ -328,13 +340,19 @@ def _zero_kind_of_change(change: Change) -> ZeroKind:
 SHELL_SIGNAL_OFFSET = 128
 """A shell whose command was killed by signal n exits with this plus n."""
 
+HARMLESS_SIGNALS = frozenset(
+    {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGSTOP}
+    | {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+)
+"""Signals that end no program (signal(7)); an exit code of 128 plus one means something else."""
+
 
 def signal_of(exit_code: int | None) -> signal.Signals | None:
     """Return the signal that killed a program, also from a shell's 128 + n; None if none did."""
     if exit_code is None:
         return None
     number = -exit_code if exit_code < 0 else exit_code - SHELL_SIGNAL_OFFSET
-    return signal.Signals(number) if number in set(signal.Signals) else None
+    return signal.Signals(number) if number in {*signal.Signals} - HARMLESS_SIGNALS else None
 
 
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:

@@ -63,6 +63,10 @@ class MisconfiguredError(WorldError):
     """A program or a setting on this machine is missing; the operator must act."""
 
 
+class NotStartedError(MisconfiguredError):
+    """The system cannot execute a program, although it may be there."""
+
+
 class InvariantError(MulliganError):
     """A rule that always holds was broken: a bug in Mulligan."""
 

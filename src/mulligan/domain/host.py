@@ -109,6 +109,7 @@ class AgentPresence:
     """The path of the agent's program, None if not found, and anything else that is missing.
 
     `wanted` is the program's configured name; `install` installs a built-in agent, else it is "".
+    `failure` says why a start of the program failed.
     """
 
     program: str | None
@@ -116,6 +117,7 @@ class AgentPresence:
     install: str = ""
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class ZeroKind(StrEnum):
 
     REFUSED = "refused"
     CUT_OFF = "cut_off"
+    KILLED = "killed"
     ASKED = "asked"
     NESTED = "nested"
     """It worked in a git repository of its own inside the worktree."""

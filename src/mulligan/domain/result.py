@@ -226,14 +226,44 @@ class FileChange(Record):
     link: str | None = None
 
 
+class RestKind(StrEnum):
+    """Why an agent starts no run for a while."""
+
+    REFUSED = "refused"
+    """The model's service refused the login, the key, the credit or the model."""
+    LIMITED = "limited"
+    """The account has reached a limit that ends by itself."""
+    UNREACHABLE = "unreachable"
+    """The model's service cannot be reached from this machine."""
+    NOT_STARTED = "not_started"
+    """The agent's program cannot be started."""
+    ASKED = "asked"
+    """The model's service asked for a wait (`Retry-After`); the failure counts on its issue."""
+
+
+class Rest(Record):
+    """Why and until when an agent starts no run (OUTCOME-6).
+
+    `since` is the first of `count` failures in a row, and `at` the last one. `account` stands for
+    the agent's configuration, key and program: a change of these ends the rest.
+    """
+
+    kind: RestKind
+    since: datetime
+    at: datetime
+    until: datetime
+    count: int = 1
+    words: str = ""
+    account: str = ""
+
+
 class AgentFacts(Record):
     """Facts about the agent's run; a number that the agent did not report is None.
 
-    `name` is the operator's name for the agent, if it has one besides its `kind`. `denied` is set
-    if the model's service refused the key, or its credit is used up. `input_tokens` include the
-    `cached_tokens`. `api_status` is the last HTTP error status of the model's service. `refused`
-    lists the refused tools, `refused_hosts` the hosts that the sandbox blocked. `retry_at` is when
-    the service accepts requests again, if it refused the last one with a time.
+    `name` is the operator's name for the agent, if it has one besides its `kind`. `input_tokens`
+    include the `cached_tokens`. `api_status` is the last HTTP error status of the model's service.
+    `refused` lists the refused tools, `refused_hosts` the hosts that the sandbox blocked. `rest` is
+    set if the agent can make no run for a while after this one, and `denied` if it was refused.
     """
 
     kind: str
@@ -253,7 +283,7 @@ class AgentFacts(Record):
     refused: tuple[str, ...] = ()
     refused_hosts: tuple[str, ...] = ()
     denied: bool = False
-    retry_at: datetime | None = None
+    rest: Rest | None = None
 
 
 # The record.
@@ -310,7 +340,7 @@ class WorkerResultMeta(Record):
     eats_budget: bool = False
     """Whether this issue has used more than half of that daily budget."""
     probe: bool = False
-    """Whether it tested if the model's service accepts its agent's key again."""
+    """Whether it tested the key of its agent; only version 0.1 sets it."""
     base_dropped: bool = False
     """Whether a force-push has removed its base commit from the base branch since."""
     restored: bool = False

@@ -76,11 +76,6 @@ OWN_LIMIT = (
     "`mulligan.yml`, or split the issue."
 )
 
-MODELS_KEY = (
-    "Renew the key of the agent's model, or its credit, where Mulligan runs. Then write `/mulligan "
-    "retry`. Mulligan tries the key within the hour."
-)
-
 NO_CHECKS = (
     "No checks are configured, so the agent cannot tell whether it is done. Add `checks` to "
     "`.github/mulligan.yml`."
@@ -159,8 +154,6 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
         yield ON_TIME.get(agent.stop_reason or "", OWN_LIMIT)
         if agent.last_activity:
             yield f"Its last activity: {code(agent.last_activity, 150)}."
-    if last.outcome is Outcome.DENIED and agent and agent.denied:
-        yield MODELS_KEY
     stuck = broken(last.checks)
     if stuck and last.outcome is Outcome.CHECKS_FAILED:
         yield FIX_FIRST.format(_named([check.name for check in stuck]))
@@ -443,7 +436,7 @@ ADVICE: Mapping[Outcome, Advice] = {
 """Advice by outcome of the last attempt; a test checks that every outcome has an entry."""
 
 ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
-    ZeroKind.CUT_OFF: AGENT_KILLED_ADVICE,
+    ZeroKind.KILLED: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
     ZeroKind.NESTED: NESTED,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,

@@ -1,12 +1,16 @@
 """Choose the agent of an attempt: by label, by repository, by number of attempts (AGENT-5)."""
 
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import datetime
 
 from mulligan.config.policy import Policy
+from mulligan.domain.agent_rest import rest_sentence
 from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.hold import Hold
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.result import Rest, RestKind
 from mulligan.implement.decide import AgentUnavailable
-from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext
+from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext, UsageStore
 
 
 def select_agent(case: IssueContext, policy: Policy, registry: AgentRegistry) -> CodingAgent:
@@ -61,25 +65,31 @@ def _by_label(case: IssueContext, policy: Policy) -> str:
     return next(chosen, "")
 
 
-KEY_PROBE_INTERVAL = timedelta(hours=1)
-"""How long an agent with a refused key waits before one attempt tries the key again."""
-
-
-def refused_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
-    """Return until when, and why, the next attempt waits for the model's service; None if not."""
+def rests_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
+    """Return until when, and why, the agent of the next attempt rests; None if it does not."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
-    agent = context.agents.named.get(name, context.agents.default).name
-    retry_at = context.usage.retry_at(agent)
-    if retry_at and retry_at > context.clock.now():
-        until = f"{retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)"
-        reason = f"The model's service asked the agent {agent!r} to wait until {until}."
-        return AgentUnavailable(retry_at, reason)
-    refused = context.usage.key_refused_at(agent)
-    if refused is None or refused + KEY_PROBE_INTERVAL <= context.clock.now():
-        return None
-    reason = (
-        f"The model's service refused the key of the agent {agent!r}, or its credit, at"
-        f" {refused:%Y-%m-%d %H:%M} UTC; fix that. It is tried every hour, and at once by"
-        " `mulligan work`."
-    )
-    return AgentUnavailable(refused + KEY_PROBE_INTERVAL, reason)
+    agent = context.agents.named.get(name, context.agents.default)
+    rest = rest_now(agent, context.usage, context.clock.now())
+    return AgentUnavailable(rest.until, rest_sentence(agent.name, rest)) if rest else None
+
+
+def hold_of_agents(agents: Collection[str], context: StartContext) -> Hold | None:
+    """Return why none of these agents may start a run: all rest, or are missing (OUTCOME-6)."""
+    registry, reasons, is_fault = context.agents, list[str](), False
+    for name in sorted(agents):
+        if context.holds.is_missing(name):
+            continue
+        agent = registry.named.get(name, registry.default)
+        rest = rest_now(agent, context.usage, context.clock.now())
+        if rest is None:
+            return None
+        reasons.append(rest_sentence(agent.name, rest))
+        is_fault = is_fault or rest.kind is not RestKind.ASKED
+    return Hold(" ".join(["Mulligan starts no attempt.", *reasons]), is_fault) if reasons else None
+
+
+def rest_now(agent: CodingAgent, usage: UsageStore, now: datetime) -> Rest | None:
+    """Return the rest of an agent that is not over, and that no new configuration has ended."""
+    rest = usage.rest(agent.name)
+    is_in_force = rest and rest.until > now and rest.account == agent.account
+    return rest if is_in_force else None

@@ -121,9 +121,10 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     if found := check_request(ref, context):
         ask_after_edit(ref, found, context)
         raise WithdrawnError(found.reason)
-    probe = context.usage.key_refused_at(agent.name) is not None
+    before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
-    run = agent.run(replace(task, meter=budget_meter.meter)).ended_at(context.clock.now())
+    run = agent.run(replace(task, meter=budget_meter.meter))
+    run = run.ended_at(context.clock.now(), before, agent.account)
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,
@@ -131,7 +132,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
         duration_ms=round(run.duration.total_seconds() * 1000),
     )
     context.ledger.append(ref, finished)
-    known = replace(known, manifest_hash=task.manifest_hash, run=run, probe=probe)
+    known = replace(known, manifest_hash=task.manifest_hash, run=run)
     is_over = run.stopped_by is TimeLimit.BUDGET
     return replace(known, fault=budget_meter.exhausted(known)) if is_over else known
 

@@ -44,7 +44,7 @@ from mulligan.domain.outcome import (
     WaitForBudget,
 )
 from mulligan.domain.recorded_effects import Obstacle, block_shown
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import Rest, RestKind, WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
@@ -128,7 +128,7 @@ class Obstructed:
 
 @dataclass(frozen=True, slots=True)
 class AgentUnavailable:
-    """The model's service refused the agent's key, or asked to wait; the next try is then."""
+    """The agent of the attempt rests until then, and others of the repository do not."""
 
     until: datetime
     reason: str
@@ -214,10 +214,9 @@ class EndedAttempt:
     outcome: Outcome
     reason: str = ""
     budget: str | None = None
-    probe: bool = False
     eats_budget: bool = False
-    retry_at: datetime | None = None
     verification: str = ""
+    rest: Rest | None = None
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
@@ -228,9 +227,17 @@ class EndedAttempt:
             reason=meta.failure_reason,
             verification=verification_text(Verification.of(meta)) if succeeded else "",
             budget=meta.budget,
-            probe=meta.probe,
             eats_budget=meta.eats_budget,
-            retry_at=meta.last_usage.retry_at if meta.last_usage else None,
+            rest=meta.last_usage.rest if meta.last_usage else None,
+        )
+
+    @property
+    def concerns_all_issues(self) -> bool:
+        """Return whether the agent failed as it would fail on any issue (OUTCOME-6)."""
+        return (
+            self.rest is not None
+            and self.rest.kind is not RestKind.ASKED
+            and self.outcome in {Outcome.DENIED, Outcome.MISCONFIGURED, Outcome.INFRASTRUCTURE}
         )
 
     @property
@@ -276,6 +283,8 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
 
     Equal facts give equal decisions, so a restart can decide again.
     """
+    if ended.concerns_all_issues:
+        return Retry(reason=f"Not caused by this issue. {ended.reason_sentence}", backoff_step=1)
     match ended.outcome:
         case Outcome.SUCCEEDED:
             return OpenPullRequest(reason=ended.verification)
@@ -283,9 +292,6 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
             return StandDown(reason=ended.reason_sentence)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
             return _after_daily_budget(ended, history)
-        case Outcome.DENIED if ended.probe:
-            # The first refusal of the key was escalated already.
-            return Retry(reason=ended.reason_sentence, backoff_step=1)
         case (
             Outcome.BLOCKED
             | Outcome.NOTHING_TO_DO
@@ -330,7 +336,9 @@ def _after_infrastructure(
     spent = count_spent(history, policy)
     if spent >= policy.max_issue_attempts:
         return Escalate(reason=_used_up(spent, [*history, ended]))
-    faults = 1 + sum(past.outcome is Outcome.INFRASTRUCTURE for past in history)
+    faults = 1 + sum(
+        past.outcome is Outcome.INFRASTRUCTURE and not past.concerns_all_issues for past in history
+    )
     if faults > policy.infrastructure_retries:
         times = pluralize(faults, "time")
         return Escalate(
@@ -339,7 +347,7 @@ def _after_infrastructure(
     return Retry(
         reason=f"Not caused by the agent. {ended.reason_sentence}",
         backoff_step=faults,
-        not_before=ended.retry_at,
+        not_before=ended.rest.until if ended.rest else None,
     )
 
 

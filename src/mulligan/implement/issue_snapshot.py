@@ -29,7 +29,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
-from mulligan.implement.agent_selection import missing_agent, refused_until
+from mulligan.implement.agent_selection import missing_agent, rests_until
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     AttemptsLeft,
@@ -123,7 +123,7 @@ def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) ->
         disk_shortage=short or "",
         has_worktree=short is not None and context.worktrees.exists(ref),
         budget_used_up=spent.reason if spent else "",
-        agent_unavailable=refused_until(case, context),
+        agent_unavailable=rests_until(case, context),
         agent_missing=missing_agent(case, context),
     )
 

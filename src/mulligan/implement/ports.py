@@ -40,7 +40,7 @@ from mulligan.domain.issue import (
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.restoration import FoundWork
-from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest, WorkerResultMeta
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
@@ -425,6 +425,11 @@ class CodingAgent(Protocol):
     def name(self) -> str: ...
 
     @property
+    def account(self) -> str:
+        """Return a short text that changes with the agent's configuration, key or program."""
+        ...
+
+    @property
     def identity(self) -> AgentIdentity:
         """Identify the agent; its version is read once."""
         ...
@@ -650,12 +655,8 @@ class UsageStore(Protocol):
         """Return the usage of the runs of an attempt, by fix round; 0 is the first run."""
         ...
 
-    def key_refused_at(self, agent: str) -> datetime | None:
-        """Return when the agent's last run began, if the model's service refused its key in it."""
-        ...
-
-    def retry_at(self, agent: str) -> datetime | None:
-        """Return when the model's service accepts requests again, if it told the last run."""
+    def rest(self, agent: str) -> Rest | None:
+        """Return the rest that the agent's last run ended with, even if it is over."""
         ...
 
 

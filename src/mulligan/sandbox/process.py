@@ -21,7 +21,12 @@ from pathlib import Path
 from typing import IO
 
 from mulligan.domain.attempt import ResourceLimits, TimeLimit
-from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.domain.errors import (
+    MisconfiguredError,
+    MulliganError,
+    NotStartedError,
+    UnavailableError,
+)
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
@@ -442,7 +447,7 @@ def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableE
     if number == errno.ENOENT:
         why = "it was not found, or the interpreter in its first line was not"
     failed = f"The program {program!r} cannot be started: {why}"
-    return MisconfiguredError(f"{failed}; install it or fix its path.")
+    return NotStartedError(f"{failed}; install it or fix its path.")
 
 
 def _log_error(log: str, error: OSError) -> UnavailableError:

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from mulligan.domain.attempt import ResourceLimits
-from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.domain.errors import (
+    MisconfiguredError,
+    MulliganError,
+    NotStartedError,
+    UnavailableError,
+)
 from mulligan.domain.host import Network
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
@@ -240,8 +245,8 @@ def _not_started(program: str, output: str) -> MisconfiguredError | UnavailableE
     return UnavailableError(f"The sandbox for {program} cannot be set up: {last}.")
 
 
-def _not_startable(program: str, why: str) -> MisconfiguredError:
-    return MisconfiguredError(
+def _not_startable(program: str, why: str) -> NotStartedError:
+    return NotStartedError(
         f"The program {program!r} cannot be started in the sandbox: {why}; install it, fix its"
         " path, or name where it lies in sandbox.read."
     )

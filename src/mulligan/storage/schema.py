@@ -98,7 +98,10 @@ RUNS_TABLE = Table(
     Index("runs_by_agent", "agent", "began", "denied"),
     Index("runs_by_day", "day", "repository", "microdollars", "tokens"),
 )
-"""The usage of each agent run, as last reported; `attempt` is over all epochs."""
+"""The usage of each agent run, as last reported; `attempt` is over all epochs.
+
+`denied` is set if the agent rests after the run; the reason is in `usage`.
+"""
 
 FILES_TABLE = Table(
     "files",

@@ -9,8 +9,9 @@ from threading import Lock
 from pydantic import JsonValue
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select
 
+from mulligan.domain.agent_rest import last_rest
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, Rest
 from mulligan.domain.spending import Run, Spent, spent_in
 from mulligan.storage.database import Database
 from mulligan.storage.schema import RUNS_TABLE
@@ -19,6 +20,9 @@ from mulligan.text.redact import Redactor
 
 RUN = RUNS_TABLE.c
 MILLION = 1_000_000
+
+RECENT_RUNS = 20
+"""Runs of an agent of which the last one counts; more never run at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class SqlUsageStore:
             "usage": _redacted(usage, self.redactor).model_dump_json(),
             "agent": run.agent,
             "began": write_time(run.began),
-            "denied": usage.denied,
+            "denied": usage.rest is not None,
         }
         with self.database.write_rows() as connection:
             connection.execute(delete(RUNS_TABLE).where(known))
@@ -64,19 +68,18 @@ class SqlUsageStore:
             rows = connection.execute(wanted).all()
         return {fix_round: AgentFacts.model_validate_json(usage) for fix_round, usage in rows}
 
-    def key_refused_at(self, agent: str) -> datetime | None:
-        """Return when an agent's last run began, if the model's service refused its key then."""
-        wanted = select(RUN.denied, RUN.began).where(RUN.agent == agent)
+    def rest(self, agent: str) -> Rest | None:
+        """Return the rest that an agent's last run ended with."""
+        wanted = select(RUN.began, RUN.denied, RUN.usage).where(RUN.agent == agent)
         with self.database.read() as connection:
-            last = connection.execute(wanted.order_by(RUN.began.desc()).limit(1)).first()
-        return datetime.fromisoformat(last.began) if last and last.denied else None
-
-    def retry_at(self, agent: str) -> datetime | None:
-        """Return when the model's service accepts requests again, if it gave a time."""
-        wanted = select(RUN.usage).where(RUN.agent == agent).order_by(RUN.began.desc()).limit(1)
-        with self.database.read() as connection:
-            last = connection.execute(wanted).scalar()
-        return AgentFacts.model_validate_json(last).retry_at if last else None
+            rows = connection.execute(wanted.order_by(RUN.began.desc()).limit(RECENT_RUNS)).all()
+        return last_rest(
+            (
+                datetime.fromisoformat(began),
+                AgentFacts.model_validate_json(usage).rest if rests else None,
+            )
+            for began, rests, usage in rows
+        )
 
 
 class MemoryUsageStore:
@@ -106,20 +109,11 @@ class MemoryUsageStore:
             noted = sorted(self._noted.items(), key=lambda each: each[0][2])
         return {key[2]: usage for key, (_, usage) in noted if key[:2] == (ref, number)}
 
-    def key_refused_at(self, agent: str) -> datetime | None:
-        """Return when an agent's last run began, if the model's service refused its key then."""
-        run, usage = self._last(agent)
-        return run.began if run and usage and usage.denied else None
-
-    def retry_at(self, agent: str) -> datetime | None:
-        """Return when the model's service accepts requests again, if it gave a time."""
-        _, usage = self._last(agent)
-        return usage.retry_at if usage else None
-
-    def _last(self, agent: str) -> tuple[Run, AgentFacts] | tuple[None, None]:
+    def rest(self, agent: str) -> Rest | None:
+        """Return the rest that an agent's last run ended with."""
         with self._lock:
             noted = [each for each in self._noted.values() if each[0].agent == agent]
-        return max(noted, key=lambda each: each[0].began, default=(None, None))
+        return last_rest((run.began, usage.rest) for run, usage in noted)
 
 
 def _of(ref: IssueRef, number: int) -> ColumnElement[bool]:

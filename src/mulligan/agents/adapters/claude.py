@@ -48,6 +48,17 @@ CLAUDE = Adapter(
             where={"type": "assistant"},
             take={Fact.ACTIVITY: ("message.content.*.text", "message.content.*.input.command")},
         ),
+        Rule(
+            where={"type": "assistant", "message.content.type=tool_use.id": None},
+            take={Fact.SAID: ("message.content.*.text",)},
+        ),
+        # Claude Code writes this message itself.
+        Rule(
+            where={"type": "assistant"},
+            matching={"error": "^(?!null$)."},
+            means=Meaning.WAITING,
+            take={Fact.MESSAGE: ("message.content.*.text", "error")},
+        ),
         # Claude Code splits one message over several lines, each with the message's whole usage.
         Rule(
             where={"type": "assistant", "error": None},

@@ -162,7 +162,7 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             | Outcome.BLOCKED
             | Outcome.NOTHING_TO_DO
         ):
-            return _last_words_of(known.run) if known.run else ""
+            return _last_words_of(outcome, known.run, known.change) if known.run else ""
         case (
             Outcome.CANCELLED
             | Outcome.INTERRUPTED
@@ -183,16 +183,18 @@ def _left_as_it_was(change: Change) -> str:
     return f"The agent made {commits}, but the files equal the base branch (zero diff)."
 
 
-def _last_words_of(run: AgentRun) -> str:
+def _last_words_of(outcome: Outcome, run: AgentRun, change: Change | None) -> str:
     if run.stopped_by:
         return _timed_out(run)
-    if run.report:
+    if run.report and outcome is not Outcome.AGENT_CRASHED:
         return _reported(run.report)
+    has_changed = change is not None and change.tree_changed
+    left = "did not finish its change" if has_changed else "changed nothing"
     if run.is_cut_off and run.exit_code == 0:
-        return "The agent was cut off: its final record is missing, and it changed nothing."
+        return f"The agent was cut off: its final record is missing, and it {left}."
     named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None
     killed = f" (killed by {named.name})" if named else ""
-    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and changed nothing."
+    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and {left}."
 
 
 def _timed_out(run: AgentRun) -> str:
@@ -343,7 +345,8 @@ EXPECTED = "Expected: changed files in the worktree when you end."
 
 ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
-    ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
+    ZeroKind.CUT_OFF: "your program ended early, before it had changed a file",
+    ZeroKind.KILLED: "your program was killed before it had changed a file",
     ZeroKind.ASKED: "a question at your end, and every file as it was",
     ZeroKind.NESTED: (
         "work in a clone, a `git worktree` or another git repository below the given directory; "
@@ -368,7 +371,8 @@ WORK_IN_PLACE = (
 
 ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "Work with the tools that are allowed.",
-    ZeroKind.CUT_OFF: (
+    ZeroKind.CUT_OFF: "Change the files first, and end in the usual way.",
+    ZeroKind.KILLED: (
         "It may have taken too much memory. Change the files first, and run what is heavy in "
         "parts, or leave it to the checks."
     ),

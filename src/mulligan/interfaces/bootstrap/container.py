@@ -10,7 +10,7 @@ from functools import cache, partial
 from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
-from mulligan.config.operator import Operator
+from mulligan.config.operator import Operator, SandboxMode
 from mulligan.daemon.cleanup import RetentionPlan
 from mulligan.domain.events import Event
 from mulligan.domain.host import MIB
@@ -289,10 +289,12 @@ def assemble(
 ) -> Container:
     """Build the agents and the verifier, and combine all objects in one context."""
     worktrees, policies = git
-    agents = _agents(operator, environment, sandbox, stores.redactor)
+    agents = build_agents(operator, environment, sandbox, stores.redactor)
     named = {name: agent for name, agent in agents.items() if name}
     fallback = {name: each.fallback for name, each in operator.all_agents.items()}
-    machine = MachineProbes(operator, environment, sandbox_works=isinstance(sandbox, Bubblewrap))
+    is_confined = isinstance(sandbox, Bubblewrap)
+    trusted = is_confined or operator.sandbox.mode is SandboxMode.OFF
+    machine = MachineProbes(operator, environment, is_confined, sandbox if trusted else None)
     context = BotContext(
         tracker=github.tracker,
         writer=github.writer,
@@ -317,7 +319,7 @@ def assemble(
     return Container(tuple(each.name for each in operator.repositories), context, retention)
 
 
-def _agents(
+def build_agents(
     operator: Operator, environment: Environment, sandbox: Sandbox, redactor: Redactor
 ) -> Mapping[str, CodingAgent]:
     """Build every configured agent, by name; the default agent has the name ""."""

@@ -1,7 +1,7 @@
 """Build the probes of `mulligan doctor`, and try every configured agent in a scratch repository."""
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -12,16 +12,20 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import program_exists, program_of
 from mulligan.config.operator import AgentSettings, Operator
 from mulligan.daemon.doctor import FILE, AgentTrial, Probes, try_agent
+from mulligan.domain.agent_rest import rest_sentence
 from mulligan.domain.attempt import AgentRun, Meter, Task
+from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.domain.host import Diagnosis
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_in
 from mulligan.git.repository import Repository
+from mulligan.implement.agent_selection import rest_now
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
     Environment,
+    build_agents,
     open_git,
     open_github,
 )
@@ -32,10 +36,12 @@ from mulligan.interfaces.bootstrap.sandbox import (
     network_for,
 )
 from mulligan.interfaces.bootstrap.stores import at_work, read_pauses, read_stand_backs
+from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.usage import SqlUsageStore
+from mulligan.text.redact import Redactor
 
 GIT_TIMEOUT = timedelta(minutes=1)
 
@@ -47,21 +53,27 @@ GIT_IDENTITY = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost
 
 def try_agents(operator: Operator, environment: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Try every configured agent in turn, and record its usage."""
+    runs = count()
     for name, settings in operator.all_agents.items():
-        with _agent_trial(name, settings, operator, environment) as trial:
+        with _agent_trial(name, settings, operator, environment, runs) as trial:
             yield from try_agent(trial)
 
 
 @contextmanager
 def _agent_trial(
-    name: str, settings: AgentSettings, operator: Operator, environment: Mapping[str, str]
+    name: str,
+    settings: AgentSettings,
+    operator: Operator,
+    environment: Mapping[str, str],
+    runs: Iterator[int],
 ) -> Generator[AgentTrial]:
+    """Prepare the trial of one agent; `runs` numbers the runs of all of them."""
     root, clock = operator.workspace.root, SystemClock()
     root.mkdir(parents=True, exist_ok=True)
     redactor, sandbox = redactor_of(operator, environment), confine(operator, environment)
     own = OperatorAgents(operator.adapters, operator.prices, operator.sandbox.hosts, name)
     title = f"agent {name or settings.kind}"
-    number, runs = int(clock.now().timestamp()) % 2**31, count()
+    number = int(clock.now().timestamp()) % 2**31
     with (
         TemporaryDirectory(prefix="doctor-", dir=root, ignore_cleanup_errors=True) as place,
         open_database(operator.state.url) as database,
@@ -73,8 +85,9 @@ def _agent_trial(
             network = network_for(settings, operator, sandbox)
             agent = CommandAgent(limited, environment, redactor, sandbox, network, own)
             run = Run(DOCTOR_ISSUE, number, next(runs), clock.now(), agent.name)
-            meter = _meter(run, usage_store, operator)
+            meter, before = _meter(run, usage_store, operator), usage_store.rest(agent.name)
             result = agent.run(_task(prompt, Path(place), tree, meter))
+            result = result.ended_at(clock.now(), before, agent.account)
             usage_store.record(run, result.facts)
             return result
 
@@ -131,7 +144,8 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             worktrees.check_branch_names(repository)
             return worktrees.base_branch(repository)
 
-        machine = MachineProbes(operator, environment)
+        sandbox = _sandbox(operator, environment)
+        machine = MachineProbes(operator, environment, sandbox=sandbox)
         yield Probes(
             account=tracker.own_login,
             notes=github.credentials.notes,
@@ -147,14 +161,32 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             ledger=lambda: _open_ledger(operator),
             state_room=machine.state_room,
             workspace_room=machine.workspace_room,
-            agent=machine.agent,
+            agent=machine.started_agent,
             sandbox_status=machine.sandbox_status,
             network=machine.network,
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),
+            rest=lambda name: _rest(name, operator, environment, sandbox or Unconfined()),
         )
+
+
+def _sandbox(operator: Operator, environment: Environment) -> Sandbox | None:
+    """Return the sandbox to start agents in; None if none works, which is a finding of its own."""
+    try:
+        return confine(operator, environment)
+    except ConfigError:
+        return None
+
+
+def _rest(name: str, operator: Operator, environment: Environment, sandbox: Sandbox) -> str:
+    """Return why an agent rests; empty also if that cannot be read, which is another finding."""
+    with suppress(MulliganError), open_database(operator.state.url) as database:
+        agent = build_agents(operator, environment, sandbox, Redactor())[name]
+        rest = rest_now(agent, SqlUsageStore(database), SystemClock().now())
+        return rest_sentence(agent.name, rest) if rest else ""
+    return ""
 
 
 def _open_ledger(operator: Operator) -> int:

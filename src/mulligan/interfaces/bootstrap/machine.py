@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from mulligan.agents.runner import find_program
+from mulligan.agents.runner import file_state, find_program, try_start
 from mulligan.config.operator import Operator
 from mulligan.daemon.doctor import agent_faults, machine_faults
 from mulligan.domain.hold import Hold, Pause, hold_on
@@ -13,6 +13,7 @@ from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace, SandboxSta
 from mulligan.git.repository import version
 from mulligan.implement.ports import Clock
 from mulligan.interfaces.bootstrap.sandbox import network_inside, sandbox_status
+from mulligan.sandbox.sandbox import Sandbox
 from mulligan.storage.database import state_directory
 from mulligan.storage.state_directory import disk_space_for
 
@@ -24,12 +25,14 @@ FRESH = timedelta(minutes=1)
 class MachineProbes:
     """Reads the facts about this machine; nothing here asks GitHub.
 
-    `sandbox_works` says that the sandbox was tried a moment ago, with success.
+    `sandbox_works` says that the sandbox was tried a moment ago, with success. Without a `sandbox`,
+    no agent's program is started to try it.
     """
 
     operator: Operator
     environment: Mapping[str, str]
     sandbox_works: bool = False
+    sandbox: Sandbox | None = None
 
     def git_version(self) -> tuple[int, int]:
         """Ask git for its version."""
@@ -49,6 +52,18 @@ class MachineProbes:
         settings = self.operator.all_agents[name]
         return find_program(settings, self.environment, self.operator.adapters)
 
+    def start_failure(self, name: str) -> str:
+        """Start the program of a configured agent; return why that failed, or an empty string."""
+        if self.sandbox is None:
+            return ""
+        settings, own = self.operator.all_agents[name], self.operator.adapters
+        return try_start(settings, self.environment, self.sandbox, own).failure
+
+    def started_agent(self, name: str) -> AgentPresence:
+        """Look for a configured agent, and start its program."""
+        found = self.agent(name)
+        return replace(found, failure=self.start_failure(name) if found.program else "")
+
     def sandbox_status(self) -> SandboxStatus:
         """Try the sandbox, unless that was done a moment ago."""
         if self.sandbox_works:
@@ -58,6 +73,15 @@ class MachineProbes:
     def network(self, name: str) -> str:
         """Name the network of an agent."""
         return network_inside(self.operator.all_agents[name], self.operator)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """The last trial of an agent's program; `failure` says why it failed, if it did."""
+
+    state: str
+    at: datetime
+    failure: str
 
 
 class MachineHolds:
@@ -71,6 +95,7 @@ class MachineHolds:
         self._clock = clock
         self._lock = threading.Lock()
         self._sound_at: datetime | None = None
+        self._started = dict[str, AgentStart]()
 
     def on(self, repository: str, agents: Collection[str]) -> Hold | None:
         """Return the pause or fault that holds a repository; None if an agent may start."""
@@ -80,7 +105,7 @@ class MachineHolds:
         return hold_on(repository, (), self._faults(), of_agents)
 
     def is_missing(self, agent: str) -> bool:
-        """Return whether an agent has a fault; looks each time, which takes microseconds."""
+        """Return whether an agent has a fault; its program is looked for each time."""
         return bool(self._faults_of(agent))
 
     def pauses(self) -> Sequence[Pause]:
@@ -88,7 +113,21 @@ class MachineHolds:
         return self._paused()
 
     def _faults_of(self, agent: str) -> Sequence[Diagnosis]:
-        return agent_faults(agent, self._probes.agent(agent))
+        found = self._probes.agent(agent)
+        return agent_faults(agent, replace(found, failure=self._start_failure(agent, found)))
+
+    def _start_failure(self, agent: str, found: AgentPresence) -> str:
+        """Start the program once, again when its file changes, and each FRESH while that fails."""
+        with self._lock:
+            now, state = self._clock.now(), file_state(found.program)
+            if not state:
+                return ""
+            last = self._started.get(agent)
+            is_old = last and last.failure and not last.at <= now < last.at + FRESH
+            if last is None or last.state != state or is_old:
+                last = AgentStart(state, now, self._probes.start_failure(agent))
+                self._started[agent] = last
+            return last.failure
 
     def _faults(self) -> Sequence[Diagnosis]:
         with self._lock:
