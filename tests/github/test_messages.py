@@ -253,6 +253,7 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "help-without-set-up": (help_wanted, lambda: without_set_up(Stage.RUNNING)),
     "help-set-up-of-change": (help_wanted, set_up_fails_on_change),
     "help-stuck-check": (help_wanted, stuck),
+    "draft-stuck-check": (draft_body, stuck),
     "help-stuck-and-red": (help_wanted, stuck_and_red),
     "status-lost-checks": (status_comment, lost_checks),
     "pull-request-unverified": (pull_request_body, unverified),

@@ -32,7 +32,7 @@ from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
-from mulligan.domain.result import AgentFacts
+from mulligan.domain.result import AgentFacts, OnBase
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
 from mulligan.domain.status import IssueStatus, Phase, SeenText
@@ -125,6 +125,30 @@ def test_what_waits_says_why(dashboard: Dashboard) -> None:
     waiting = section(dashboard.ask("/").text, "waiting")
     assert "GitHub was away." in waiting
     assert "again <time" in waiting
+
+
+def test_the_page_of_an_issue_shows_the_end_of_a_failed_set_up(dashboard: Dashboard) -> None:
+    said = f"{EVIL}\n╰─> no matching distribution"
+    failed = red_check("setup", said).model_copy(
+        update={"is_set_up": True, "command": "pip install x", "exit_code": 7}
+    )
+    meta = tried(1, Outcome.INFRASTRUCTURE).model_copy(update={"set_up": failed, "checks": ()})
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, meta)
+    page = dashboard.ask("/issues/octo/one/1").text
+    assert "✗ The setup command &#39;pip install x&#39; failed with exit code 7." in page
+    assert "╰─&gt; no matching distribution</pre>" in page
+    assert "<script>alert(1)" not in page
+
+
+def test_a_check_that_cannot_run_stands_among_those_that_failed(dashboard: Dashboard) -> None:
+    stuck = red_check().model_copy(update={"on_base": OnBase.CANNOT_RUN})
+    meta = tried(1, Outcome.MISCONFIGURED).model_copy(update={"checks": (stuck, green_check("a"))})
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, meta)
+    page = dashboard.ask("/issues/octo/one/1").text
+    assert "✗ The check &#39;tests&#39; cannot start on the base branch either" in page
+    assert "<li>✓ a" in page
 
 
 def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:

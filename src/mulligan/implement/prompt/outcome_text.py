@@ -75,7 +75,7 @@ def failure_reason(outcome: Outcome, known: AttemptState) -> str:
 
 DIED = "Mulligan crashed during the attempt."
 
-GONE = "The verified commit is no longer on this machine or in the file that kept it."
+GONE = "The attempt's commit is no longer on this machine or in the file that kept it."
 
 OVERTAKEN = (
     "Someone pushed to the pull request during the attempt. The next one starts from that push."
