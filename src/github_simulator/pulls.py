@@ -150,6 +150,14 @@ def request_reviews(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | 
             record(by, issue, replace(new_event(by, "review_requested"), reviewer=user))
 
 
+def withdraw_requests(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
+    """Remove requested reviewers; skip people of whom no review is requested."""
+    for user in users:
+        if user and user in pull.reviewers:
+            pull.reviewers.remove(user)
+            record(by, issue, replace(new_event(by, "review_request_removed"), reviewer=user))
+
+
 def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:
     """Merge into the base branch in git; close the issues that the body closes."""
     if issue.state != "open" or pull.draft:

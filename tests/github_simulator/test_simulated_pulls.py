@@ -190,6 +190,18 @@ def test_reviewers_are_asked_and_answer(github: SimulatedGitHub) -> None:
     assert events[0]["requested_reviewer"]["login"] == "ada"
 
 
+def test_a_request_for_a_review_is_withdrawn_once(github: SimulatedGitHub) -> None:
+    number = opened(github)
+    where = f"pulls/{number}/requested_reviewers"
+    github.post(where, {"reviewers": ["ada", "rea"]})
+    for _ in range(2):
+        answer = github.ask("DELETE", where, body={"reviewers": ["ada", "nobody"]})
+        assert [user["login"] for user in answer.json()["requested_reviewers"]] == ["rea"]
+    *_, last = github.get(f"issues/{number}/events").json()
+    assert (last["event"], last["requested_reviewer"]["login"]) == ("review_request_removed", "ada")
+    assert last["id"] == github.get(f"issues/{number}/events").json()[2]["id"]
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -21,6 +21,7 @@ from github_simulator.pulls import (
     require_line,
     start_of,
     submit_review,
+    withdraw_requests,
 )
 from github_simulator.records import Actor, Issue, Permission, Pull, Repository
 from github_simulator.reply import ErrorReply, Reply, Resource, Shape, invalid
@@ -125,6 +126,14 @@ def request_reviewers(call: ApiCall) -> Reply:
     return Reply(201, json_shapes.pull(call.urls, issue, pull))
 
 
+def remove_reviewers(call: ApiCall) -> Reply:
+    """Remove requested reviewers; teams are not supported."""
+    by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
+    logins = fields.names("reviewers") or []
+    withdraw_requests(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
+    return Reply(200, json_shapes.pull(call.urls, issue, pull))
+
+
 def forbidden() -> ErrorReply:
     """Return the error for a token that may not do this."""
     return ErrorReply(403, NO_ACCESS)
@@ -194,6 +203,7 @@ ROUTES = (
     ("PATCH", ONE, change),
     ("PUT", f"{ONE}/merge", merge_it),
     ("POST", f"{ONE}/requested_reviewers", request_reviewers),
+    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
     ("GET", f"{ONE}/reviews", reviews),
     ("POST", f"{ONE}/reviews", submit),
     ("GET", f"{ONE}/comments", notes),

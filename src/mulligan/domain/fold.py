@@ -47,6 +47,7 @@ from mulligan.domain.recorded_effects import (
     Effect,
     Effects,
     PublicationDelayed,
+    PullNote,
     Pushed,
     StageShown,
     effect_of,
@@ -74,7 +75,8 @@ def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 
 def _shown_of(status: IssueStatus) -> tuple[object, ...]:
-    return status.stage, status.pull.passed, status.pull.updated_to
+    pull = status.pull
+    return status.stage, pull.passed, pull.updated_to, status.effects.pull_notes
 
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
@@ -223,6 +225,7 @@ def _advance_attempt(
                 reason="",
                 is_kept=False,
                 pull=replace(status.pull, passed=0),
+                effects=status.effects.without(PullNote),
             )
         case AttemptCompleted(meta=meta):
             # The commit of a kept attempt may turn out to be lost, which changes its outcome.

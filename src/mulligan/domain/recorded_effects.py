@@ -200,6 +200,29 @@ class ReviewsSettling:
         return cls(int(review), datetime.fromisoformat(until)) if until else cls()
 
 
+class Topic(StrEnum):
+    """The subject of a sentence about the pull request."""
+
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class PullNote:
+    """A sentence about the pull request, for people; one for each topic, and "" for none."""
+
+    topic: Topic
+    text: str
+    kind: ClassVar[str] = "pull_note"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.topic, self.text
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(Topic(key), value)
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A review was answered: as a whole, or (`attempt`) one of its line comments."""
@@ -297,6 +320,7 @@ Effect = (
     | BaseMerged
     | MergeRefused
     | ReviewsSettling
+    | PullNote
     | Answered
     | CommandAnswered
     | CommentsRead
@@ -312,7 +336,7 @@ READERS = {
     each.kind: each.read
     for each in (
         *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
-        *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
+        *(MergeRefused, ReviewsSettling, PullNote, Answered, CommandAnswered, CommentsRead),
         *(NotFoundSince, PublicationDelayed),
     )
 }
@@ -413,6 +437,12 @@ class Effects:
         """Return the last pushed commit of the issue's branch."""
         pushed = self.last(Pushed)
         return pushed.head_sha if pushed else None
+
+    @property
+    def pull_notes(self) -> tuple[str, ...]:
+        """Return the sentences about the pull request, in the order of their topics."""
+        texts = {each.topic: each.text for each in self.all(PullNote) if each.text}
+        return tuple(texts[topic] for topic in Topic if topic in texts)
 
     def label_request(self, act: Act | None) -> str:
         """Return the comment that asked for the label again after an act, or an empty string."""

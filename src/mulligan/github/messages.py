@@ -19,6 +19,7 @@ from mulligan.github.markdown_parts import (
     marker,
     moment,
     quoted,
+    sentence,
     spending_line,
     verification,
 )
@@ -100,7 +101,6 @@ def draft_body(case: IssueContext) -> str:
         attempts_table(case),
         "### Your options",
         _how_to_continue(case),
-        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 
@@ -149,15 +149,21 @@ def stage_summary(case: IssueContext) -> str:
     asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
     if asked:
         link = f"[Cause, attempts and your options]({asked})"
-        return body(f"**{_headline(case)}**", link, _draft(case))
+        return body(f"**{_headline(case)}**", link, _draft(case), *_notes(case))
     return body(
         f"**{_headline(case)}**",
         _reason(case),
+        *_notes(case),
         attempts_table(case),
         _set_up(case),
         baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
+
+
+def _notes(case: IssueContext) -> tuple[str, ...]:
+    """Return what people should know about the pull request."""
+    return tuple(sentence(text) for text in case.status.effects.pull_notes)
 
 
 def _headline(case: IssueContext) -> str:
@@ -338,7 +344,6 @@ def pull_request_body(case: IssueContext) -> str:
         "Submit a review that requests changes. Mulligan answers each line comment. Or write "
         f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "
         "commits that you add to this branch.",
-        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 

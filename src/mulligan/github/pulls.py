@@ -16,7 +16,7 @@ from mulligan.github.answers import DeletedError, NotFoundError, not_found
 from mulligan.github.authorization import TrustReader
 from mulligan.github.check_run import KEY
 from mulligan.github.client import Client
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.pull_text import opened_by
 from mulligan.github.shapes import (
     ANNOTATIONS,
     CHECK_RUN,
@@ -92,7 +92,7 @@ def find_published(client: Client, ref: IssueRef, status: IssueStatus) -> PullSh
 
 def _is_unrecorded(pull: PullShape, status: IssueStatus) -> bool:
     """Return whether this installation opened it for the request without recording it."""
-    if status.pull.number is not None or _opened_by(pull) != status.instance:
+    if status.pull.number is not None or opened_by(pull.body or "") != status.instance:
         return False
     at = status.request.at
     return bool(at and pull.created_at and pull.created_at >= at)
@@ -116,16 +116,10 @@ def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str 
 
 def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     """Return whether another installation opened it after the epoch's authorising act."""
-    by = _opened_by(pull)
+    by = opened_by(pull.body or "")
     if by in {None, status.instance} or pull.number == status.pull.number:
         return False
     return not pull.created_at or not status.request.at or pull.created_at >= status.request.at
-
-
-def _opened_by(pull: PullShape) -> str | None:
-    """Return the installation that its text names, if any."""
-    found = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
-    return found[1] if found else None
 
 
 def is_from(pull: PullShape, ref: IssueRef) -> bool:

@@ -102,6 +102,8 @@ class EventShape(Shape):
     actor: Account | None = None
     created_at: AwareDatetime
     label: Label | None = None
+    reviewer: Account | None = Field(default=None, alias="requested_reviewer")
+    assignee: Account | None = None
     url: str = ""
 
 

@@ -49,9 +49,11 @@ from mulligan.domain.recorded_effects import (
     NotFoundSince,
     Obstacle,
     PublicationDelayed,
+    PullNote,
     Pushed,
     StageShown,
     StatusWritten,
+    Topic,
     WorkPushed,
     block_shown,
     event_of,
@@ -103,6 +105,13 @@ def record_effect(ref: IssueRef, effect: Effect, ledger: Ledger) -> None:
     """Record an effect, unless the ledger has it already."""
     if effect not in ledger.status(ref).effects.done:
         ledger.append(ref, event_of(effect))
+
+
+def note_on_pull(ref: IssueRef, topic: Topic, text: str, ledger: Ledger) -> None:
+    """Have the issue show a sentence about its pull request; "" removes it."""
+    known = (each.text for each in ledger.status(ref).effects.all(PullNote) if each.topic is topic)
+    if next(known, "") != text:
+        record_effect(ref, PullNote(topic, text), ledger)
 
 
 # Before an attempt.
@@ -246,6 +255,11 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 REFUSAL_TIME = timedelta(minutes=5)
 """For how long a publication is refused (403) before the escalation; outages pass sooner."""
 
+TEXT_KEPT = (
+    "Mulligan no longer updates the text of the pull request, because somebody edited its part of "
+    "the text. This comment has the current state."
+)
+
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
@@ -325,6 +339,7 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
         return PublicationRefused(str(error))
     if opened.elsewhere:
         return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
+    note_on_pull(ref, Topic.TEXT, TEXT_KEPT if opened.is_text_kept else "", context.ledger)
     # 5. Answer the reviews, and show the pull request.
     write_answers(case, answers_in_commit(case, head), context)
     published = Published(
@@ -533,6 +548,7 @@ def _open_draft(case: IssueContext, work: ShownWork, context: PublishContext) ->
     opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
+    note_on_pull(ref, Topic.TEXT, TEXT_KEPT if opened.is_text_kept else "", context.ledger)
     shown = (case.status.pull.draft_of, case.status.pull.number)
     if shown != (number, opened.number):
         drafted = Drafted(
