@@ -223,6 +223,21 @@ def submit_review(
     return review
 
 
+def dismiss(by: Actor, issue: Issue, pull: Pull, number: int) -> Review:
+    """Dismiss an approval or a request for changes: its state changes, and it keeps its time."""
+    found = next((each for each in pull.reviews if each.id == number), None)
+    if found is None:
+        raise not_found()
+    if found.state not in {"APPROVED", "CHANGES_REQUESTED"}:
+        raise ErrorReply(
+            422, "Unprocessable Entity", ["Can not dismiss a commented pull request review"]
+        )
+    dismissed = replace(found, state="DISMISSED")
+    pull.reviews[pull.reviews.index(found)] = dismissed
+    record(by, issue, new_event(by, "review_dismissed"))
+    return dismissed
+
+
 def start_of(repository: Repository, pull: Pull) -> str:
     """Return the commit at which a pull request left its base: the LEFT side of its diff."""
     found = BareRepository(repository.bare).merge_base(pull.base_sha, pull.head_sha)

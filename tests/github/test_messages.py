@@ -299,6 +299,13 @@ def test_the_status_comment_links_to_the_page_of_the_last_attempt() -> None:
     assert "dashboard" not in status_comment(case(), dashboard="https://bot.example")
 
 
+def test_a_review_without_a_successful_attempt_claims_none() -> None:
+    found = second_try()
+    left = replace(found, status=replace(found.status, outcome=None))
+    assert "succeeded;" in status_comment(found)
+    assert "succeeded;" not in status_comment(left)
+
+
 @pytest.mark.parametrize("stage", [Stage.REVIEW, Stage.READY, Stage.RESOLVED, Stage.HITL])
 def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
     found = case(attempt(1), stage=stage)

@@ -190,6 +190,20 @@ def test_reviewers_are_asked_and_answer(github: SimulatedGitHub) -> None:
     assert events[0]["requested_reviewer"]["login"] == "ada"
 
 
+def test_a_review_is_dismissed_and_keeps_its_time(github: SimulatedGitHub) -> None:
+    number = opened(github)
+    body = {"event": "REQUEST_CHANGES", "body": "No."}
+    review = github.post(f"pulls/{number}/reviews", body, by="ada").json()
+    where = f"pulls/{number}/reviews/{review['id']}/dismissals"
+    done = github.ask("PUT", where, body={"message": "Out of date."})
+    assert (done.status_code, done.json()) == (200, {**review, "state": "DISMISSED"})
+    assert github.get(f"pulls/{number}/reviews").json() == [done.json()]
+    assert github.ask("PUT", where, body={"message": "Again."}).status_code == 422
+    assert github.ask("PUT", where, body={"message": "No."}, by="rea").status_code == 403
+    nobodys = f"pulls/{number}/reviews/x/dismissals"
+    assert github.ask("PUT", nobodys, body={"message": "No."}).status_code == 404
+
+
 def test_a_request_for_a_review_is_withdrawn_once(github: SimulatedGitHub) -> None:
     number = opened(github)
     where = f"pulls/{number}/requested_reviewers"

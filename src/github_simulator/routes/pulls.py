@@ -11,6 +11,7 @@ from github_simulator.pulls import (
     LineComment,
     PullRequestDraft,
     compute_mergeable,
+    dismiss,
     head_branch,
     is_behind,
     merge,
@@ -175,6 +176,15 @@ def submit(call: ApiCall) -> Reply:
     return Reply(200, json_shapes.review(call.urls, issue, done))
 
 
+def dismiss_review(call: ApiCall) -> Reply:
+    """Dismiss a review."""
+    by, (issue, pull) = call.actor(Permission.WRITE, forbidden), call.pull()
+    call.fields.required("message")
+    number = call.params["review"]
+    done = dismiss(by, issue, pull, int(number) if number.isdecimal() else 0)
+    return Reply(200, json_shapes.review(call.urls, issue, done))
+
+
 def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
     """Return a comment on a line of the diff; the older `position` is not supported."""
     path, words, line = part.required("path"), part.required("body"), part.number("line") or 0
@@ -206,6 +216,7 @@ ROUTES = (
     ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
     ("GET", f"{ONE}/reviews", reviews),
     ("POST", f"{ONE}/reviews", submit),
+    ("PUT", f"{ONE}/reviews/{{review}}/dismissals", dismiss_review),
     ("GET", f"{ONE}/comments", notes),
     ("POST", f"{ONE}/comments/{{comment}}/replies", answer),
 )

@@ -42,7 +42,12 @@ from mulligan.implement.decide import (
     is_settled,
     new_reviews,
 )
-from mulligan.implement.effects import record_effect, reopen_or_show, sync_labels_and_status
+from mulligan.implement.effects import (
+    drop_withdrawn_reviews,
+    record_effect,
+    reopen_or_show,
+    sync_labels_and_status,
+)
 from mulligan.implement.issue_snapshot import attempts_left, learnings_of, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import (
@@ -130,7 +135,11 @@ def _read_reviews(
     if status.phase is not Phase.IDLE or status.stage not in REVIEWABLE_STAGES:
         return Visit(ref)
     now = context.clock.now()
-    new = new_reviews(context.tracker.pulls.reviews(ref, pull.number), status)
+    reviews = context.tracker.pulls.reviews(ref, pull.number)
+    if drop_withdrawn_reviews(ref, reviews, context):
+        resume(ref, context)
+    status = context.ledger.status(ref)
+    new = new_reviews(reviews, status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
         record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context.ledger)

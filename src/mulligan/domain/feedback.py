@@ -1,9 +1,10 @@
 """The feedback of a pull request: reviews, conflicts, and checks on GitHub. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.issue import ReviewAct
@@ -37,8 +38,21 @@ class Feedback(Record):
 
     @property
     def reviews(self) -> dict[int, str]:
-        """Return the reviews to reply to as a whole, by id, with their authors."""
-        return {remark.review: remark.author for remark in self.remarks if remark.review}
+        """Return the reviews to reply to as a whole, by id, with their authors.
+
+        If a review has comments on lines, the replies to those report what changed.
+        """
+        on_lines = {remark.review for remark in self.remarks if remark.thread}
+        remarks = (each for each in self.remarks if each.review and each.review not in on_lines)
+        return {each.review: each.author for each in remarks}
+
+    def without(self, reviews: Collection[int]) -> Self | None:
+        """Drop reviews; None if nothing is left."""
+        left = tuple(each for each in self.received if each not in reviews)
+        if not (left or self.conflict or self.checks):
+            return None
+        remarks = tuple(each for each in self.remarks if each.review not in reviews)
+        return self.model_copy(update={"received": left, "remarks": remarks})
 
 
 def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
@@ -83,7 +97,10 @@ class PullState:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review that a trusted person submitted."""
+    """A review that a trusted person submitted.
+
+    `withdrawn`: the same reviewer gave another opinion later, or the review was dismissed.
+    """
 
     id: int
     author: str
@@ -91,6 +108,7 @@ class Review:
     at: datetime
     requests_changes: bool
     remarks: tuple[Remark, ...] = ()
+    withdrawn: bool = False
 
     @property
     def act(self) -> ReviewAct:

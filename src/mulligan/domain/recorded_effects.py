@@ -204,6 +204,7 @@ class Topic(StrEnum):
     """The subject of a sentence about the pull request."""
 
     TEXT = "text"
+    REVIEWS = "reviews"
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,11 +439,14 @@ class Effects:
         pushed = self.last(Pushed)
         return pushed.head_sha if pushed else None
 
+    def pull_note(self, topic: Topic) -> str:
+        """Return the sentence about the pull request on a topic; empty if there is none."""
+        return next((each.text for each in self.all(PullNote) if each.topic is topic), "")
+
     @property
     def pull_notes(self) -> tuple[str, ...]:
         """Return the sentences about the pull request, in the order of their topics."""
-        texts = {each.topic: each.text for each in self.all(PullNote) if each.text}
-        return tuple(texts[topic] for topic in Topic if topic in texts)
+        return tuple(text for topic in Topic if (text := self.pull_note(topic)))
 
     def label_request(self, act: Act | None) -> str:
         """Return the comment that asked for the label again after an act, or an empty string."""

@@ -6,6 +6,7 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
@@ -206,8 +207,7 @@ def _reason(case: IssueContext) -> str:
             return _at_work(case)
         case Stage.REVIEW:
             return body(
-                f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}",
-                verification(case.last),
+                _success(case),
                 _up_to_date(case),
                 _left_draft(case),
             )
@@ -238,6 +238,14 @@ def _at_work(case: IssueContext) -> str:
     return (
         f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
     )
+
+
+def _success(case: IssueContext) -> str:
+    """Return the attempt that the pull request shows; empty after one that left it as it was."""
+    if case.status.outcome is not Outcome.SUCCEEDED:
+        return ""
+    line = f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}"
+    return body(line, verification(case.last))
 
 
 def _progress(case: IssueContext) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -47,8 +48,16 @@ REST does not document the values; they are those of GraphQL's MergeStateStatus.
 
 CHANGES_REQUESTED = "CHANGES_REQUESTED"
 
-SUBMITTED_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
+DISMISSED = "DISMISSED"
+
+FEEDBACK_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
 """States of reviews whose text is feedback; approvals are not."""
+
+OPINIONS = frozenset({CHANGES_REQUESTED, "APPROVED", DISMISSED})
+"""States of reviews that replace the reviewer's earlier opinion; comments do not.
+
+See https://docs.github.com/en/graphql/reference/objects#pullrequest, `latestOpinionatedReviews`.
+"""
 
 ACTIONS_APP = "github-actions"
 """The app whose check runs are jobs, with the same ids."""
@@ -171,17 +180,24 @@ class GitHubPulls:
         )
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
-        """Return the submitted reviews of trusted people with their line comments, oldest first."""
+        """Return the submitted reviews of trusted people with their line comments, oldest first.
+
+        Approvals are left out: they have an effect on the reviewer's earlier reviews only.
+        """
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
-        submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
-        trusted = [(who, one) for who, one in submitted if self._is_trusted(ref, who, one)]
-        if not any(one.state == CHANGES_REQUESTED for _, one in trusted):
-            return ()
-        notes = self._client.read_all(NOTES, f"{path}/comments")
+        gone = withdrawn_reviews(found)
+        asks = {one.id for one in found if one.state == CHANGES_REQUESTED} - gone
+        wanted = [one for one in found if one.id in gone or (asks and one.state in FEEDBACK_STATES)]
         reviews = [
-            _review(who, one, one.submitted_at, notes) for who, one in trusted if one.submitted_at
+            _review(one.user, one, one.submitted_at, is_withdrawn=one.id in gone)
+            for one in wanted
+            if one.user and one.submitted_at and self._is_trusted(ref, one.user, one)
         ]
+        if not any(one.id in asks for one in reviews):
+            return [one for one in reviews if one.withdrawn]
+        notes = self._client.read_all(NOTES, f"{path}/comments")
+        reviews = [one if one.withdrawn else _with_notes(one, notes) for one in reviews]
         return sorted(reviews, key=lambda one: one.id)
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
@@ -205,27 +221,49 @@ def _is_own(pull: PullShape, repository: str) -> bool:
     return own and listed and pull.head.ref.startswith(BRANCH_PREFIX)
 
 
-def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
-    on_lines = tuple(_remarks(who, found.id, notes))
-    # If there are line comments, the replies to them report what changed.
-    whole = Remark(
-        author=who.login, body=found.body[:BODY_CHARS], review=0 if on_lines else found.id
-    )
+def withdrawn_reviews(reviews: Sequence[ReviewShape]) -> frozenset[int]:
+    """Return the reviews that no longer request changes: each person's latest opinion counts.
+
+    A dismissed review keeps its time, and replaces the reviewer's earlier ones all the same.
+    """
+    times = [(one.submitted_at, one.id, one) for one in reviews if one.submitted_at]
+    gone, standing = set[int](), dict[str, list[int]]()
+    for _, number, one in sorted(times, key=lambda each: each[:2]):
+        if one.user is None or one.state not in OPINIONS:
+            continue
+        before = standing.setdefault(one.user.login.casefold(), [])
+        if one.state == CHANGES_REQUESTED:
+            before.append(number)
+            continue
+        gone.update(before, [number] if one.state == DISMISSED else [])
+        before.clear()
+    return frozenset(gone)
+
+
+def _review(who: Account, found: ReviewShape, at: datetime, *, is_withdrawn: bool) -> Review:
+    body = found.body[:BODY_CHARS]
+    whole = Remark(author=who.login, body=body, review=found.id)
     return Review(
         id=found.id,
         author=who.login,
         author_id=who.id,
         at=at,
         requests_changes=found.state == CHANGES_REQUESTED,
-        remarks=(whole, *on_lines) if found.body.strip() else on_lines,
+        remarks=(whole,) if body.strip() and not is_withdrawn else (),
+        withdrawn=is_withdrawn,
     )
 
 
-def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[Remark]:
+def _with_notes(review: Review, notes: Sequence[NoteShape]) -> Review:
+    return replace(review, remarks=(*review.remarks, *_remarks(review, notes)))
+
+
+def _remarks(review: Review, notes: Sequence[NoteShape]) -> Iterator[Remark]:
     for note in notes:
-        if note.review == review and note.user and note.user.login == who.login:
+        if note.review == review.id and note.user and note.user.login == review.author:
             yield Remark(
-                author=who.login,
+                author=review.author,
+                review=review.id,
                 body=note.body[:BODY_CHARS],
                 path=note.path,
                 line=note.line or note.original_line,
