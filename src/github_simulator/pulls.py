@@ -76,15 +76,15 @@ def open_for(repository: Repository, head: str, base: str) -> Issue | None:
 
 
 def apply_pushes(by: Actor) -> None:
-    """Apply pushes to pull requests: a moved head updates one, a deleted head closes it."""
+    """Apply pushes to pull requests: a moved head updates one, a deleted head or base closes it."""
     issues = by.repository.visible()
     waiting = [(one, one.pull) for one in issues if one.pull and one.state == "open"]
     branches = BareRepository(by.repository.bare).branches() if waiting else {}
     for issue, pull in waiting:
-        if pull.head_ref not in branches:
+        if not {pull.head_ref, pull.base_ref} <= branches.keys():
             set_state(by, issue, "closed")
             continue
-        pull.base_sha = branches.get(pull.base_ref, pull.base_sha)
+        pull.base_sha = branches[pull.base_ref]
         if pull.head_sha != branches[pull.head_ref]:
             pull.head_sha = branches[pull.head_ref]
             issue.updated_at = by.stamps.now()

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.pure
 
 NOON = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 NONE = frozenset[int]()
-NONE = frozenset[int]()
 ASKS, APPROVED, COMMENTED, DISMISSED = "CHANGES_REQUESTED", "APPROVED", "COMMENTED", "DISMISSED"
 
 

@@ -152,6 +152,15 @@ def test_a_deleted_head_closes_its_pull_request(github: SimulatedGitHub) -> None
     assert github.get("pulls").json() == []
 
 
+def test_a_deleted_base_closes_its_pull_request(github: SimulatedGitHub) -> None:
+    push(github.bare, "release", {"c": "1\n"})
+    push(github.bare, "later", {"c": "1\n", "d": "1\n"}, start="refs/heads/release")
+    body: Json = {"title": "Later", "head": "later", "base": "release"}
+    number = github.post("pulls", body).json()["number"]
+    remove_branch(github, "release")
+    assert github.get(f"issues/{number}").json()["state"] == "closed"
+
+
 def test_an_issue_is_not_a_pull_request(github: SimulatedGitHub) -> None:
     ref = github.issue()
     assert github.get("pulls/1").status_code == 404

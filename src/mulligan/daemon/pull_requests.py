@@ -43,6 +43,7 @@ from mulligan.implement.decide import (
     new_reviews,
 )
 from mulligan.implement.effects import (
+    delete_branch,
     drop_withdrawn_reviews,
     record_effect,
     reopen_or_show,
@@ -232,7 +233,7 @@ def _clean_up(
         if ended.is_merged and not ended.into_default:
             context.writer.close_issue(ref)
         if context.policies.in_force(ref.repository).pull_request.delete_branch:
-            context.git.delete_branch(ref, own)
+            delete_branch(ref, own, context)
     except DeniedError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
     try:

@@ -205,6 +205,7 @@ class Topic(StrEnum):
 
     TEXT = "text"
     REVIEWS = "reviews"
+    BRANCH = "branch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,20 @@ class GitHubPulls:
             is_behind=pull.mergeable_state == BEHIND_STATE,
         )
 
+    def of_branch(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests, of anybody, whose head or base is the issue's branch."""
+        path = f"/repos/{ref.repository}/pulls"
+        owner = ref.repository.partition("/")[0]
+        heads = self._client.read_all(
+            PULLS, path, {"head": f"{owner}:{ref.branch}", "state": "open"}
+        )
+        bases = self._client.read_all(PULLS, path, {"base": ref.branch, "state": "open"})
+        found = [
+            *(each.number for each in heads if is_from(each, ref)),
+            *(each.number for each in bases if each.base and each.base.ref == ref.branch),
+        ]
+        return sorted(set(found))
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Return the submitted reviews of trusted people with their line comments, oldest first.
 

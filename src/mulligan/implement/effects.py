@@ -4,7 +4,7 @@ An effect looks first whether it was done. If it finds another world than the de
 it reports that as a `Situation`, and decides nothing itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -145,6 +145,23 @@ def drop_withdrawn_reviews(ref: IssueRef, reviews: Sequence[Review], context: Wr
     if not found.ends_work:
         note_on_pull(ref, Topic.REVIEWS, CHANGES_WITHDRAWN, context)
     return found.ends_work
+
+
+def delete_branch(ref: IssueRef, own: Collection[str], context: PublishContext) -> None:
+    """Delete the issue's branch, unless another open pull request needs it (PR-5).
+
+    GitHub closes a pull request whose head or base is deleted. If the pull requests cannot be read,
+    the error of that keeps the branch.
+    """
+    number = context.ledger.status(ref).pull.number
+    others = [each for each in context.tracker.pulls.of_branch(ref) if each != number]
+    if not others:
+        context.git.delete_branch(ref, own)
+        return
+    needed_by = ", ".join(f"`#{each}`" for each in others)
+    text = f"The branch `{ref.branch}` stays, because it is the head or base of {needed_by}."
+    record_effect(ref, PullNote(Topic.BRANCH, text), context.ledger)
+    log.warning("branch_not_deleted", issue=str(ref), reason=text)
 
 
 # Before an attempt.
@@ -613,7 +630,7 @@ def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
     if status.pull.number is not None or pushed is None:
         return
     try:
-        context.git.delete_branch(ref, {pushed})
+        delete_branch(ref, {pushed}, context)
     except WorldError as error:
         log.warning("branch_not_deleted", issue=str(ref), reason=str(error))
 
