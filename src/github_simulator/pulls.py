@@ -114,6 +114,13 @@ def mark_ready(by: Actor, issue: Issue, pull: Pull) -> None:
         record(by, issue, new_event(by, "ready_for_review"))
 
 
+def retarget(by: Actor, issue: Issue, pull: Pull, base: str) -> None:
+    """Change the base branch."""
+    if base != pull.base_ref:
+        pull.base_ref, pull.base_sha = base, BareRepository(by.repository.bare).branches()[base]
+        record(by, issue, new_event(by, "base_ref_changed"))
+
+
 def reopen(by: Actor, issue: Issue, pull: Pull) -> None:
     """Reopen a closed pull request, under GitHub's conditions."""
     if issue.state == "open":

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mulligan.domain.events import AttemptStarted, EffectDone
+from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.recorded_effects import (
@@ -26,6 +27,18 @@ SHOWN = IssueStatus(
     stage=Stage.REVIEW,
     effects=NO_EFFECTS.plus(StageShown(Stage.REVIEW)),
 )
+
+
+@pytest.mark.parametrize("base", ["", "main"])
+def test_nothing_is_said_about_the_base_that_is_wanted(base: str) -> None:
+    assert describe_other_base(base, "main") == ""
+
+
+def test_another_base_is_named_with_what_to_do() -> None:
+    assert describe_other_base("re`lease", "main") == (
+        "The pull request's base is `re'lease`; Mulligan works on `main` only. Retarget it to "
+        "`main`, or finish it by hand."
+    )
 
 
 def test_of_each_topic_the_last_note_counts() -> None:

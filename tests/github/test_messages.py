@@ -312,6 +312,8 @@ def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
     effects = NO_EFFECTS.plus(PullNote(Topic.TEXT, "`a*b` is by @zoe *too*."))
     status = replace(found.status, effects=effects, asked_at="#13")
     assert "\n\n`a*b` is by `@zoe` \\*too\\*." in status_comment(replace(found, status=status))
+    same = replace(status, reason="`a*b` is by @zoe *too*.")
+    assert status_comment(replace(found, status=same)).count("`@zoe`") == 1
     none = replace(found.status, effects=effects.plus(PullNote(Topic.TEXT, "")))
     assert "a*b" not in status_comment(replace(found, status=none))
 

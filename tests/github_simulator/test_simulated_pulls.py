@@ -129,7 +129,10 @@ def test_title_body_and_state_can_be_changed(github: SimulatedGitHub) -> None:
     assert github.patch(f"pulls/{number}", {"state": "half"}).status_code == 422
     assert github.patch(f"pulls/{number}", {"base": "nowhere"}).status_code == 422
     push(github.bare, "next", {"n": "n"})
-    assert github.patch(f"pulls/{number}", {"base": "next"}).json()["base"]["ref"] == "next"
+    for _ in range(2):
+        assert github.patch(f"pulls/{number}", {"base": "next"}).json()["base"]["ref"] == "next"
+    events = github.get(f"issues/{number}/events").json()
+    assert [event["event"] for event in events].count("base_ref_changed") == 1
     assert github.patch(f"pulls/{number}", {"title": "x"}, by="rea").status_code == 403
 
 

@@ -20,6 +20,7 @@ from github_simulator.pulls import (
     reply,
     request_reviews,
     require_line,
+    retarget,
     start_of,
     submit_review,
     withdraw_requests,
@@ -96,7 +97,8 @@ def change(call: ApiCall) -> Reply:
     if base and base not in BareRepository(by.repository.bare).branches():
         raise invalid(Resource.PULL, "base")
     edit(by, issue, fields.text("title"), fields.text("body"))
-    pull.base_ref = base or pull.base_ref
+    if base:
+        retarget(by, issue, pull, base)
     if state == "open":
         reopen(by, issue, pull)
     if state == "closed":

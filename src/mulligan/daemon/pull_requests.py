@@ -24,6 +24,7 @@ from mulligan.domain.feedback import (
     CheckRun,
     OpenPull,
     PullState,
+    describe_other_base,
     failed_of,
     latest,
     passed_of,
@@ -32,7 +33,7 @@ from mulligan.domain.feedback import (
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
 from mulligan.domain.learning import merged_facts
-from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling
+from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling, Topic
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
 from mulligan.implement.decide import (
@@ -45,6 +46,7 @@ from mulligan.implement.decide import (
 from mulligan.implement.effects import (
     delete_branch,
     drop_withdrawn_reviews,
+    note_on_pull,
     record_effect,
     reopen_or_show,
     sync_labels_and_status,
@@ -56,6 +58,7 @@ from mulligan.implement.ports import (
     ConcludeContext,
     PublishContext,
     ReadContext,
+    WriteContext,
 )
 
 READ_AGAIN = timedelta(minutes=5)
@@ -117,6 +120,11 @@ def _follow_one(
     if pull is None:
         return worker.run_leased(ref, partial(_end, ref))
     done = None
+    other = describe_other_base(pull.base, context.worktrees.base_branch(ref.repository))
+    if other != status.effects.pull_note(Topic.BASE):
+        done = worker.run_leased(ref, partial(_note_base, ref, other))
+    if other:
+        return done
     if status.stage in REVIEWABLE_STAGES and cache.updated.get(ref) != pull.updated_at:
         done = worker.run_leased(ref, partial(_read_reviews, ref, pull, cache))
     if status.stage is Stage.REVIEW and not (done and done.problem):
@@ -126,6 +134,13 @@ def _follow_one(
     if status.stage is Stage.REVIEW and not (done and done.problem):
         return watch_ci(status, pull, context, worker, cache.checks) or done
     return done
+
+
+def _note_base(ref: IssueRef, text: str, context: WriteContext) -> Visit:
+    """Show on the issue that somebody changed the base of the pull request (PR-8)."""
+    if context.ledger.status(ref).phase is Phase.IDLE:
+        note_on_pull(ref, Topic.BASE, text, context)
+    return Visit(ref)
 
 
 def _read_reviews(

@@ -73,19 +73,23 @@ def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
 
 @dataclass(frozen=True, slots=True)
 class OpenPull:
-    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`."""
+    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`.
+
+    `base` is the branch into which it would be merged.
+    """
 
     number: int
     branch: str
     head_sha: str
     updated_at: datetime
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PullState:
     """The state of a pull request; GitHub closes its issue only if it goes `into_default`.
 
-    `is_behind`: it can be merged once it has the newest commits of the base branch.
+    `is_behind`: it can be merged once it has the newest commits of the base branch, `base`.
     """
 
     is_open: bool
@@ -93,6 +97,18 @@ class PullState:
     into_default: bool = True
     is_draft: bool = False
     is_behind: bool = False
+    base: str = ""
+
+
+def describe_other_base(base: str, wanted: str) -> str:
+    """Say that somebody changed the base of a pull request; empty if it is the one wanted."""
+    if not base or base == wanted:
+        return ""
+    names = [name.replace("`", "'") for name in (base, wanted)]
+    return (
+        f"The pull request's base is `{names[0]}`; Mulligan works on `{names[1]}` only. Retarget "
+        f"it to `{names[1]}`, or finish it by hand."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,7 @@ class Topic(StrEnum):
     TEXT = "text"
     REVIEWS = "reviews"
     BRANCH = "branch"
+    BASE = "base"
 
 
 @dataclass(frozen=True, slots=True)

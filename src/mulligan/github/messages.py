@@ -214,7 +214,8 @@ def _reason(case: IssueContext) -> str:
         case Stage.HITL:
             return body(defuse(one_line(case.status.reason, REASON_CHARS)), _draft(case))
         case Stage.READY | Stage.RESOLVED:
-            return defuse(one_line(case.status.reason, REASON_CHARS))
+            is_noted = case.status.reason in case.status.effects.pull_notes
+            return "" if is_noted else defuse(one_line(case.status.reason, REASON_CHARS))
         case _:
             assert_never(case.status.stage)
 

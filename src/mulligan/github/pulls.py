@@ -159,7 +159,13 @@ class GitHubPulls:
         query = {"state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
         return [
-            OpenPull(pull.number, pull.head.ref, pull.head.sha, pull.updated_at)
+            OpenPull(
+                pull.number,
+                pull.head.ref,
+                pull.head.sha,
+                pull.updated_at,
+                pull.base.ref if pull.base else "",
+            )
             for pull in found
             if pull.updated_at and _is_own(pull, repository)
         ]
@@ -177,6 +183,7 @@ class GitHubPulls:
             into_default=pull.base is None or pull.base.ref == into,
             is_draft=pull.draft,
             is_behind=pull.mergeable_state == BEHIND_STATE,
+            base=pull.base.ref if pull.base else "",
         )
 
     def of_branch(self, ref: IssueRef) -> Sequence[int]:

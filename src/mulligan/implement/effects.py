@@ -21,7 +21,7 @@ from mulligan.domain.absence import (
     absent_since,
 )
 from mulligan.domain.attempt import CHANGES_WITHDRAWN
-from mulligan.domain.eligibility import DEPENDS, POLICY, Facts
+from mulligan.domain.eligibility import BASE, DEPENDS, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
@@ -176,7 +176,7 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         context.ledger.append(ref, admission.request)
         if admission.refusal:
             sync_labels_and_status(ref, context)
-    if admission.rule in {POLICY, DEPENDS}:
+    if admission.rule in {POLICY, DEPENDS, BASE}:
         report_blocked(ref, admission.refusal, context)
     if act and admission.text_change:
         ask_for_label(ref, act.act, admission.text_change, context)
