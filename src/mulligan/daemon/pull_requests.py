@@ -24,15 +24,18 @@ from mulligan.domain.feedback import (
     CheckRun,
     OpenPull,
     PullState,
+    describe_checks,
     describe_other_base,
-    failed_of,
+    judge_checks,
     latest,
     passed_of,
     unique_names,
+    without_ignored,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
 from mulligan.domain.learning import merged_facts
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling, Topic
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
@@ -71,8 +74,16 @@ no quota.
 MAX_LOGS = 5
 """Logs read for one head; of further failed checks only the name is recorded."""
 
-SeenChecks = tuple[str, tuple[CheckRun, ...]]
-"""A head commit, and its check runs when they were last read."""
+
+@dataclass(frozen=True, slots=True)
+class SeenChecks:
+    """The checks of a head and, if one of them failed, those of its base commit, as last read."""
+
+    head_sha: str
+    runs: tuple[CheckRun, ...]
+    base_sha: str = ""
+    base_runs: tuple[CheckRun, ...] = ()
+
 
 log = structlog.get_logger()
 
@@ -349,30 +360,56 @@ def watch_ci(
     They are read at every poll; unchanged answers cost no quota. Results in `seen` are skipped.
     """
     ref = status.issue
-    watches = context.policies.in_force(ref.repository).watch_ci.enabled
-    if not watches or status.effects.pushed != pull.head_sha:
+    settings = context.policies.in_force(ref.repository).watch_ci
+    if not settings.enabled or status.effects.pushed != pull.head_sha:
         return None
     try:
-        now = (pull.head_sha, latest(context.tracker.pulls.checks(ref, pull.head_sha)))
+        now = _read_checks(status, pull.head_sha, settings.ignore, context)
     except WorldError as error:
         return Visit(ref, problem=str(error))
     if seen.get(ref) == now:
         return None
     done = worker.run_leased(ref, partial(_judge, ref, now))
-    if not (done.problem or done.skipped):
+    found = judge_checks(now.runs, now.base_runs)
+    # Failures that wait for pending checks are judged at every poll, until their time is over.
+    if not (done.problem or done.skipped or found.acts_at(settings.pending_timeout)):
         seen[ref] = now
     return done
 
 
+def _read_checks(
+    status: IssueStatus, head: str, ignored: Sequence[str], context: ReadContext
+) -> SeenChecks:
+    """Read the checks of a head and, if one failed, those of the commit that it is based on."""
+    ref = status.issue
+    runs = without_ignored(latest(context.tracker.pulls.checks(ref, head)), ignored)
+    good = (m for m in reversed(context.ledger.history(ref)) if m.outcome is Outcome.SUCCEEDED)
+    last = next(good, None)
+    base = status.pull.updated_to or (last.base_sha if last else "")
+    if not base or not any(run.failed for run in runs):
+        return SeenChecks(head, runs)
+    try:
+        on_base = latest(context.tracker.pulls.checks(ref, base))
+    except DeniedError:
+        # After a force-push, GitHub may have deleted the commit: then there is nothing to compare.
+        on_base = ()
+    return SeenChecks(head, runs, base, without_ignored(on_base, ignored))
+
+
 def _judge(ref: IssueRef, now: SeenChecks, context: AttemptTools) -> Visit:
-    """Record the results of the checks, once for each head; ignore those that still run."""
-    status, (head, runs) = context.ledger.status(ref), now
+    """Record the results of the checks, once for each head, and show what they wait for."""
+    status, head = context.ledger.status(ref), now.head_sha
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
     if not rests or status.effects.pushed != head:
         return Visit(ref)
-    failed, passed = failed_of(runs), passed_of(runs)
-    if failed and FailedHead(head) not in status.handled:
-        _record_checks(status, head, failed, context)
+    found, passed = judge_checks(now.runs, now.base_runs), passed_of(now.runs)
+    settings = context.policies.in_force(ref.repository).watch_ci
+    acts_at = found.acts_at(settings.pending_timeout)
+    waits = acts_at is not None and acts_at > context.clock.now()
+    text = describe_checks(found, now.base_sha, acts_at if waits else None)
+    note_on_pull(ref, Topic.CHECKS, text, context)
+    if found.failed and not waits and FailedHead(head) not in status.handled:
+        _record_checks(status, head, found.failed, context)
     elif passed and passed != status.pull.passed:
         context.ledger.append(ref, CiPassed(head_sha=head, count=passed))
         sync_labels_and_status(ref, context)

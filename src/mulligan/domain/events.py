@@ -388,7 +388,7 @@ class FailedCheck(Record):
 
 
 class CiFailed(Record):
-    """All checks of a head have finished on GitHub, and some failed (PR-3).
+    """Checks of a head failed on GitHub, and not on its base commit (PR-3).
 
     `refused` is the reason why the issue needs human review instead of another attempt.
     """

@@ -13,6 +13,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
     refusal,
 )
+from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import AuthorisingAct, IssueRef, ReviewAct, Stage
 from mulligan.domain.outcome import OpenPullRequest
 from mulligan.domain.status import IssueStatus, Phase
@@ -158,6 +159,7 @@ def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
     return [
         *([describe_restoration(facts.status)] if facts.status.restored else []),
         *([reviewed] if reviewed else []),
+        *([failed] if (failed := describe_failed_checks(facts.status.feedback)) else []),
         *facts.status.effects.pull_notes,
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([around.overlooked] if around.overlooked else []),

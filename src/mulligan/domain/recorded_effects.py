@@ -207,6 +207,7 @@ class Topic(StrEnum):
     REVIEWS = "reviews"
     BRANCH = "branch"
     BASE = "base"
+    CHECKS = "checks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from mulligan.domain.command import PendingCommand, Verb
+from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
@@ -204,7 +205,7 @@ def _reason(case: IssueContext) -> str:
     """Return the reason for the stage, or the current step; the table has the failures."""
     match case.status.stage:
         case Stage.RUNNING:
-            return _at_work(case)
+            return body(_at_work(case), sentence(describe_failed_checks(case.status.feedback)))
         case Stage.REVIEW:
             return body(
                 _success(case),
@@ -215,7 +216,8 @@ def _reason(case: IssueContext) -> str:
             return body(defuse(one_line(case.status.reason, REASON_CHARS)), _draft(case))
         case Stage.READY | Stage.RESOLVED:
             is_noted = case.status.reason in case.status.effects.pull_notes
-            return "" if is_noted else defuse(one_line(case.status.reason, REASON_CHARS))
+            reason = "" if is_noted else defuse(one_line(case.status.reason, REASON_CHARS))
+            return body(reason, sentence(describe_failed_checks(case.status.feedback)))
         case _:
             assert_never(case.status.stage)
 

@@ -351,12 +351,15 @@ def _of_check(found: CheckRunShape) -> CheckRun:
     app = found.app.slug if found.app else ""
     done = found.status == "completed"
     suite = found.check_suite.id if found.check_suite else 0
-    return CheckRun(found.id, app, found.name, found.conclusion if done else None, suite=suite)
+    conclusion, at = (found.conclusion, found.completed_at) if done else (None, found.started_at)
+    return CheckRun(found.id, app, found.name, conclusion, suite=suite, at=at)
 
 
 def _of_status(found: StatusShape) -> CheckRun:
     done = None if found.state == PENDING_STATE else found.state
-    return CheckRun(found.id, STATUS_APP, found.context, done, found.description)
+    return CheckRun(
+        found.id, STATUS_APP, found.context, done, found.description, at=found.updated_at
+    )
 
 
 def _annotation(found: AnnotationShape) -> str:

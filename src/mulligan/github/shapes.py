@@ -284,6 +284,8 @@ class CheckRunShape(Shape):
     status: str
     external_id: Words = ""
     conclusion: str | None = None
+    started_at: AwareDatetime | None = None
+    completed_at: AwareDatetime | None = None
     app: AppShape | None = None
     check_suite: SuiteShape | None = None
     output: OutputShape = OutputShape()
@@ -296,6 +298,7 @@ class StatusShape(Shape):
     context: str
     state: str
     description: Words = ""
+    updated_at: AwareDatetime | None = None
 
 
 class AnnotationShape(Shape):
