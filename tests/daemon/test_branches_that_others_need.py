@@ -12,7 +12,12 @@ from mulligan.daemon.once import run_once
 from mulligan.domain.issue import IssueRef, Stage
 from world.repositories import commit_to
 from world.simulated import NAME
-from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
+from world.workers import (
+    WorkerEnvironment,
+    fail_once_changed,
+    fix_the_bug,
+    worker_environment,
+)
 
 
 @pytest.fixture
@@ -44,6 +49,11 @@ def open_theirs(here: WorkerEnvironment, ref: IssueRef, *, onto: bool) -> IssueR
     return IssueRef(NAME, opened.json()["number"])
 
 
+def retry(here: WorkerEnvironment, ref: IssueRef) -> None:
+    here.desk.hub.advance_one_second()
+    here.desk.hub.world.comment(ref, "/mulligan retry", "wes")
+
+
 @pytest.mark.parametrize("onto", [True, False])
 @pytest.mark.parametrize("merges", [True, False])
 def test_another_pull_request_keeps_the_branch_and_is_named(
@@ -64,6 +74,44 @@ def test_another_pull_request_keeps_the_branch_and_is_named(
     (told,) = here.said(ref)
     assert f"`{ref.branch}` stays" in told
     assert f"`#{theirs.number}`" in told
+
+
+def test_nothing_is_pushed_under_another_pull_request(here: WorkerEnvironment) -> None:
+    ref, pull = published(here)
+    theirs = open_theirs(here, ref, onto=False)
+    here.desk.hub.world.close(pull, "wes")
+    assert make_pass(here) == ()
+    head = here.pushed(ref)
+    commit_to(here.desk.hub.bare, {"e": "1\n"})
+    retry(here, ref)
+    assert make_pass(here) == ()
+    assert here.pushed(ref) == head
+    assert here.labels(ref) == ["mulligan:hitl"]
+    assert (
+        f"The pull request `#{theirs.number}` of a person comes from {ref.branch}"
+        in here.said(ref)[-1]
+    )
+    here.desk.hub.world.close(theirs, "wes")
+    retry(here, ref)
+    assert make_pass(here) == ()
+    assert here.pushed(ref) != head
+    assert len(here.ledger.history(ref)) == 2
+    assert here.desk.hub.world.pulls_of(NAME)[-1].state == "open"
+
+
+def test_no_draft_is_pushed_under_another_pull_request(here: WorkerEnvironment) -> None:
+    ref, pull = published(here)
+    open_theirs(here, ref, onto=False)
+    here.desk.hub.world.close(pull, "wes")
+    assert make_pass(here) == ()
+    head = here.pushed(ref)
+    here.policy |= {"max_issue_attempts": 1, "escalation": {"draft_pr": True}}
+    here.check(fail_once_changed)
+    commit_to(here.desk.hub.bare, {"e": "1\n"})
+    retry(here, ref)
+    assert make_pass(here) == ()
+    assert here.labels(ref) == ["mulligan:hitl"]
+    assert here.pushed(ref) == head
 
 
 def test_a_closed_pull_request_needs_no_branch(here: WorkerEnvironment) -> None:

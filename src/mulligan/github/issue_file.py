@@ -56,6 +56,10 @@ class NoPulls:
         del ref
         return ()
 
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        del ref
+        return ()
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         del ref, number
         return ()

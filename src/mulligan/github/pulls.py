@@ -78,11 +78,15 @@ def read_pull(client: Client, repository: str, number: int) -> PullShape:
 
 def find_open(client: Client, ref: IssueRef) -> PullShape | None:
     """Return the open pull request of the issue's branch; if there are several, the oldest."""
+    return min(_open_from(client, ref), key=lambda pull: pull.number, default=None)
+
+
+def _open_from(client: Client, ref: IssueRef) -> list[PullShape]:
+    """Return the open pull requests, of anybody, that come from the issue's branch."""
     owner = ref.repository.partition("/")[0]
     query = {"head": f"{owner}:{ref.branch}", "state": "open"}
     pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
-    ours = [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
-    return min(ours, key=lambda pull: pull.number, default=None)
+    return [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
 
 
 def find_published(client: Client, ref: IssueRef, status: IssueStatus) -> PullShape | None:
@@ -189,16 +193,14 @@ class GitHubPulls:
     def of_branch(self, ref: IssueRef) -> Sequence[int]:
         """List the open pull requests, of anybody, whose head or base is the issue's branch."""
         path = f"/repos/{ref.repository}/pulls"
-        owner = ref.repository.partition("/")[0]
-        heads = self._client.read_all(
-            PULLS, path, {"head": f"{owner}:{ref.branch}", "state": "open"}
-        )
         bases = self._client.read_all(PULLS, path, {"base": ref.branch, "state": "open"})
-        found = [
-            *(each.number for each in heads if is_from(each, ref)),
-            *(each.number for each in bases if each.base and each.base.ref == ref.branch),
-        ]
-        return sorted(set(found))
+        onto = {each.number for each in bases if each.base and each.base.ref == ref.branch}
+        return sorted({each.number for each in _open_from(self._client, ref)} | onto)
+
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests from the issue's branch that no Mulligan opened."""
+        found = _open_from(self._client, ref)
+        return [each.number for each in found if opened_by(each.body or "") is None]
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Return the submitted reviews of trusted people with their line comments, oldest first.

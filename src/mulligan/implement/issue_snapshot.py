@@ -332,7 +332,7 @@ def check_publication(
         try:
             if not base_has_start(ref, last, context.worktrees):
                 return BaseDropped(last)
-            if why := other_base(ref, context):
+            if why := other_base(ref, context) or others_pull_request(ref, context):
                 return PublicationRefused(why)
         except ForbiddenError:
             raise
@@ -351,11 +351,25 @@ def other_base(ref: IssueRef, context: ReadContext) -> str:
     return describe_other_base(pull.base, wanted) if pull.is_open else ""
 
 
+def others_pull_request(ref: IssueRef, context: ReadContext) -> str:
+    """Say that a person's open pull request comes from the issue's branch; empty if none does.
+
+    A push would replace the commits in it (PR-7).
+    """
+    status = context.ledger.status(ref)
+    if status.pull.number is not None or status.effects.pushed is None:
+        return ""
+    theirs = " and ".join(f"#{number}" for number in context.tracker.pulls.of_people(ref))
+    if not theirs:
+        return ""
+    return f"The pull request {theirs} of a person comes from {ref.branch}. Merge or close it."
+
+
 def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> bool:
     """Return whether there is a pull request that unverified work must not replace."""
     status = context.ledger.status(ref)
     if status.pull.number is None:
-        return False
+        return bool(others_pull_request(ref, context))
     pull = context.tracker.pulls.state(ref, status.pull.number)
     if not (status.pull.draft_of and pull.is_open and pull.is_draft):
         return True

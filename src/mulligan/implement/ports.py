@@ -68,6 +68,10 @@ class PullRequests(Protocol):
         """List the open pull requests, of anybody, whose head or base is the issue's branch."""
         ...
 
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests from the issue's branch that no Mulligan opened."""
+        ...
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Read the submitted reviews of trusted people, with their remarks, oldest first."""
         ...
