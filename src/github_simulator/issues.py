@@ -137,6 +137,14 @@ def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
             record(by, issue, replace(new_event(by, "assigned"), assignee=user))
 
 
+def unassign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
+    """Remove assignees; skip people who are not assigned, as GitHub does."""
+    for user in users:
+        if user in issue.assignees:
+            issue.assignees.remove(user)
+            record(by, issue, replace(new_event(by, "unassigned"), assignee=user))
+
+
 def add_comment(by: Actor, issue: Issue, body: str) -> Comment:
     check_comment(body)
     now = by.stamps.now()

@@ -76,15 +76,15 @@ def open_for(repository: Repository, head: str, base: str) -> Issue | None:
 
 
 def apply_pushes(by: Actor) -> None:
-    """Apply pushes to pull requests: a moved head updates one, a deleted head closes it."""
+    """Apply pushes to pull requests: a moved head updates one, a deleted head or base closes it."""
     issues = by.repository.visible()
     waiting = [(one, one.pull) for one in issues if one.pull and one.state == "open"]
     branches = BareRepository(by.repository.bare).branches() if waiting else {}
     for issue, pull in waiting:
-        if pull.head_ref not in branches:
+        if not {pull.head_ref, pull.base_ref} <= branches.keys():
             set_state(by, issue, "closed")
             continue
-        pull.base_sha = branches.get(pull.base_ref, pull.base_sha)
+        pull.base_sha = branches[pull.base_ref]
         if pull.head_sha != branches[pull.head_ref]:
             pull.head_sha = branches[pull.head_ref]
             issue.updated_at = by.stamps.now()
@@ -112,6 +112,13 @@ def mark_ready(by: Actor, issue: Issue, pull: Pull) -> None:
     if pull.draft:
         pull.draft = False
         record(by, issue, new_event(by, "ready_for_review"))
+
+
+def retarget(by: Actor, issue: Issue, pull: Pull, base: str) -> None:
+    """Change the base branch."""
+    if base != pull.base_ref:
+        pull.base_ref, pull.base_sha = base, BareRepository(by.repository.bare).branches()[base]
+        record(by, issue, new_event(by, "base_ref_changed"))
 
 
 def reopen(by: Actor, issue: Issue, pull: Pull) -> None:
@@ -148,6 +155,14 @@ def request_reviews(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | 
         if user not in pull.reviewers:
             pull.reviewers.append(user)
             record(by, issue, replace(new_event(by, "review_requested"), reviewer=user))
+
+
+def withdraw_requests(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
+    """Remove requested reviewers; skip people of whom no review is requested."""
+    for user in users:
+        if user and user in pull.reviewers:
+            pull.reviewers.remove(user)
+            record(by, issue, replace(new_event(by, "review_request_removed"), reviewer=user))
 
 
 def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:
@@ -213,6 +228,21 @@ def submit_review(
     pull.reviewers = [user for user in pull.reviewers if user != by.user]
     issue.updated_at = now
     return review
+
+
+def dismiss(by: Actor, issue: Issue, pull: Pull, number: int) -> Review:
+    """Dismiss an approval or a request for changes: its state changes, and it keeps its time."""
+    found = next((each for each in pull.reviews if each.id == number), None)
+    if found is None:
+        raise not_found()
+    if found.state not in {"APPROVED", "CHANGES_REQUESTED"}:
+        raise ErrorReply(
+            422, "Unprocessable Entity", ["Can not dismiss a commented pull request review"]
+        )
+    dismissed = replace(found, state="DISMISSED")
+    pull.reviews[pull.reviews.index(found)] = dismissed
+    record(by, issue, new_event(by, "review_dismissed"))
+    return dismissed
 
 
 def start_of(repository: Repository, pull: Pull) -> str:

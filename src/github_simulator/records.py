@@ -94,7 +94,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A submitted review; `state` is APPROVED, CHANGES_REQUESTED or COMMENTED."""
+    """A submitted review; `state` is APPROVED, CHANGES_REQUESTED, COMMENTED or DISMISSED."""
 
     id: int
     author: User

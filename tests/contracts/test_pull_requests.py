@@ -1,6 +1,7 @@
 """What is read of open pull requests, and written there once (port PullRequests)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
     first = world.review(pull, "wes", "COMMENT", "", [LineComment(FILE, 1, "Why?")])
     world.review(pull, "tri", "REQUEST_CHANGES", "All of it", [LineComment(FILE, 1, "No.")])
     world.review(pull, "ada", "APPROVE", "Fine")
-    assert pulls.reviews(ref, pull.number) == ()
+    assert not pulls.reviews(ref, pull.number)
     second = world.review(
         pull, "mia", "REQUEST_CHANGES", "Rename it.", [LineComment(FILE, 1, "This.")]
     )
@@ -76,10 +77,14 @@ def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
     ]
     assert [said.body for said in asked.remarks] == ["Why?"]
     whole, line = objects.remarks
-    assert (whole.body, whole.path, whole.thread, whole.review) == ("Rename it.", "", 0, 0)
+    assert (whole.body, whole.path, whole.thread, whole.review) == ("Rename it.", "", 0, second)
     assert (line.body, line.path, line.line, line.side) == ("This.", FILE, 1, "RIGHT")
     assert line.code == f"@@ -1,1 +1,1 @@\n X = {ref.number}"
     assert line.thread
+    office.hub.advance_one_second()
+    world.review(pull, "mia", "APPROVE")
+    (withdrawn,) = pulls.reviews(ref, pull.number)
+    assert (withdrawn.id, withdrawn.withdrawn, withdrawn.remarks) == (second, True, ())
 
 
 @pytest.mark.parametrize("how", ["merged", "closed", "open"])
@@ -194,7 +199,10 @@ def test_what_runs_on_a_commit_is_read(
     second = runs.check((NAME, head), "scan", app="scanner")
     runs.status((NAME, head), "deploy", "error", "No disk")
     runs.status((NAME, head), "deploy", "pending", "Trying again")
-    found = {(run.app, run.name): run for run in pulls.checks(ref, head)}
+    times = {run.at.replace(microsecond=0) for run in runs.checks}
+    read = pulls.checks(ref, head)
+    assert {run.at for run in read if run.app != "status"} == times
+    found = {(run.app, run.name): replace(run, at=None) for run in read}
     assert found[("github-actions", "tests")] == CheckRun(
         first, "github-actions", "tests", "failure", suite=1
     )

@@ -8,14 +8,16 @@ import pytest
 
 from github_simulator.records import Annotation, CheckOutput
 from github_simulator.world import Fault
+from mulligan.daemon.explain import explain
 from mulligan.daemon.once import run_once
 from mulligan.daemon.poll import FetchCache, poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.events import CiFailed, CiPassed
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.interfaces.json_output import status_row
 from world.behaviours import AgentInput
-from world.repositories import commit_to
+from world.repositories import branch_head, commit_to
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, worker_environment
 
@@ -96,15 +98,133 @@ def test_a_failing_check_asks_for_one_attempt_that_is_told_of_it(here: WorkerEnv
     assert here.ledger.status(ref).epoch == 1
 
 
-def test_nothing_happens_while_a_check_still_runs(here: WorkerEnvironment) -> None:
+def test_a_failure_waits_for_the_checks_that_still_run(here: WorkerEnvironment) -> None:
+    here.policy["watch_ci"] = {"pending_timeout": "9h"}
     ref = published(here)
-    runs(here, ref, "tests", "failure")
-    runs(here, ref, "lint", None)
+    runs(here, ref, "build", "failure")
+    runs(here, ref, "tide", None)
+    began = here.desk.hub.world.runs.checks[-1].at
     make_pass(here)
     assert outcomes(here, ref) == [DONE]
-    runs(here, ref, "lint", "success")
+    waits = f"Waits for `tide` since {began:%H:%M} UTC; `build` failed."
+    assert waits in here.said(ref)[0]
+    told = explain(ref, here.context(count_up), at_work="one").notes
+    assert any(note.startswith(waits) for note in told)
+    assert status_row(here.ledger.status(ref))["notes"] == [
+        *here.ledger.status(ref).effects.pull_notes
+    ]
+    writes = len(here.writes())
+    make_pass(here)
+    assert len(here.writes()) == writes
+    runs(here, ref, "tide", "success")
     make_pass(here)
     assert outcomes(here, ref) == [DONE, DONE]
+    assert waits not in here.said(ref)[0]
+
+
+def test_a_failure_is_acted_on_after_a_time_although_a_check_never_ends(
+    here: WorkerEnvironment,
+) -> None:
+    here.policy["watch_ci"] = {"pending_timeout": "90m"}
+    ref = published(here)
+    runs(here, ref, "build", "failure")
+    here.desk.hub.world.runs.status((NAME, here.pushed(ref) or ""), "tide", "pending")
+    context, fresh = here.context(count_up), FetchCache()
+    for hours, due in ((0, []), (1, []), (3, [ref])):
+        here.desk.clock.time = here.desk.hub.world.runs.checks[-1].at + timedelta(hours=hours)
+        assert poll([NAME], context, Worker(context), fresh) == (due, {})
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE, DONE]
+    (failed,) = failures(here, ref)
+    assert [check.name for check in failed.checks] == ["build"]
+
+
+def test_checks_can_be_ignored_by_name(here: WorkerEnvironment) -> None:
+    here.policy["watch_ci"] = {"ignore": ["tide", "codecov/*"]}
+    ref = published(here)
+    commit = (NAME, here.pushed(ref) or "")
+    here.desk.hub.world.runs.status(commit, "tide", "pending")
+    here.desk.hub.world.runs.status(commit, "codecov/patch", "failure")
+    runs(here, ref, "tests", "success")
+    runs(here, ref, "lint", "success")
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE]
+    assert PASSED in here.said(ref)[-1]
+
+
+def on_base(here: WorkerEnvironment, name: str, conclusion: str | None) -> None:
+    """Have a check of that name run on the commit that the work is based on."""
+    base = branch_head(here.desk.hub.bare, "main") or ""
+    here.desk.hub.world.runs.check((NAME, base), name, conclusion, CheckOutput(LOG), suite=2)
+
+
+def test_a_check_that_fails_on_the_base_too_starts_nothing_and_is_told_once(
+    here: WorkerEnvironment,
+) -> None:
+    ref = published(here)
+    on_base(here, "deploy-preview", "failure")
+    commit_to(here.desk.hub.bare, {"c": "1\n"})
+    runs(here, ref, "deploy-preview", "failure")
+    runs(here, ref, "tests", "success")
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE]
+    assert failures(here, ref) == []
+    assert "`deploy-preview` failed on GitHub, and on the base commit" in here.said(ref)[0]
+    assert any(
+        "deploy-preview" in each for each in explain(ref, here.context(count_up), "one").notes
+    )
+    writes = len(here.writes())
+    make_pass(here)
+    assert len(here.writes()) == writes
+    runs(here, ref, "tests", "failure")
+    make_pass(here)
+    (failed,) = failures(here, ref)
+    assert [check.name for check in failed.checks] == ["tests"]
+
+
+def test_a_failure_counts_where_the_base_commit_is_gone(here: WorkerEnvironment) -> None:
+    ref = published(here)
+    base = branch_head(here.desk.hub.bare, "main") or ""
+    on_base(here, "tests", "failure")
+    runs(here, ref, "tests", "failure")
+    here.desk.hub.world.faults = lambda _, path: (
+        Fault(422, '{"message": "No commit found"}') if f"/commits/{base}/" in path else None
+    )
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE, DONE]
+
+
+def test_a_check_that_still_runs_on_the_base_is_waited_for(here: WorkerEnvironment) -> None:
+    here.policy["watch_ci"] = {"pending_timeout": "9h"}
+    ref = published(here)
+    on_base(here, "tests", None)
+    runs(here, ref, "tests", "failure")
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE]
+    on_base(here, "tests", "success")
+    make_pass(here)
+    assert outcomes(here, ref) == [DONE, DONE]
+
+
+def test_the_check_is_named_and_quoted_where_the_agent_changed_nothing_for_it(
+    here: WorkerEnvironment,
+) -> None:
+    here.policy["max_issue_attempts"] = 2
+    ref = published(here)
+    runs(here, ref, "deploy-preview", "failure")
+    here.desk.clock.time += timedelta(hours=1)
+    seen = list[str]()
+
+    def do_nothing(_given: AgentInput) -> None:
+        seen.extend(here.said(ref))
+
+    run_once([NAME], here.context(do_nothing))
+    assert "`deploy-preview` failed on GitHub." in seen[0]
+    assert outcomes(here, ref) == [DONE, Outcome.ZERO_COMMIT]
+    asked = here.said(ref)[-1]
+    assert "The agent changed nothing for the checks that fail on GitHub." in asked
+    assert "`deploy-preview` failed on GitHub." in asked.partition("### Suggested actions")[0]
+    assert "AssertionError: 41 is not 42" in asked
 
 
 def test_a_rerun_takes_the_place_of_the_failure(here: WorkerEnvironment) -> None:

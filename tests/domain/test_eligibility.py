@@ -161,6 +161,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             [replace(facts(), waits_for="It waits until #3 is closed.")],
             [facts()],
         ),
+        ("base", [replace(facts(), other_base="Its base is `next`.")], [facts()]),
         (
             "paused",
             [facts(status=replace(KNOWN, paused_by="wes"))],
@@ -201,8 +202,8 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "elsewhere", "stage", "text", "dependencies", "paused"),
-        *("due", "policy"),
+        *("authorised", "concluded", "elsewhere", "stage", "text", "dependencies", "base"),
+        *("paused", "due", "policy"),
     ]
 
 

@@ -16,6 +16,7 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import NO_EFFECTS, PullNote, Topic
 from mulligan.domain.result import (
     AgentFacts,
     CheckKind,
@@ -297,6 +298,25 @@ def test_the_status_comment_links_to_the_page_of_the_last_attempt() -> None:
     assert link in status_comment(tried, dashboard="https://bot.example")
     assert "dashboard" not in status_comment(tried)
     assert "dashboard" not in status_comment(case(), dashboard="https://bot.example")
+
+
+def test_a_review_without_a_successful_attempt_claims_none() -> None:
+    found = second_try()
+    left = replace(found, status=replace(found.status, outcome=None))
+    assert "succeeded;" in status_comment(found)
+    assert "succeeded;" not in status_comment(left)
+
+
+@pytest.mark.parametrize("stage", [Stage.REVIEW, Stage.READY, Stage.RESOLVED, Stage.HITL])
+def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
+    found = case(attempt(1), stage=stage)
+    effects = NO_EFFECTS.plus(PullNote(Topic.TEXT, "`a*b` is by @zoe *too*."))
+    status = replace(found.status, effects=effects, asked_at="#13")
+    assert "\n\n`a*b` is by `@zoe` \\*too\\*." in status_comment(replace(found, status=status))
+    same = replace(status, reason="`a*b` is by @zoe *too*.")
+    assert status_comment(replace(found, status=same)).count("`@zoe`") == 1
+    none = replace(found.status, effects=effects.plus(PullNote(Topic.TEXT, "")))
+    assert "a*b" not in status_comment(replace(found, status=none))
 
 
 def order(verb: Verb) -> PendingCommand:

@@ -336,7 +336,7 @@ def test_a_pull_request_has_what_was_configured(office: TrackerEnvironment) -> N
     assert found.pull
     assert opened.number == found.number
     assert found.title == "Fixes `#1` for `@ann`"
-    assert (found.body or "").startswith(f"Closes #{ref.number}\n")
+    assert f"\nCloses #{ref.number}\n" in (found.body or "")
     assert (found.pull.head_ref, found.pull.base_ref) == (ref.branch, "main")
     assert found.pull.draft
     assert [user.login for user in found.pull.reviewers] == ["ada", "mia"]

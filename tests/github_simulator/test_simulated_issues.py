@@ -185,6 +185,16 @@ def test_assignees_who_cannot_be_assigned_are_left_out(github: SimulatedGitHub) 
     assert github.post("issues/1/assignees", body, by="zoe").status_code == 403
 
 
+def test_an_assignee_is_removed_once(github: SimulatedGitHub) -> None:
+    github.issue()
+    github.post("issues/1/assignees", {"assignees": ["wes", "mia"]}, by="tri")
+    for _ in range(2):
+        answer = github.ask("DELETE", "issues/1/assignees", body={"assignees": ["wes"]}, by="tri")
+        assert [user["login"] for user in answer.json()["assignees"]] == ["mia"]
+    events = github.get("issues/1/events").json()
+    assert [event["event"] for event in events] == ["assigned", "assigned", "unassigned"]
+
+
 def test_a_locked_issue_takes_comments_from_writers_only(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.set_lock(ref, "tri", locked=True)

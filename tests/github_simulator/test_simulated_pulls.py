@@ -129,7 +129,10 @@ def test_title_body_and_state_can_be_changed(github: SimulatedGitHub) -> None:
     assert github.patch(f"pulls/{number}", {"state": "half"}).status_code == 422
     assert github.patch(f"pulls/{number}", {"base": "nowhere"}).status_code == 422
     push(github.bare, "next", {"n": "n"})
-    assert github.patch(f"pulls/{number}", {"base": "next"}).json()["base"]["ref"] == "next"
+    for _ in range(2):
+        assert github.patch(f"pulls/{number}", {"base": "next"}).json()["base"]["ref"] == "next"
+    events = github.get(f"issues/{number}/events").json()
+    assert [event["event"] for event in events].count("base_ref_changed") == 1
     assert github.patch(f"pulls/{number}", {"title": "x"}, by="rea").status_code == 403
 
 
@@ -150,6 +153,15 @@ def test_a_deleted_head_closes_its_pull_request(github: SimulatedGitHub) -> None
     remove_branch(github, "topic")
     assert github.get(f"issues/{number}").json()["state"] == "closed"
     assert github.get("pulls").json() == []
+
+
+def test_a_deleted_base_closes_its_pull_request(github: SimulatedGitHub) -> None:
+    push(github.bare, "release", {"c": "1\n"})
+    push(github.bare, "later", {"c": "1\n", "d": "1\n"}, start="refs/heads/release")
+    body: Json = {"title": "Later", "head": "later", "base": "release"}
+    number = github.post("pulls", body).json()["number"]
+    remove_branch(github, "release")
+    assert github.get(f"issues/{number}").json()["state"] == "closed"
 
 
 def test_an_issue_is_not_a_pull_request(github: SimulatedGitHub) -> None:
@@ -188,6 +200,32 @@ def test_reviewers_are_asked_and_answer(github: SimulatedGitHub) -> None:
     events = github.get(f"issues/{number}/events").json()
     assert [event["event"] for event in events] == ["review_requested"] * 2
     assert events[0]["requested_reviewer"]["login"] == "ada"
+
+
+def test_a_review_is_dismissed_and_keeps_its_time(github: SimulatedGitHub) -> None:
+    number = opened(github)
+    body = {"event": "REQUEST_CHANGES", "body": "No."}
+    review = github.post(f"pulls/{number}/reviews", body, by="ada").json()
+    where = f"pulls/{number}/reviews/{review['id']}/dismissals"
+    done = github.ask("PUT", where, body={"message": "Out of date."})
+    assert (done.status_code, done.json()) == (200, {**review, "state": "DISMISSED"})
+    assert github.get(f"pulls/{number}/reviews").json() == [done.json()]
+    assert github.ask("PUT", where, body={"message": "Again."}).status_code == 422
+    assert github.ask("PUT", where, body={"message": "No."}, by="rea").status_code == 403
+    nobodys = f"pulls/{number}/reviews/x/dismissals"
+    assert github.ask("PUT", nobodys, body={"message": "No."}).status_code == 404
+
+
+def test_a_request_for_a_review_is_withdrawn_once(github: SimulatedGitHub) -> None:
+    number = opened(github)
+    where = f"pulls/{number}/requested_reviewers"
+    github.post(where, {"reviewers": ["ada", "rea"]})
+    for _ in range(2):
+        answer = github.ask("DELETE", where, body={"reviewers": ["ada", "nobody"]})
+        assert [user["login"] for user in answer.json()["requested_reviewers"]] == ["rea"]
+    *_, last = github.get(f"issues/{number}/events").json()
+    assert (last["event"], last["requested_reviewer"]["login"]) == ("review_request_removed", "ada")
+    assert last["id"] == github.get(f"issues/{number}/events").json()[2]["id"]
 
 
 @pytest.mark.parametrize(

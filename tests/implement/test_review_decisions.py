@@ -6,16 +6,18 @@ from datetime import timedelta
 import pytest
 
 from mulligan.config.policy import ContextLimits, ReviewSettings, WatchCi
-from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.events import FailedCheck, Remark, ReviewsWithdrawn
 from mulligan.domain.feedback import Feedback, Review
 from mulligan.domain.issue import ReviewAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import Handled, IssueStatus
+from mulligan.domain.status import Handled, IssueStatus, Request
 from mulligan.implement.decide import (
     AttemptsLeft,
+    EndedAttempt,
     decide_on_failed_checks,
     decide_on_reviews,
+    decide_on_withdrawal,
     is_settled,
     new_reviews,
 )
@@ -45,6 +47,44 @@ def test_only_reviews_that_were_not_heard_are_new() -> None:
     assert new_reviews([FIRST, NEXT], STATUS) == [FIRST, NEXT]
     assert new_reviews([FIRST, NEXT], replace(STATUS, handled=Handled().plus(ReviewAct(1)))) == []
     assert new_reviews([], STATUS) == []
+
+
+def test_a_review_that_was_withdrawn_is_not_new() -> None:
+    assert new_reviews([replace(FIRST, withdrawn=True), NEXT], STATUS) == []
+
+
+GONE = replace(FIRST, withdrawn=True)
+DISMISSED = replace(GONE, requests_changes=False)
+HEARD = Handled().plus(ReviewAct(1)).plus(ReviewAct(2))
+PENDING = replace(STATUS, handled=HEARD, feedback=Feedback(at=NOON, received=(1,)))
+BY_REVIEW = replace(PENDING, request=Request(str(ReviewAct(1))))
+BOTH = replace(PENDING, feedback=Feedback(at=NOON, received=(1, 2)))
+CONFLICT = replace(PENDING, feedback=Feedback(at=NOON, received=(1,), conflict="a.py"))
+PUBLISHED = [EndedAttempt(Outcome.CHECKS_FAILED), EndedAttempt(Outcome.SUCCEEDED)]
+
+
+@pytest.mark.parametrize(
+    ("status", "reviews", "epoch", "expected"),
+    [
+        (STATUS, [FIRST, NEXT], [], None),
+        (STATUS, [GONE], [], ReviewsWithdrawn(reviews=(1,))),
+        (STATUS, [DISMISSED], [], None),
+        (replace(STATUS, handled=HEARD), [GONE], PUBLISHED, None),
+        (PENDING, [GONE], PUBLISHED, ReviewsWithdrawn(reviews=(1,), ends_work=True)),
+        (PENDING, [DISMISSED], PUBLISHED, ReviewsWithdrawn(reviews=(1,), ends_work=True)),
+        (PENDING, [GONE], PUBLISHED[:1], ReviewsWithdrawn(reviews=(1,))),
+        (BY_REVIEW, [GONE], [], ReviewsWithdrawn(reviews=(1,), ends_work=True)),
+        (BOTH, [GONE], PUBLISHED, ReviewsWithdrawn(reviews=(1,))),
+        (CONFLICT, [GONE], PUBLISHED, ReviewsWithdrawn(reviews=(1,))),
+    ],
+)
+def test_a_withdrawal_ends_the_work_that_is_for_nothing_else(
+    status: IssueStatus,
+    reviews: list[Review],
+    epoch: list[EndedAttempt],
+    expected: ReviewsWithdrawn | None,
+) -> None:
+    assert decide_on_withdrawal(reviews, status, epoch) == expected
 
 
 @pytest.mark.parametrize(("minutes", "settled"), [(2, False), (3, True)])

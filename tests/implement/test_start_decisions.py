@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mulligan.config.policy import Escalation
+from mulligan.domain.attempt import CHANGES_WITHDRAWN
 from mulligan.domain.eligibility import PAUSED, POLICY, UNCHANGED, Facts
 from mulligan.domain.events import AttemptCompleted, Authorised, Decided, IssueSeen
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, LabelAct, Stage
@@ -16,6 +17,7 @@ from mulligan.domain.status import IssueStatus, Phase, Request, SeenText
 from mulligan.implement.decide import (
     AgentUnavailable,
     BaseDropped,
+    ChangesWithdrawn,
     CommitLost,
     ForeignPush,
     Obstructed,
@@ -287,6 +289,11 @@ def test_lost_overtaken_and_dropped_work_have_reasons_of_their_own() -> None:
 @pytest.mark.parametrize("found", [Withdrawn("They did."), TakenElsewhere("They did.")])
 def test_nothing_is_published_for_a_request_that_is_gone_or_answered(found: Situation) -> None:
     assert reconsider(found) == Decided(decision=StandDown(reason="They did."))
+
+
+def test_work_for_withdrawn_reviews_leaves_the_pull_request_as_it_is() -> None:
+    expected = StandDown(reason=CHANGES_WITHDRAWN, keeps_pull=True)
+    assert reconsider(ChangesWithdrawn()) == Decided(decision=expected)
 
 
 def test_a_refused_publication_reaches_a_person_with_the_fix() -> None:

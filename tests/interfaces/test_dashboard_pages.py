@@ -32,6 +32,7 @@ from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
+from mulligan.domain.recorded_effects import PullNote, Topic, event_of
 from mulligan.domain.result import AgentFacts, OnBase
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
@@ -162,6 +163,15 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     assert "Decision: make another attempt. Check &#39;tests&#39; failed" in page
     assert "$0.21" in page
     assert "the agent claude is running" in section(page, "under-way")
+
+
+def test_the_page_of_an_issue_has_the_notes_about_its_pull_request(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    note = PullNote(Topic.CHECKS, f"Waits for `tide` since 10:31 UTC; `{EVIL}` failed.")
+    dashboard.stores.ledger.append(ONE, event_of(note))
+    page = dashboard.ask("/issues/octo/one/1").text
+    assert "Waits for `tide` since 10:31 UTC" in page
+    assert "<script>alert" not in page
 
 
 def test_files_are_those_of_attempts_that_are_known(dashboard: Dashboard) -> None:

@@ -48,6 +48,7 @@ from mulligan.domain.events import (
     RetryScheduled,
     ReviewFinished,
     ReviewReceived,
+    ReviewsWithdrawn,
     StoodDown,
     Waiting,
     WorktreeReset,
@@ -223,6 +224,11 @@ SENTENCES: list[tuple[Event, str]] = [
     (
         ReviewReceived(reviews=(5,), author="", at=NOON, remarks=()),
         "A reviewer requested 0 changes on the pull request.",
+    ),
+    (ReviewsWithdrawn(reviews=(5, 6)), "2 reviews no longer requested changes."),
+    (
+        StoodDown(reason="The reviewer approved.", keeps_pull=True),
+        "The pull request waits for a review. The reviewer approved.",
     ),
     (
         Conflicted(base_sha="b", head_sha="h", files=("a", "b")),

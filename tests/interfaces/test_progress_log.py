@@ -45,6 +45,7 @@ from mulligan.domain.events import (
     RetryScheduled,
     ReviewFinished,
     ReviewReceived,
+    ReviewsWithdrawn,
     StoodDown,
     Waiting,
     WorktreeReset,
@@ -149,6 +150,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         ReviewReceived(reviews=(1,), author="w[b]", at=NOON, remarks=()),
         "changes are requested by w[b]",
     ),
+    (SECOND, ReviewsWithdrawn(reviews=(1,)), "a review no longer requests changes"),
     (
         SECOND,
         Conflicted(base_sha="b", head_sha="h"),

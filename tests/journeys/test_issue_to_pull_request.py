@@ -65,6 +65,7 @@ def test_a_good_change_becomes_a_pull_request_at_once(here: MulliganInstallation
             "reason": "The check 'tests' passed.",
             "pull_request": f"{here.url}/{NAME}/pull/{pull.number}",
             "review_until": None,
+            "notes": [],
             "paused": None,
         }
     ]

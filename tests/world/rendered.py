@@ -18,9 +18,10 @@ from mulligan.domain.result import FileChange
 from mulligan.domain.status import PullStatus, SeenText
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import draft_body, pull_request_body, status_comment
+from mulligan.github.pull_text import new_text
 from world.browser import chromium
 from world.escalations import work_pushed
-from world.stories import attempt, case, published
+from world.stories import REF, attempt, case, published
 
 HOSTILE = (
     "</details></td></table>\n```\n| a | b |\n# Big ~~gone~~ <img src=x onerror=alert(1)>\n"
@@ -70,6 +71,11 @@ def with_hostile_texts(found: IssueContext) -> IssueContext:
     )
 
 
+def marked(text: str) -> str:
+    """Return the text of a new pull request with its marks."""
+    return new_text("Fix it", text, REF, "abc123").body
+
+
 def pages() -> dict[str, str]:
     """Give the texts at telling moments, as they are and under attack."""
     red = work_pushed()
@@ -82,10 +88,10 @@ def pages() -> dict[str, str]:
         "escalation-hostile": escalation_comment(with_hostile_texts(red), told),
         "status": status_comment(running),
         "status-hostile": status_comment(with_hostile_texts(case(attempt(1), stage=Stage.HITL))),
-        "draft": draft_body(replace(red, status=draft)),
-        "draft-hostile": draft_body(with_hostile_texts(replace(red, status=draft))),
-        "pull-request": pull_request_body(done),
-        "pull-request-hostile": pull_request_body(with_hostile_texts(done)),
+        "draft": marked(draft_body(replace(red, status=draft))),
+        "draft-hostile": marked(draft_body(with_hostile_texts(replace(red, status=draft)))),
+        "pull-request": marked(pull_request_body(done)),
+        "pull-request-hostile": marked(pull_request_body(with_hostile_texts(done))),
     }
 
 

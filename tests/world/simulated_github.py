@@ -127,6 +127,12 @@ class World(DemoWorld):
             answer = (event, body)
             return pulls.submit_review(by, self.issue(ref), pull, answer, notes).id
 
+    def dismiss(self, ref: IssueLike, actor: str, review: int) -> None:
+        """Dismiss a review."""
+        with self.lock:
+            by = self.doer(ref.repository, actor)
+            pulls.dismiss(by, self.issue(ref), self._pull(ref), review)
+
     def merge(self, ref: IssueLike, actor: str) -> str:
         """Merge a pull request in the bare repository; return the merge commit."""
         with self.lock:

@@ -18,6 +18,7 @@ from github_simulator.issues import (
     react,
     remove_label,
     set_state,
+    unassign,
 )
 from github_simulator.records import Actor, Comment, Issue, Permission, User
 from github_simulator.reply import ErrorReply, Reply, Resource, forbidden, invalid, not_found
@@ -99,6 +100,13 @@ def add_assignees(call: ApiCall) -> Reply:
     by, issue = call.actor(Permission.TRIAGE), call.issue()
     assign(by, issue, _users(call, call.fields.names("assignees")))
     return Reply(201, json_shapes.issue(call.urls, issue, whole=True))
+
+
+def remove_assignees(call: ApiCall) -> Reply:
+    """Remove assignees."""
+    by, issue = call.actor(Permission.TRIAGE), call.issue()
+    unassign(by, issue, _users(call, call.fields.names("assignees")))
+    return Reply(200, json_shapes.issue(call.urls, issue, whole=True))
 
 
 def _users(call: ApiCall, logins: list[str] | None) -> list[User]:
@@ -280,4 +288,5 @@ ROUTES = (
     ("GET", f"{ISSUES}/{{number}}", read),
     ("PATCH", f"{ISSUES}/{{number}}", change),
     ("POST", f"{ISSUES}/{{number}}/assignees", add_assignees),
+    ("DELETE", f"{ISSUES}/{{number}}/assignees", remove_assignees),
 )

@@ -11,6 +11,7 @@ from github_simulator.pulls import (
     LineComment,
     PullRequestDraft,
     compute_mergeable,
+    dismiss,
     head_branch,
     is_behind,
     merge,
@@ -19,8 +20,10 @@ from github_simulator.pulls import (
     reply,
     request_reviews,
     require_line,
+    retarget,
     start_of,
     submit_review,
+    withdraw_requests,
 )
 from github_simulator.records import Actor, Issue, Permission, Pull, Repository
 from github_simulator.reply import ErrorReply, Reply, Resource, Shape, invalid
@@ -94,7 +97,8 @@ def change(call: ApiCall) -> Reply:
     if base and base not in BareRepository(by.repository.bare).branches():
         raise invalid(Resource.PULL, "base")
     edit(by, issue, fields.text("title"), fields.text("body"))
-    pull.base_ref = base or pull.base_ref
+    if base:
+        retarget(by, issue, pull, base)
     if state == "open":
         reopen(by, issue, pull)
     if state == "closed":
@@ -123,6 +127,14 @@ def request_reviewers(call: ApiCall) -> Reply:
     logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
     request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
     return Reply(201, json_shapes.pull(call.urls, issue, pull))
+
+
+def remove_reviewers(call: ApiCall) -> Reply:
+    """Remove requested reviewers; teams are not supported."""
+    by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
+    logins = fields.names("reviewers") or []
+    withdraw_requests(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
+    return Reply(200, json_shapes.pull(call.urls, issue, pull))
 
 
 def forbidden() -> ErrorReply:
@@ -166,6 +178,15 @@ def submit(call: ApiCall) -> Reply:
     return Reply(200, json_shapes.review(call.urls, issue, done))
 
 
+def dismiss_review(call: ApiCall) -> Reply:
+    """Dismiss a review."""
+    by, (issue, pull) = call.actor(Permission.WRITE, forbidden), call.pull()
+    call.fields.required("message")
+    number = call.params["review"]
+    done = dismiss(by, issue, pull, int(number) if number.isdecimal() else 0)
+    return Reply(200, json_shapes.review(call.urls, issue, done))
+
+
 def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
     """Return a comment on a line of the diff; the older `position` is not supported."""
     path, words, line = part.required("path"), part.required("body"), part.number("line") or 0
@@ -194,8 +215,10 @@ ROUTES = (
     ("PATCH", ONE, change),
     ("PUT", f"{ONE}/merge", merge_it),
     ("POST", f"{ONE}/requested_reviewers", request_reviewers),
+    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
     ("GET", f"{ONE}/reviews", reviews),
     ("POST", f"{ONE}/reviews", submit),
+    ("PUT", f"{ONE}/reviews/{{review}}/dismissals", dismiss_review),
     ("GET", f"{ONE}/comments", notes),
     ("POST", f"{ONE}/comments/{{comment}}/replies", answer),
 )

@@ -371,6 +371,18 @@ class WatchCi(Settings):
 
     Example: 1
     """
+    pending_timeout: Duration = timedelta(minutes=30)
+    """How long a failed check waits for checks that are still pending. Mulligan then acts on the
+    failure alone.
+
+    Example: 2h
+    """
+    ignore: tuple[str, ...] = ()
+    """Checks that Mulligan ignores, by the name that GitHub shows for the check run or the context
+    of the commit status. `*` stands for any characters, `?` for one.
+
+    Example: [tide, "codecov/*"]
+    """
 
 
 class Learnings(StrEnum):

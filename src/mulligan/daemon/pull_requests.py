@@ -24,15 +24,19 @@ from mulligan.domain.feedback import (
     CheckRun,
     OpenPull,
     PullState,
-    failed_of,
+    describe_checks,
+    describe_other_base,
+    judge_checks,
     latest,
     passed_of,
     unique_names,
+    without_ignored,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
 from mulligan.domain.learning import merged_facts
-from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling, Topic
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
 from mulligan.implement.decide import (
@@ -42,7 +46,14 @@ from mulligan.implement.decide import (
     is_settled,
     new_reviews,
 )
-from mulligan.implement.effects import record_effect, reopen_or_show, sync_labels_and_status
+from mulligan.implement.effects import (
+    delete_branch,
+    drop_withdrawn_reviews,
+    note_on_pull,
+    record_effect,
+    reopen_or_show,
+    sync_labels_and_status,
+)
 from mulligan.implement.issue_snapshot import attempts_left, learnings_of, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import (
@@ -50,6 +61,7 @@ from mulligan.implement.ports import (
     ConcludeContext,
     PublishContext,
     ReadContext,
+    WriteContext,
 )
 
 READ_AGAIN = timedelta(minutes=5)
@@ -62,8 +74,16 @@ no quota.
 MAX_LOGS = 5
 """Logs read for one head; of further failed checks only the name is recorded."""
 
-SeenChecks = tuple[str, tuple[CheckRun, ...]]
-"""A head commit, and its check runs when they were last read."""
+
+@dataclass(frozen=True, slots=True)
+class SeenChecks:
+    """The checks of a head and, if one of them failed, those of its base commit, as last read."""
+
+    head_sha: str
+    runs: tuple[CheckRun, ...]
+    base_sha: str = ""
+    base_runs: tuple[CheckRun, ...] = ()
+
 
 log = structlog.get_logger()
 
@@ -111,6 +131,11 @@ def _follow_one(
     if pull is None:
         return worker.run_leased(ref, partial(_end, ref))
     done = None
+    other = describe_other_base(pull.base, context.worktrees.base_branch(ref.repository))
+    if other != status.effects.pull_note(Topic.BASE):
+        done = worker.run_leased(ref, partial(_note_base, ref, other))
+    if other:
+        return done
     if status.stage in REVIEWABLE_STAGES and cache.updated.get(ref) != pull.updated_at:
         done = worker.run_leased(ref, partial(_read_reviews, ref, pull, cache))
     if status.stage is Stage.REVIEW and not (done and done.problem):
@@ -122,6 +147,13 @@ def _follow_one(
     return done
 
 
+def _note_base(ref: IssueRef, text: str, context: WriteContext) -> Visit:
+    """Show on the issue that somebody changed the base of the pull request (PR-8)."""
+    if context.ledger.status(ref).phase is Phase.IDLE:
+        note_on_pull(ref, Topic.BASE, text, context)
+    return Visit(ref)
+
+
 def _read_reviews(
     ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: ConcludeContext
 ) -> Visit:
@@ -130,7 +162,11 @@ def _read_reviews(
     if status.phase is not Phase.IDLE or status.stage not in REVIEWABLE_STAGES:
         return Visit(ref)
     now = context.clock.now()
-    new = new_reviews(context.tracker.pulls.reviews(ref, pull.number), status)
+    reviews = context.tracker.pulls.reviews(ref, pull.number)
+    if drop_withdrawn_reviews(ref, reviews, context):
+        resume(ref, context)
+    status = context.ledger.status(ref)
+    new = new_reviews(reviews, status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
         record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context.ledger)
@@ -223,7 +259,7 @@ def _clean_up(
         if ended.is_merged and not ended.into_default:
             context.writer.close_issue(ref)
         if context.policies.in_force(ref.repository).pull_request.delete_branch:
-            context.git.delete_branch(ref, own)
+            delete_branch(ref, own, context)
     except DeniedError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
     try:
@@ -324,30 +360,56 @@ def watch_ci(
     They are read at every poll; unchanged answers cost no quota. Results in `seen` are skipped.
     """
     ref = status.issue
-    watches = context.policies.in_force(ref.repository).watch_ci.enabled
-    if not watches or status.effects.pushed != pull.head_sha:
+    settings = context.policies.in_force(ref.repository).watch_ci
+    if not settings.enabled or status.effects.pushed != pull.head_sha:
         return None
     try:
-        now = (pull.head_sha, latest(context.tracker.pulls.checks(ref, pull.head_sha)))
+        now = _read_checks(status, pull.head_sha, settings.ignore, context)
     except WorldError as error:
         return Visit(ref, problem=str(error))
     if seen.get(ref) == now:
         return None
     done = worker.run_leased(ref, partial(_judge, ref, now))
-    if not (done.problem or done.skipped):
+    found = judge_checks(now.runs, now.base_runs)
+    # Failures that wait for pending checks are judged at every poll, until their time is over.
+    if not (done.problem or done.skipped or found.acts_at(settings.pending_timeout)):
         seen[ref] = now
     return done
 
 
+def _read_checks(
+    status: IssueStatus, head: str, ignored: Sequence[str], context: ReadContext
+) -> SeenChecks:
+    """Read the checks of a head and, if one failed, those of the commit that it is based on."""
+    ref = status.issue
+    runs = without_ignored(latest(context.tracker.pulls.checks(ref, head)), ignored)
+    good = (m for m in reversed(context.ledger.history(ref)) if m.outcome is Outcome.SUCCEEDED)
+    last = next(good, None)
+    base = status.pull.updated_to or (last.base_sha if last else "")
+    if not base or not any(run.failed for run in runs):
+        return SeenChecks(head, runs)
+    try:
+        on_base = latest(context.tracker.pulls.checks(ref, base))
+    except DeniedError:
+        # After a force-push, GitHub may have deleted the commit: then there is nothing to compare.
+        on_base = ()
+    return SeenChecks(head, runs, base, without_ignored(on_base, ignored))
+
+
 def _judge(ref: IssueRef, now: SeenChecks, context: AttemptTools) -> Visit:
-    """Record the results of the checks, once for each head; ignore those that still run."""
-    status, (head, runs) = context.ledger.status(ref), now
+    """Record the results of the checks, once for each head, and show what they wait for."""
+    status, head = context.ledger.status(ref), now.head_sha
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
     if not rests or status.effects.pushed != head:
         return Visit(ref)
-    failed, passed = failed_of(runs), passed_of(runs)
-    if failed and FailedHead(head) not in status.handled:
-        _record_checks(status, head, failed, context)
+    found, passed = judge_checks(now.runs, now.base_runs), passed_of(now.runs)
+    settings = context.policies.in_force(ref.repository).watch_ci
+    acts_at = found.acts_at(settings.pending_timeout)
+    waits = acts_at is not None and acts_at > context.clock.now()
+    text = describe_checks(found, now.base_sha, acts_at if waits else None)
+    note_on_pull(ref, Topic.CHECKS, text, context)
+    if found.failed and not waits and FailedHead(head) not in status.handled:
+        _record_checks(status, head, found.failed, context)
     elif passed and passed != status.pull.passed:
         context.ledger.append(ref, CiPassed(head_sha=head, count=passed))
         sync_labels_and_status(ref, context)

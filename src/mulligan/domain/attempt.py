@@ -32,6 +32,13 @@ SHUTDOWN = "shutdown"
 """The reason of an interruption by a shutdown, which never costs an attempt (OUTCOME-4)."""
 
 
+CHANGES_WITHDRAWN = (
+    "The changes that a review requested are no longer requested: the reviewer approved later, or "
+    "the review was dismissed."
+)
+"""The reason of a cancelled attempt at reviews of which none is left (PR-2)."""
+
+
 # The input of an agent's run.
 
 Meter = Callable[[AgentFacts], bool]

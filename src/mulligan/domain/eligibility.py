@@ -22,6 +22,7 @@ class Facts:
 
     `withdrawn` is set if an operator's command replaces a label that was removed. `waits_for` is an
     open dependency. `elsewhere` is another installation's open pull request for the issue.
+    `other_base` says that somebody changed the base of the issue's pull request.
     """
 
     issue: Issue
@@ -34,6 +35,7 @@ class Facts:
     withdrawn: bool = False
     waits_for: str = ""
     elsewhere: str = ""
+    other_base: str = ""
 
     @property
     def needs_label(self) -> bool:
@@ -72,6 +74,9 @@ POLICY = "policy"
 
 DEPENDS = "dependencies"
 """The rule that an open dependency breaks."""
+
+BASE = "base"
+"""The rule that a changed base of the pull request breaks (PR-8)."""
 
 UNCHANGED = "text"
 """The rule that a change of the text breaks (TRUST-2)."""
@@ -225,6 +230,11 @@ RULES = (
     Rule("stage", "It is not in review, waiting for human review, or resolved.", _settled),
     Rule(UNCHANGED, "No untrusted person changed its text since the request.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
+    Rule(
+        BASE,
+        "Its pull request, if any, goes to the base branch.",
+        lambda facts: facts.other_base or None,
+    ),
     Rule(PAUSED, "Nobody has paused it.", _paused),
     Rule(
         "due",

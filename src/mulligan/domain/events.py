@@ -308,11 +308,15 @@ class Escalated(Record):
 
 
 class StoodDown(Record):
-    """Mulligan stopped work on the issue; `elsewhere`: another installation has settled it."""
+    """Mulligan stopped work on the issue; `elsewhere`: another installation has settled it.
+
+    `keeps_pull`: the pull request stays open as it is, and the issue waits with it.
+    """
 
     kind: Literal["stood_down"] = "stood_down"
     reason: str
     elsewhere: bool = False
+    keeps_pull: bool = False
 
 
 # What happens to the pull request.
@@ -321,8 +325,8 @@ class StoodDown(Record):
 class Remark(Record):
     """A change that a trusted person requests; with a `path`, on that line of that file.
 
-    `code` is the line with its context. Mulligan answers the comment `thread`, or the whole review
-    `review`; the other one is 0.
+    It belongs to the review `review`. `code` is the line with its context, and `thread` the comment
+    to answer, 0 for none.
     """
 
     author: str
@@ -352,6 +356,17 @@ class ReviewReceived(Record):
     refused: str = ""
 
 
+class ReviewsWithdrawn(Record):
+    """Reviews no longer request changes: an approval came later, or they were dismissed (PR-2).
+
+    `ends_work`: the attempt that was due or running was for these reviews only.
+    """
+
+    kind: Literal["reviews_withdrawn"] = "reviews_withdrawn"
+    reviews: tuple[int, ...]
+    ends_work: bool = False
+
+
 class Conflicted(Record):
     """The base branch moved, and the pull request now has conflicts (PR-4)."""
 
@@ -373,7 +388,7 @@ class FailedCheck(Record):
 
 
 class CiFailed(Record):
-    """All checks of a head have finished on GitHub, and some failed (PR-3).
+    """Checks of a head failed on GitHub, and not on its base commit (PR-3).
 
     `refused` is the reason why the issue needs human review instead of another attempt.
     """
@@ -392,7 +407,7 @@ class CiPassed(Record):
     count: int
 
 
-Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
+Returned = ReviewReceived | ReviewsWithdrawn | Conflicted | CiFailed | CiPassed
 """The events of a pull request that can start another attempt, or end the watch."""
 
 

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens_epoch, refusal
+from mulligan.domain.eligibility import (
+    BASE,
+    DEPENDS,
+    Facts,
+    Finding,
+    findings,
+    opens_epoch,
+    refusal,
+)
+from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import AuthorisingAct, IssueRef, ReviewAct, Stage
 from mulligan.domain.outcome import OpenPullRequest
 from mulligan.domain.status import IssueStatus, Phase
@@ -101,7 +110,7 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
         return _unfinished(facts.status)
     if "stage" in broken:
         return _settled(facts.status, around)
-    return why if rule in {"due", DEPENDS} else f"It will not be worked on: {why}"
+    return why if rule in {"due", DEPENDS, BASE} else f"It will not be worked on: {why}"
 
 
 def _under_way(holder: str, status: IssueStatus) -> str:
@@ -150,6 +159,8 @@ def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
     return [
         *([describe_restoration(facts.status)] if facts.status.restored else []),
         *([reviewed] if reviewed else []),
+        *([failed] if (failed := describe_failed_checks(facts.status.feedback)) else []),
+        *facts.status.effects.pull_notes,
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([around.overlooked] if around.overlooked else []),
         *([LOCKED] if facts.issue.is_locked else []),

@@ -1,9 +1,11 @@
 """The feedback of a pull request: reviews, conflicts, and checks on GitHub. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Self
 
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.issue import ReviewAct
@@ -37,8 +39,21 @@ class Feedback(Record):
 
     @property
     def reviews(self) -> dict[int, str]:
-        """Return the reviews to reply to as a whole, by id, with their authors."""
-        return {remark.review: remark.author for remark in self.remarks if remark.review}
+        """Return the reviews to reply to as a whole, by id, with their authors.
+
+        If a review has comments on lines, the replies to those report what changed.
+        """
+        on_lines = {remark.review for remark in self.remarks if remark.thread}
+        remarks = (each for each in self.remarks if each.review and each.review not in on_lines)
+        return {each.review: each.author for each in remarks}
+
+    def without(self, reviews: Collection[int]) -> Self | None:
+        """Drop reviews; None if nothing is left."""
+        left = tuple(each for each in self.received if each not in reviews)
+        if not (left or self.conflict or self.checks):
+            return None
+        remarks = tuple(each for each in self.remarks if each.review not in reviews)
+        return self.model_copy(update={"received": left, "remarks": remarks})
 
 
 def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
@@ -59,19 +74,23 @@ def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
 
 @dataclass(frozen=True, slots=True)
 class OpenPull:
-    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`."""
+    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`.
+
+    `base` is the branch into which it would be merged.
+    """
 
     number: int
     branch: str
     head_sha: str
     updated_at: datetime
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PullState:
     """The state of a pull request; GitHub closes its issue only if it goes `into_default`.
 
-    `is_behind`: it can be merged once it has the newest commits of the base branch.
+    `is_behind`: it can be merged once it has the newest commits of the base branch, `base`.
     """
 
     is_open: bool
@@ -79,11 +98,26 @@ class PullState:
     into_default: bool = True
     is_draft: bool = False
     is_behind: bool = False
+    base: str = ""
+
+
+def describe_other_base(base: str, wanted: str) -> str:
+    """Say that somebody changed the base of a pull request; empty if it is the one wanted."""
+    if not base or base == wanted:
+        return ""
+    names = [name.replace("`", "'") for name in (base, wanted)]
+    return (
+        f"The pull request's base is `{names[0]}`; Mulligan works on `{names[1]}` only. Retarget "
+        f"it to `{names[1]}`, or finish it by hand."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review that a trusted person submitted."""
+    """A review that a trusted person submitted.
+
+    `withdrawn`: the same reviewer gave another opinion later, or the review was dismissed.
+    """
 
     id: int
     author: str
@@ -91,6 +125,7 @@ class Review:
     at: datetime
     requests_changes: bool
     remarks: tuple[Remark, ...] = ()
+    withdrawn: bool = False
 
     @property
     def act(self) -> ReviewAct:
@@ -114,7 +149,7 @@ class CheckRun:
     """A check run or a commit status on GitHub; without a conclusion it is still running.
 
     Within one `app`, a higher `id` is later. `said` is the description of a commit status. `suite`
-    groups the runs of one workflow run.
+    groups the runs of one workflow run. `at` is when it ended or, while it runs, when it began.
     """
 
     id: int
@@ -123,6 +158,7 @@ class CheckRun:
     conclusion: str | None = None
     said: str = ""
     suite: int = 0
+    at: datetime | None = None
 
     @property
     def failed(self) -> bool:
@@ -146,9 +182,77 @@ def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
-    """Return the failed runs; none until all runs are complete."""
-    return tuple(run for run in runs if run.failed) if _complete(runs) else ()
+@dataclass(frozen=True, slots=True)
+class HeadChecks:
+    """The checks of a head: `failed` through the change, `on_base`, or still `pending`."""
+
+    failed: tuple[CheckRun, ...] = ()
+    on_base: tuple[CheckRun, ...] = ()
+    pending: tuple[CheckRun, ...] = ()
+
+    def acts_at(self, pending_timeout: timedelta) -> datetime | None:
+        """Return until when the failures wait for pending checks; None if they do not wait."""
+        times = [run.at for run in self.failed if run.at]
+        return max(times) + pending_timeout if times and self.pending else None
+
+
+def judge_checks(runs: Sequence[CheckRun], base: Sequence[CheckRun]) -> HeadChecks:
+    """Compare the checks of a head with those of its base commit (PR-3).
+
+    A check that fails on the base as often as here is not the change's. While a failed check still
+    runs on the base, it is pending.
+    """
+    left = Counter((run.app, run.name) for run in base if run.failed)
+    failed, on_base = list[CheckRun](), list[CheckRun]()
+    for run in runs:
+        if run.failed:
+            (on_base if left[run.app, run.name] > 0 else failed).append(run)
+            left[run.app, run.name] -= 1
+    names = {(run.app, run.name) for run in failed}
+    pending = [run for run in runs if run.conclusion is None]
+    pending += [
+        replace(run, name=f"{run.name} (base branch)")
+        for run in base
+        if run.conclusion is None and (run.app, run.name) in names
+    ]
+    return HeadChecks(tuple(failed), tuple(on_base), tuple(pending))
+
+
+def without_ignored(runs: Iterable[CheckRun], ignored: Sequence[str]) -> tuple[CheckRun, ...]:
+    """Drop the checks whose name matches a pattern, in which `*` stands for anything."""
+    return tuple(run for run in runs if not any(fnmatchcase(run.name, each) for each in ignored))
+
+
+def describe_checks(found: HeadChecks, base_sha: str, acts_at: datetime | None) -> str:
+    """Say which failures wait for what, and which are not the change's; empty if none."""
+    parts = list[str]()
+    if found.failed and acts_at:
+        times = [run.at for run in found.pending if run.at]
+        since = f" since {min(times):%H:%M} UTC" if times else ""
+        parts.append(
+            f"Waits for {_names(found.pending)}{since}; {_names(found.failed)} failed. Mulligan "
+            f"acts on the failure after {acts_at:%H:%M} UTC."
+        )
+    if found.on_base:
+        parts.append(
+            f"{_names(found.on_base)} failed on GitHub, and on the base commit `{base_sha[:10]}` "
+            "too, so Mulligan makes no attempt for that."
+        )
+    return " ".join(parts)
+
+
+MAX_NAMED = 5
+
+
+def _names(checks: Sequence[CheckRun | FailedCheck]) -> str:
+    shown = [f"`{check.name[:100].replace('`', chr(39))}`" for check in checks[:MAX_NAMED]]
+    more = len(checks) - MAX_NAMED
+    return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
+
+
+def describe_failed_checks(feedback: Feedback | None) -> str:
+    """Name the checks that failed on GitHub and wait for an attempt; empty if there is none."""
+    return f"{_names(feedback.checks)} failed on GitHub." if feedback and feedback.checks else ""
 
 
 def passed_of(runs: Sequence[CheckRun]) -> int:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import reduce
 from typing import assert_never
 
+from mulligan.domain.attempt import CHANGES_WITHDRAWN
 from mulligan.domain.command import OPENING, PendingCommand, Verb
 from mulligan.domain.events import (
     AttemptCompleted,
@@ -35,18 +36,20 @@ from mulligan.domain.events import (
     RetryScheduled,
     Returned,
     ReviewReceived,
+    ReviewsWithdrawn,
     StoodDown,
     Waiting,
 )
 from mulligan.domain.feedback import Feedback, merge_feedback
 from mulligan.domain.issue import ConsoleAct, ReviewAct, Stage, parse_act
-from mulligan.domain.outcome import Escalate, Outcome
+from mulligan.domain.outcome import Escalate, Outcome, StandDown
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
     CommentsRead,
     Effect,
     Effects,
     PublicationDelayed,
+    PullNote,
     Pushed,
     StageShown,
     effect_of,
@@ -74,7 +77,8 @@ def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 
 def _shown_of(status: IssueStatus) -> tuple[object, ...]:
-    return status.stage, status.pull.passed, status.pull.updated_to
+    pull = status.pull
+    return status.stage, pull.passed, pull.updated_to, status.effects.pull_notes
 
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
@@ -87,7 +91,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             return _advance_attempt(status, event, at)
         case CommandReceived() | HumanResponded():
             return _advance_commands(status, event)
-        case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
+        case ReviewReceived() | ReviewsWithdrawn() | Conflicted() | CiFailed() | CiPassed():
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
             return _with_effect(status, effect_of(effect, key, remote_id))
@@ -143,6 +147,8 @@ def _advance_returned(status: IssueStatus, event: Returned, at: datetime) -> Iss
     match event:
         case ReviewReceived():
             return _reviewed(status, event)
+        case ReviewsWithdrawn():
+            return _withdrawn(status, event)
         case Conflicted():
             return _conflicted(status, event, at)
         case CiFailed():
@@ -223,6 +229,7 @@ def _advance_attempt(
                 reason="",
                 is_kept=False,
                 pull=replace(status.pull, passed=0),
+                effects=status.effects.without(PullNote),
             )
         case AttemptCompleted(meta=meta):
             # The commit of a kept attempt may turn out to be lost, which changes its outcome.
@@ -245,6 +252,10 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             rests = _at_rest(status, Stage.HITL)
             return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
+        case StoodDown(reason=reason, keeps_pull=True):
+            stage = Stage.HITL if status.pull.draft_of else Stage.REVIEW
+            rests = _at_rest(status, stage)
+            return replace(rests, reason=reason, is_kept=False, feedback=None, labelled=True)
         case StoodDown(reason=reason, elsewhere=elsewhere):
             # New guidance ends the attempt, but the feedback still needs an answer.
             left = status.feedback if status.has_new_request else None
@@ -335,6 +346,19 @@ def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
         rounds = status.rounds + 1
         status = _new_epoch(replace(status, rounds=rounds), act)
     return _due_again(status, keys, found, event.refused)
+
+
+def _withdrawn(status: IssueStatus, event: ReviewsWithdrawn) -> IssueStatus:
+    """Drop the reviews from the feedback, or decide to stop the work that is only for them."""
+    keys = map(ReviewAct, event.reviews)
+    status = replace(status, handled=reduce(Handled.plus, keys, status.handled))
+    if not event.ends_work:
+        left = status.feedback.without(event.reviews) if status.feedback else None
+        return replace(status, feedback=left)
+    if status.phase is not Phase.IDLE:
+        return status  # The attempt, or its publication, ends the work.
+    decision = StandDown(reason=CHANGES_WITHDRAWN, keeps_pull=True)
+    return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
 
 
 def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueStatus:

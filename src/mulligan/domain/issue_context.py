@@ -93,13 +93,15 @@ def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
 class PullRequest:
     """An open pull request; `left_draft` is why it is still a draft although it should not be.
 
-    `elsewhere` is set if another installation opened it for the same request.
+    `elsewhere` is set if another installation opened it for the same request, and `is_text_kept` if
+    a person's text is in place of Mulligan's.
     """
 
     number: int
     url: str
     left_draft: str = ""
     elsewhere: bool = False
+    is_text_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

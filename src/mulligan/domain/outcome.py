@@ -103,10 +103,15 @@ class WaitForBudget(Record):
 
 
 class StandDown(Record):
-    """Stop work on the issue: its request was withdrawn."""
+    """Stop work on the issue: its request was withdrawn.
+
+    `keeps_pull`: only the changes that reviews requested were withdrawn, so that the pull request
+    stays open as it is.
+    """
 
     decision: Literal["stand_down"] = "stand_down"
     reason: str
+    keeps_pull: bool = False
 
 
 Decision = Annotated[

@@ -200,6 +200,33 @@ class ReviewsSettling:
         return cls(int(review), datetime.fromisoformat(until)) if until else cls()
 
 
+class Topic(StrEnum):
+    """The subject of a sentence about the pull request."""
+
+    TEXT = "text"
+    REVIEWS = "reviews"
+    BRANCH = "branch"
+    BASE = "base"
+    CHECKS = "checks"
+
+
+@dataclass(frozen=True, slots=True)
+class PullNote:
+    """A sentence about the pull request, for people; one for each topic, and "" for none."""
+
+    topic: Topic
+    text: str
+    kind: ClassVar[str] = "pull_note"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.topic, self.text
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(Topic(key), value)
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A review was answered: as a whole, or (`attempt`) one of its line comments."""
@@ -297,6 +324,7 @@ Effect = (
     | BaseMerged
     | MergeRefused
     | ReviewsSettling
+    | PullNote
     | Answered
     | CommandAnswered
     | CommentsRead
@@ -312,7 +340,7 @@ READERS = {
     each.kind: each.read
     for each in (
         *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
-        *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
+        *(MergeRefused, ReviewsSettling, PullNote, Answered, CommandAnswered, CommentsRead),
         *(NotFoundSince, PublicationDelayed),
     )
 }
@@ -413,6 +441,15 @@ class Effects:
         """Return the last pushed commit of the issue's branch."""
         pushed = self.last(Pushed)
         return pushed.head_sha if pushed else None
+
+    def pull_note(self, topic: Topic) -> str:
+        """Return the sentence about the pull request on a topic; empty if there is none."""
+        return next((each.text for each in self.all(PullNote) if each.topic is topic), "")
+
+    @property
+    def pull_notes(self) -> tuple[str, ...]:
+        """Return the sentences about the pull request, in the order of their topics."""
+        return tuple(text for topic in Topic if (text := self.pull_note(topic)))
 
     def label_request(self, act: Act | None) -> str:
         """Return the comment that asked for the label again after an act, or an empty string."""

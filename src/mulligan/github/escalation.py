@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mulligan.config.policy import Escalation
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.events import Remark
+from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext, PatternKind
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
@@ -20,6 +21,7 @@ from mulligan.github.markdown_parts import (
     file_line,
     marker,
     quoted,
+    sentence,
     spending_line,
     verification,
 )
@@ -239,6 +241,11 @@ CI_FAILED_ADVICE = Advice(
 )
 
 READ_FAILURE = "Read the last failure: does the check also fail without the change?"
+
+CI_CHANGED_NOTHING = Advice(
+    "The agent changed nothing for the checks that fail on GitHub. Please review them.",
+    CI_FAILED_ADVICE.actions,
+)
 
 CHECKS_FAILED_ADVICE = Advice(
     "The change does not pass the checks. Please decide how to continue.",
@@ -498,6 +505,7 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
         _failing_tests(last),
         _on_base(last),
         verification(last) if _is_unpublished(case) else "",
+        _failed_on_github(case),
         _last_words(case, last),
         _feedback_of_reviewer(last),
         _review(case),
@@ -520,6 +528,13 @@ def _on_base(last: WorkerResultMeta | None) -> str:
     counted = "Failures that Mulligan cannot find there count."
     text = f"The {checks} on the base branch too. {counted}" if names else ""
     return body(text, baseline_and_flaky_notes(last))
+
+
+def _failed_on_github(case: IssueContext) -> str:
+    """Name the checks that the work was for, unless the reason names them."""
+    back = case.status.feedback
+    is_named = back and all(check.name in case.status.reason for check in back.checks)
+    return "" if is_named else sentence(describe_failed_checks(back))
 
 
 def _last_words(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -568,8 +583,10 @@ def _advice(case: IssueContext, last: WorkerResultMeta | None) -> Advice:
     back = case.status.feedback
     if last.outcome is not Outcome.SUCCEEDED:
         advice = advice_on(last)
-        is_on_review = back and back.remarks and advice in (NOTHING_CHANGED, NO_DIFFERENCE)
-        return REVIEW_CHANGED_NOTHING if is_on_review else advice
+        if back is None or advice not in (NOTHING_CHANGED, NO_DIFFERENCE):
+            return advice
+        on_checks = CI_CHANGED_NOTHING if back.checks else advice
+        return REVIEW_CHANGED_NOTHING if back.remarks else on_checks
     if _is_unpublished(case):
         return UNPUBLISHED
     return CI_FAILED_ADVICE if back and back.checks else AFTER_REVIEWS
@@ -612,7 +629,8 @@ def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
     red = (*broken(last.checks), *failing(last.checks)) if last.outcome in ON_CHECKS else ()
     more = len(red) - SHOWN_CHECKS
     shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
-    return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
+    left = f"(+ {pluralize(more, 'failing check')})" if more > 0 else ""
+    return body(*shown, left, *_failed_ci(case))
 
 
 def set_up_output(failed: CheckResult) -> str:

@@ -52,6 +52,14 @@ class NoPulls:
         del ref, number
         return PullState(is_open=False)
 
+    def of_branch(self, ref: IssueRef) -> Sequence[int]:
+        del ref
+        return ()
+
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        del ref
+        return ()
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         del ref, number
         return ()

@@ -213,6 +213,17 @@ def code(text: str, limit: int = 200) -> str:
     return f"`{shown}`" if shown else ""
 
 
+def sentence(text: str) -> str:
+    """Defuse a sentence of Mulligan's with names of others in it; keep its inline code."""
+    parts = enumerate(text.split("`"))
+    return "".join(code(part) if at % 2 else _defused_inside(part) for at, part in parts)
+
+
+def _defused_inside(text: str) -> str:
+    inner = text.strip(" ")
+    return text.replace(inner, defuse(inner), 1) if inner else text
+
+
 def file_line(file: FileChange) -> str:
     """Format a changed file as a list item."""
     how = CHANGES.get(file.status[:1].upper(), "changed")

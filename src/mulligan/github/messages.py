@@ -3,9 +3,11 @@
 from typing import assert_never
 
 from mulligan.domain.command import PendingCommand, Verb
+from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
@@ -19,6 +21,7 @@ from mulligan.github.markdown_parts import (
     marker,
     moment,
     quoted,
+    sentence,
     spending_line,
     verification,
 )
@@ -100,7 +103,6 @@ def draft_body(case: IssueContext) -> str:
         attempts_table(case),
         "### Your options",
         _how_to_continue(case),
-        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 
@@ -149,15 +151,21 @@ def stage_summary(case: IssueContext) -> str:
     asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
     if asked:
         link = f"[Cause, attempts and your options]({asked})"
-        return body(f"**{_headline(case)}**", link, _draft(case))
+        return body(f"**{_headline(case)}**", link, _draft(case), *_notes(case))
     return body(
         f"**{_headline(case)}**",
         _reason(case),
+        *_notes(case),
         attempts_table(case),
         _set_up(case),
         baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
+
+
+def _notes(case: IssueContext) -> tuple[str, ...]:
+    """Return what people should know about the pull request."""
+    return tuple(sentence(text) for text in case.status.effects.pull_notes)
 
 
 def _headline(case: IssueContext) -> str:
@@ -197,18 +205,19 @@ def _reason(case: IssueContext) -> str:
     """Return the reason for the stage, or the current step; the table has the failures."""
     match case.status.stage:
         case Stage.RUNNING:
-            return _at_work(case)
+            return body(_at_work(case), sentence(describe_failed_checks(case.status.feedback)))
         case Stage.REVIEW:
             return body(
-                f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}",
-                verification(case.last),
+                _success(case),
                 _up_to_date(case),
                 _left_draft(case),
             )
         case Stage.HITL:
             return body(defuse(one_line(case.status.reason, REASON_CHARS)), _draft(case))
         case Stage.READY | Stage.RESOLVED:
-            return defuse(one_line(case.status.reason, REASON_CHARS))
+            is_noted = case.status.reason in case.status.effects.pull_notes
+            reason = "" if is_noted else defuse(one_line(case.status.reason, REASON_CHARS))
+            return body(reason, sentence(describe_failed_checks(case.status.feedback)))
         case _:
             assert_never(case.status.stage)
 
@@ -232,6 +241,14 @@ def _at_work(case: IssueContext) -> str:
     return (
         f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
     )
+
+
+def _success(case: IssueContext) -> str:
+    """Return the attempt that the pull request shows; empty after one that left it as it was."""
+    if case.status.outcome is not Outcome.SUCCEEDED:
+        return ""
+    line = f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}"
+    return body(line, verification(case.last))
 
 
 def _progress(case: IssueContext) -> str:
@@ -338,7 +355,6 @@ def pull_request_body(case: IssueContext) -> str:
         "Submit a review that requests changes. Mulligan answers each line comment. Or write "
         f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "
         "commits that you add to this branch.",
-        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -16,7 +17,7 @@ from mulligan.github.answers import DeletedError, NotFoundError, not_found
 from mulligan.github.authorization import TrustReader
 from mulligan.github.check_run import KEY
 from mulligan.github.client import Client
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.pull_text import opened_by
 from mulligan.github.shapes import (
     ANNOTATIONS,
     CHECK_RUN,
@@ -47,8 +48,16 @@ REST does not document the values; they are those of GraphQL's MergeStateStatus.
 
 CHANGES_REQUESTED = "CHANGES_REQUESTED"
 
-SUBMITTED_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
+DISMISSED = "DISMISSED"
+
+FEEDBACK_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
 """States of reviews whose text is feedback; approvals are not."""
+
+OPINIONS = frozenset({CHANGES_REQUESTED, "APPROVED", DISMISSED})
+"""States of reviews that replace the reviewer's earlier opinion; comments do not.
+
+See https://docs.github.com/en/graphql/reference/objects#pullrequest, `latestOpinionatedReviews`.
+"""
 
 ACTIONS_APP = "github-actions"
 """The app whose check runs are jobs, with the same ids."""
@@ -69,11 +78,15 @@ def read_pull(client: Client, repository: str, number: int) -> PullShape:
 
 def find_open(client: Client, ref: IssueRef) -> PullShape | None:
     """Return the open pull request of the issue's branch; if there are several, the oldest."""
+    return min(_open_from(client, ref), key=lambda pull: pull.number, default=None)
+
+
+def _open_from(client: Client, ref: IssueRef) -> list[PullShape]:
+    """Return the open pull requests, of anybody, that come from the issue's branch."""
     owner = ref.repository.partition("/")[0]
     query = {"head": f"{owner}:{ref.branch}", "state": "open"}
     pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
-    ours = [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
-    return min(ours, key=lambda pull: pull.number, default=None)
+    return [belongs(pull, ref) for pull in pulls if is_from(pull, ref)]
 
 
 def find_published(client: Client, ref: IssueRef, status: IssueStatus) -> PullShape | None:
@@ -92,7 +105,7 @@ def find_published(client: Client, ref: IssueRef, status: IssueStatus) -> PullSh
 
 def _is_unrecorded(pull: PullShape, status: IssueStatus) -> bool:
     """Return whether this installation opened it for the request without recording it."""
-    if status.pull.number is not None or _opened_by(pull) != status.instance:
+    if status.pull.number is not None or opened_by(pull.body or "") != status.instance:
         return False
     at = status.request.at
     return bool(at and pull.created_at and pull.created_at >= at)
@@ -116,16 +129,10 @@ def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str 
 
 def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     """Return whether another installation opened it after the epoch's authorising act."""
-    by = _opened_by(pull)
+    by = opened_by(pull.body or "")
     if by in {None, status.instance} or pull.number == status.pull.number:
         return False
     return not pull.created_at or not status.request.at or pull.created_at >= status.request.at
-
-
-def _opened_by(pull: PullShape) -> str | None:
-    """Return the installation that its text names, if any."""
-    found = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
-    return found[1] if found else None
 
 
 def is_from(pull: PullShape, ref: IssueRef) -> bool:
@@ -156,7 +163,13 @@ class GitHubPulls:
         query = {"state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
         return [
-            OpenPull(pull.number, pull.head.ref, pull.head.sha, pull.updated_at)
+            OpenPull(
+                pull.number,
+                pull.head.ref,
+                pull.head.sha,
+                pull.updated_at,
+                pull.base.ref if pull.base else "",
+            )
             for pull in found
             if pull.updated_at and _is_own(pull, repository)
         ]
@@ -174,20 +187,40 @@ class GitHubPulls:
             into_default=pull.base is None or pull.base.ref == into,
             is_draft=pull.draft,
             is_behind=pull.mergeable_state == BEHIND_STATE,
+            base=pull.base.ref if pull.base else "",
         )
 
+    def of_branch(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests, of anybody, whose head or base is the issue's branch."""
+        path = f"/repos/{ref.repository}/pulls"
+        bases = self._client.read_all(PULLS, path, {"base": ref.branch, "state": "open"})
+        onto = {each.number for each in bases if each.base and each.base.ref == ref.branch}
+        return sorted({each.number for each in _open_from(self._client, ref)} | onto)
+
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests from the issue's branch that no Mulligan opened."""
+        found = _open_from(self._client, ref)
+        return [each.number for each in found if opened_by(each.body or "") is None]
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
-        """Return the submitted reviews of trusted people with their line comments, oldest first."""
+        """Return the submitted reviews of trusted people with their line comments, oldest first.
+
+        Approvals are left out: they have an effect on the reviewer's earlier reviews only.
+        """
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
-        submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
-        trusted = [(who, one) for who, one in submitted if self._is_trusted(ref, who, one)]
-        if not any(one.state == CHANGES_REQUESTED for _, one in trusted):
-            return ()
-        notes = self._client.read_all(NOTES, f"{path}/comments")
+        gone = withdrawn_reviews(found)
+        asks = {one.id for one in found if one.state == CHANGES_REQUESTED} - gone
+        wanted = [one for one in found if one.id in gone or (asks and one.state in FEEDBACK_STATES)]
         reviews = [
-            _review(who, one, one.submitted_at, notes) for who, one in trusted if one.submitted_at
+            _review(one.user, one, one.submitted_at, is_withdrawn=one.id in gone)
+            for one in wanted
+            if one.user and one.submitted_at and self._is_trusted(ref, one.user, one)
         ]
+        if not any(one.id in asks for one in reviews):
+            return [one for one in reviews if one.withdrawn]
+        notes = self._client.read_all(NOTES, f"{path}/comments")
+        reviews = [one if one.withdrawn else _with_notes(one, notes) for one in reviews]
         return sorted(reviews, key=lambda one: one.id)
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
@@ -211,27 +244,49 @@ def _is_own(pull: PullShape, repository: str) -> bool:
     return own and listed and pull.head.ref.startswith(BRANCH_PREFIX)
 
 
-def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
-    on_lines = tuple(_remarks(who, found.id, notes))
-    # If there are line comments, the replies to them report what changed.
-    whole = Remark(
-        author=who.login, body=found.body[:BODY_CHARS], review=0 if on_lines else found.id
-    )
+def withdrawn_reviews(reviews: Sequence[ReviewShape]) -> frozenset[int]:
+    """Return the reviews that no longer request changes: each person's latest opinion counts.
+
+    A dismissed review keeps its time, and replaces the reviewer's earlier ones all the same.
+    """
+    times = [(one.submitted_at, one.id, one) for one in reviews if one.submitted_at]
+    gone, standing = set[int](), dict[str, list[int]]()
+    for _, number, one in sorted(times, key=lambda each: each[:2]):
+        if one.user is None or one.state not in OPINIONS:
+            continue
+        before = standing.setdefault(one.user.login.casefold(), [])
+        if one.state == CHANGES_REQUESTED:
+            before.append(number)
+            continue
+        gone.update(before, [number] if one.state == DISMISSED else [])
+        before.clear()
+    return frozenset(gone)
+
+
+def _review(who: Account, found: ReviewShape, at: datetime, *, is_withdrawn: bool) -> Review:
+    body = found.body[:BODY_CHARS]
+    whole = Remark(author=who.login, body=body, review=found.id)
     return Review(
         id=found.id,
         author=who.login,
         author_id=who.id,
         at=at,
         requests_changes=found.state == CHANGES_REQUESTED,
-        remarks=(whole, *on_lines) if found.body.strip() else on_lines,
+        remarks=(whole,) if body.strip() and not is_withdrawn else (),
+        withdrawn=is_withdrawn,
     )
 
 
-def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[Remark]:
+def _with_notes(review: Review, notes: Sequence[NoteShape]) -> Review:
+    return replace(review, remarks=(*review.remarks, *_remarks(review, notes)))
+
+
+def _remarks(review: Review, notes: Sequence[NoteShape]) -> Iterator[Remark]:
     for note in notes:
-        if note.review == review and note.user and note.user.login == who.login:
+        if note.review == review.id and note.user and note.user.login == review.author:
             yield Remark(
-                author=who.login,
+                author=review.author,
+                review=review.id,
                 body=note.body[:BODY_CHARS],
                 path=note.path,
                 line=note.line or note.original_line,
@@ -298,12 +353,15 @@ def _of_check(found: CheckRunShape) -> CheckRun:
     app = found.app.slug if found.app else ""
     done = found.status == "completed"
     suite = found.check_suite.id if found.check_suite else 0
-    return CheckRun(found.id, app, found.name, found.conclusion if done else None, suite=suite)
+    conclusion, at = (found.conclusion, found.completed_at) if done else (None, found.started_at)
+    return CheckRun(found.id, app, found.name, conclusion, suite=suite, at=at)
 
 
 def _of_status(found: StatusShape) -> CheckRun:
     done = None if found.state == PENDING_STATE else found.state
-    return CheckRun(found.id, STATUS_APP, found.context, done, found.description)
+    return CheckRun(
+        found.id, STATUS_APP, found.context, done, found.description, at=found.updated_at
+    )
 
 
 def _annotation(found: AnnotationShape) -> str:

@@ -102,6 +102,8 @@ class EventShape(Shape):
     actor: Account | None = None
     created_at: AwareDatetime
     label: Label | None = None
+    reviewer: Account | None = Field(default=None, alias="requested_reviewer")
+    assignee: Account | None = None
     url: str = ""
 
 
@@ -282,6 +284,8 @@ class CheckRunShape(Shape):
     status: str
     external_id: Words = ""
     conclusion: str | None = None
+    started_at: AwareDatetime | None = None
+    completed_at: AwareDatetime | None = None
     app: AppShape | None = None
     check_suite: SuiteShape | None = None
     output: OutputShape = OutputShape()
@@ -294,6 +298,7 @@ class StatusShape(Shape):
     context: str
     state: str
     description: Words = ""
+    updated_at: AwareDatetime | None = None
 
 
 class AnnotationShape(Shape):

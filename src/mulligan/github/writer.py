@@ -23,7 +23,7 @@ from mulligan.github.comments import Comments, OwnComment, StatusComments
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.graphql import READY, READY_MUTATION, SHOW_STAGE_MUTATION, STAGE
 from mulligan.github.labels import LabelChange, LabelStyle, label_change
-from mulligan.github.markdown_parts import MARKER, marker
+from mulligan.github.markdown_parts import marker
 from mulligan.github.messages import (
     draft_body,
     draft_title,
@@ -35,6 +35,7 @@ from mulligan.github.messages import (
     reply_marker,
     status_comment,
 )
+from mulligan.github.pull_text import PullText, new_text, updated_text
 from mulligan.github.pulls import (
     belongs,
     find_any,
@@ -43,9 +44,11 @@ from mulligan.github.pulls import (
     is_elsewhere,
     read_pull,
 )
+from mulligan.github.removals import Removals, removals, without
 from mulligan.github.shapes import (
     ANYTHING,
     CHECK_RUNS,
+    EVENTS,
     ISSUE,
     LABELS,
     NOTE,
@@ -124,7 +127,7 @@ class GitHubWriter:
         marker = escalation_marker(ref, case.status.epochs)
         comment = self._comments.upsert(ref, marker, escalation_comment(case, escalation))
         if escalation.assignees:
-            self._assign(ref, escalation.assignees)
+            self._assign(ref, without(escalation.assignees, self._removed(ref).assignees))
         return comment.html_url
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
@@ -144,25 +147,21 @@ class GitHubWriter:
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
         """Open the pull request of the issue's branch, or update the open one."""
-        texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
-        found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
-        if is_elsewhere(found, case.status):
-            return PullRequest(found.number, found.html_url, elsewhere=True)
-        if found.state != "open":
-            return PullRequest(found.number, found.html_url)
+        texts = (pull_request_title(case), pull_request_body(case))
+        found, opened = self._open_or_update(case, base_branch, texts, draft=settings.draft)
+        if opened.elsewhere or found.state != "open":
+            return opened
         was_ours = case.status.pull.draft_of or case.status.pull.left_draft
         left_draft = ""
         if found.draft and was_ours and not settings.draft:
             left_draft = self._end_draft(found, case.issue.ref)
         self._decorate(found, case, settings)
-        return PullRequest(found.number, found.html_url, left_draft)
+        return replace(opened, left_draft=left_draft)
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Open a draft with unverified work, or mark the open pull request as unverified."""
-        texts = {"title": draft_title(case), "body": draft_body(case)}
-        found = self._open_or_update(case, base_branch, texts, draft=True)
-        elsewhere = is_elsewhere(found, case.status)
-        return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
+        texts = (draft_title(case), draft_body(case))
+        return self._open_or_update(case, base_branch, texts, draft=True)[1]
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Reply to a comment on a line, once with each text; return the reply's id."""
@@ -305,6 +304,8 @@ class GitHubWriter:
         return self.client.write(LABELS, "POST", path, {"labels": list(names)})
 
     def _assign(self, ref: IssueRef, assignees: Sequence[str]) -> None:
+        if not assignees:
+            return
         try:
             self.client.on_issue(
                 ANYTHING,
@@ -315,26 +316,31 @@ class GitHubWriter:
             log.warning("pull_request_not_assigned", issue=str(ref), reason=str(error))
 
     def _open_or_update(
-        self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
-    ) -> PullShape:
-        """Open the pull request with these texts, or update it.
+        self, case: IssueContext, base_branch: str, texts: tuple[str, str], *, draft: bool
+    ) -> tuple[PullShape, PullRequest]:
+        """Open the pull request with this title and text, or update it (PR-7).
 
         Another installation's stays as it is, and so does one that somebody has closed meanwhile.
         """
         ref = case.issue.ref
-        wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
+        title, text = map(self.client.as_sent, texts)
         # A push is recorded before its pull request is opened: without one there is none of ours.
         pushed = case.status.effects.pushed
         found = find_published(self.client, ref, case.status) if pushed else None
         if found is None:
-            found = self._create(ref, base_branch, wanted, draft=draft)
-        if found.state != "open":
-            return found
-        # If somebody removed the marker, the text is theirs: do not update it.
-        ours = MARKER in (found.body or "") and not is_elsewhere(found, case.status)
-        if ours and not _says(found, wanted):
+            new = new_text(title, text, ref, case.status.instance)
+            found = self._create(ref, base_branch, new, draft=draft)
+        elsewhere = is_elsewhere(found, case.status)
+        now = PullText(found.title, found.body or "")
+        wanted = now
+        if found.state == "open" and not elsewhere:
+            wanted = updated_text(now, title, text, ref)
+        if not _says(found, wanted):
             found = self._update(found, ref, wanted)
-        return found
+        opened = PullRequest(
+            found.number, found.html_url, elsewhere=elsewhere, is_text_kept=wanted.kept
+        )
+        return found, opened
 
     def _end_draft(self, pull: PullShape, ref: IssueRef) -> str:
         """Mark a draft as ready for review; return why it stays a draft, or an empty string."""
@@ -352,7 +358,7 @@ class GitHubWriter:
         return ""
 
     def _create(
-        self, ref: IssueRef, base_branch: str, wanted: dict[str, str], *, draft: bool
+        self, ref: IssueRef, base_branch: str, wanted: PullText, *, draft: bool
     ) -> PullShape:
         try:
             created = self.client.call(
@@ -361,8 +367,8 @@ class GitHubWriter:
                 lambda repo: repo.create_pull(
                     base_branch,
                     ref.branch,
-                    title=wanted["title"],
-                    body=wanted["body"],
+                    title=wanted.title,
+                    body=wanted.body,
                     draft=draft,
                 ),
             )
@@ -376,12 +382,12 @@ class GitHubWriter:
             raise
         return belongs(created, ref)
 
-    def _update(self, pull: PullShape, ref: IssueRef, wanted: dict[str, str]) -> PullShape:
+    def _update(self, pull: PullShape, ref: IssueRef, wanted: PullText) -> PullShape:
         try:
             updated = self.client.call(
                 PULL,
                 ref.repository,
-                lambda repo: repo.get_pull(pull.number).edit(wanted["title"], wanted["body"]),
+                lambda repo: repo.get_pull(pull.number).edit(wanted.title, wanted.body),
             )
         except UnavailableError:
             updated = read_pull(self.client, ref.repository, pull.number)
@@ -390,13 +396,20 @@ class GitHubWriter:
         return belongs(updated, ref)
 
     def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
-        """Add labels and request reviews; an error does not stop the publishing."""
+        """Add labels and request reviews; an error does not stop the publishing.
+
+        What a person removed from the pull request is not added again (PR-7).
+        """
         repository = case.issue.ref.repository
         existing = {label.name.casefold() for label in pull.labels}
         labels = [name for name in settings.labels if name.casefold() not in existing]
+        people, teams = _reviewers(pull, case, settings), list(settings.team_reviewers)
+        if (labels or people) and case.status.pull.number == pull.number:
+            removed = self._removed(IssueRef(repository, pull.number))
+            labels = without(labels, removed.labels)
+            people = without(people, removed.reviewers)
         if labels:
             self._try("labels", case, lambda: self._add_labels(repository, pull.number, labels))
-        people, teams = _reviewers(pull, case, settings), list(settings.team_reviewers)
         if people or teams:
             self._try(
                 "reviewers",
@@ -412,6 +425,16 @@ class GitHubWriter:
 
         if settings.check_run:
             self._try("check run", case, lambda: self._show_verdict(case))
+
+    def _removed(self, place: IssueRef) -> Removals:
+        """Read what people removed from an issue or a pull request; nothing if that fails."""
+        path = f"/repos/{place.repository}/issues/{place.number}/events"
+        try:
+            events = self.client.read_all(EVENTS, path)
+        except WorldError as error:
+            log.warning("removals_not_read", issue=str(place), reason=str(error))
+            return Removals()
+        return removals(events)
 
     def _show_verdict(self, case: IssueContext) -> None:
         """Create the check run of the verified commit, unless it is there (PR-6)."""
@@ -461,8 +484,8 @@ def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSetting
     ]
 
 
-def _says(pull: PullShape, wanted: dict[str, str]) -> bool:
-    return pull.title == wanted["title"] and same_text(pull.body, wanted["body"])
+def _says(pull: PullShape, wanted: PullText) -> bool:
+    return pull.title == wanted.title and same_text(pull.body, wanted.body)
 
 
 def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:

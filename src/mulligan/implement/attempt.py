@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.domain.attempt import (
+    CHANGES_WITHDRAWN,
     NO_TEXT,
     AttemptState,
     Task,
@@ -20,7 +21,11 @@ from mulligan.domain.issue_context import IssueContext, bases_of, own_commits
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.budget_meter import open_budget_meter
-from mulligan.implement.effects import announce_attempt, ask_after_edit
+from mulligan.implement.effects import (
+    announce_attempt,
+    ask_after_edit,
+    read_withdrawn_reviews,
+)
 from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, AttemptTools, PullRequestBase
 from mulligan.implement.prompt.prompt import is_blank
@@ -121,6 +126,8 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     if found := check_request(ref, context):
         ask_after_edit(ref, found, context)
         raise WithdrawnError(found.reason)
+    if read_withdrawn_reviews(ref, context):
+        raise WithdrawnError(CHANGES_WITHDRAWN)
     before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
     run = agent.run(replace(task, meter=budget_meter.meter))

@@ -9,7 +9,7 @@ from typing import Self, assert_never
 
 from mulligan.config.operator import Limits
 from mulligan.config.policy import Escalation, Policy, ReviewSettings, WatchCi
-from mulligan.domain.attempt import SHUTDOWN
+from mulligan.domain.attempt import CHANGES_WITHDRAWN, SHUTDOWN
 from mulligan.domain.command import OPENING, PendingCommand, Verb, aborted, skipped
 from mulligan.domain.eligibility import (
     PAUSED,
@@ -29,9 +29,10 @@ from mulligan.domain.events import (
     FailedCheck,
     IssueSeen,
     ReviewReceived,
+    ReviewsWithdrawn,
 )
 from mulligan.domain.feedback import MAX_REMARKS, Review
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import ReviewAct, Stage
 from mulligan.domain.outcome import (
     FREE,
     NO_OUTPUT,
@@ -289,7 +290,8 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
         case Outcome.SUCCEEDED:
             return OpenPullRequest(reason=ended.verification)
         case Outcome.CANCELLED:
-            return StandDown(reason=ended.reason_sentence)
+            keeps_pull = ended.reason == CHANGES_WITHDRAWN
+            return StandDown(reason=ended.reason_sentence, keeps_pull=keeps_pull)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
             return _after_daily_budget(ended, history)
         case (
@@ -451,9 +453,16 @@ class PublicationRefused:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChangesWithdrawn:
+    """The reviews that the work is for no longer request changes (PR-2)."""
+
+
 LostWork = CommitLost | BaseDropped
 
-Situation = LostWork | ForeignPush | Withdrawn | TakenElsewhere | PublicationRefused
+Situation = (
+    LostWork | ForeignPush | Withdrawn | ChangesWithdrawn | TakenElsewhere | PublicationRefused
+)
 """The situation that an effect found, if it differs from the decision's."""
 
 
@@ -473,6 +482,8 @@ def reconsider(found: Situation) -> Decided | AttemptCompleted:
             return AttemptCompleted(meta=record.model_copy(update={"base_dropped": True}))
         case Withdrawn(reason) | TakenElsewhere(reason):
             return Decided(decision=StandDown(reason=reason))
+        case ChangesWithdrawn():
+            return Decided(decision=StandDown(reason=CHANGES_WITHDRAWN, keeps_pull=True))
         case PublicationRefused(reason):
             why = f"Mulligan could not publish the work: {reason}"
             return Decided(decision=Escalate(reason=why, fix=PUBLICATION_FIX))
@@ -549,7 +560,7 @@ class AttemptsLeft:
 
 def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
     """Pick the unhandled reviews; none unless at least one of them requests changes."""
-    new = [each for each in reviews if each.act not in status.handled]
+    new = [each for each in reviews if each.act not in status.handled and not each.withdrawn]
     return new if any(each.requests_changes for each in new) else []
 
 
@@ -577,6 +588,30 @@ def decide_on_reviews(
         opens_epoch=opens and not refused,
         refused=refused,
     )
+
+
+def decide_on_withdrawal(
+    reviews: Sequence[Review], status: IssueStatus, epoch: Sequence[EndedAttempt]
+) -> ReviewsWithdrawn | None:
+    """Decide on requests for changes that were withdrawn; None if there is none (PR-2).
+
+    The work ends if it is for nothing else: no other feedback is pending, and the request of the
+    epoch is one of these reviews, or a pull request has answered it.
+    """
+    pending = status.feedback.received if status.feedback else ()
+    gone = tuple(
+        each.id
+        for each in reviews
+        if each.withdrawn
+        and (each.id in pending or (each.requests_changes and each.act not in status.handled))
+    )
+    if not gone:
+        return None
+    is_all = status.feedback is not None and status.feedback.without(gone) is None
+    is_answered = isinstance(status.request.act, ReviewAct) or any(
+        past.outcome is Outcome.SUCCEEDED for past in epoch
+    )
+    return ReviewsWithdrawn(reviews=gone, ends_work=is_all and is_answered)
 
 
 def decide_on_failed_checks(

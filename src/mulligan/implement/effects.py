@@ -4,7 +4,7 @@ An effect looks first whether it was done. If it finds another world than the de
 it reports that as a `Situation`, and decides nothing itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,8 @@ from mulligan.domain.absence import (
     absence_reason,
     absent_since,
 )
-from mulligan.domain.eligibility import DEPENDS, POLICY, Facts
+from mulligan.domain.attempt import CHANGES_WITHDRAWN
+from mulligan.domain.eligibility import BASE, DEPENDS, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
@@ -39,6 +40,7 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
+from mulligan.domain.feedback import Review
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Retry, StandDown, WaitForBudget
@@ -49,9 +51,11 @@ from mulligan.domain.recorded_effects import (
     NotFoundSince,
     Obstacle,
     PublicationDelayed,
+    PullNote,
     Pushed,
     StageShown,
     StatusWritten,
+    Topic,
     WorkPushed,
     block_shown,
     event_of,
@@ -62,6 +66,7 @@ from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     Admission,
     AgentUnavailable,
+    ChangesWithdrawn,
     Deferral,
     ForeignPush,
     LostWork,
@@ -71,8 +76,10 @@ from mulligan.implement.decide import (
     Situation,
     TakenElsewhere,
     Withdrawn,
+    decide_on_withdrawal,
     decide_reopening,
     decide_shown_work,
+    epoch_of,
     expected_remote_head,
     is_foreign,
 )
@@ -105,6 +112,58 @@ def record_effect(ref: IssueRef, effect: Effect, ledger: Ledger) -> None:
         ledger.append(ref, event_of(effect))
 
 
+def note_on_pull(ref: IssueRef, topic: Topic, text: str, context: WriteContext) -> None:
+    """Have the issue show a sentence about its pull request, once; "" removes it.
+
+    While a step is under way, its end shows the sentence.
+    """
+    status = context.ledger.status(ref)
+    if status.effects.pull_note(topic) != text:
+        record_effect(ref, PullNote(topic, text), context.ledger)
+        if status.phase is Phase.IDLE:
+            sync_labels_and_status(ref, context)
+
+
+def read_withdrawn_reviews(ref: IssueRef, context: WriteContext) -> bool:
+    """Read again the reviews that the work is for; return whether none requests changes (PR-2)."""
+    status = context.ledger.status(ref)
+    if not (status.pull.number and status.feedback and status.feedback.received):
+        return False
+    reviews = context.tracker.pulls.reviews(ref, status.pull.number)
+    return drop_withdrawn_reviews(ref, reviews, context)
+
+
+def drop_withdrawn_reviews(ref: IssueRef, reviews: Sequence[Review], context: WriteContext) -> bool:
+    """Drop reviews that no longer request changes; return whether that ends the work (PR-2)."""
+    status = context.ledger.status(ref)
+    epoch = epoch_of(status, context.ledger.history(ref))
+    found = decide_on_withdrawal(reviews, status, epoch)
+    if found is None:
+        return False
+    context.ledger.append(ref, found)
+    log.info("reviews_withdrawn", issue=str(ref), reviews=len(found.reviews))
+    if not found.ends_work:
+        note_on_pull(ref, Topic.REVIEWS, CHANGES_WITHDRAWN, context)
+    return found.ends_work
+
+
+def delete_branch(ref: IssueRef, own: Collection[str], context: PublishContext) -> None:
+    """Delete the issue's branch, unless another open pull request needs it (PR-5).
+
+    GitHub closes a pull request whose head or base is deleted. If the pull requests cannot be read,
+    the error of that keeps the branch.
+    """
+    number = context.ledger.status(ref).pull.number
+    others = [each for each in context.tracker.pulls.of_branch(ref) if each != number]
+    if not others:
+        context.git.delete_branch(ref, own)
+        return
+    needed_by = ", ".join(f"`#{each}`" for each in others)
+    text = f"The branch `{ref.branch}` stays, because it is the head or base of {needed_by}."
+    record_effect(ref, PullNote(Topic.BRANCH, text), context.ledger)
+    log.warning("branch_not_deleted", issue=str(ref), reason=text)
+
+
 # Before an attempt.
 
 
@@ -117,7 +176,7 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         context.ledger.append(ref, admission.request)
         if admission.refusal:
             sync_labels_and_status(ref, context)
-    if admission.rule in {POLICY, DEPENDS}:
+    if admission.rule in {POLICY, DEPENDS, BASE}:
         report_blocked(ref, admission.refusal, context)
     if act and admission.text_change:
         ask_for_label(ref, act.act, admission.text_change, context)
@@ -246,6 +305,11 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 REFUSAL_TIME = timedelta(minutes=5)
 """For how long a publication is refused (403) before the escalation; outages pass sooner."""
 
+TEXT_KEPT = (
+    "Mulligan no longer updates the text of the pull request, because somebody edited its part of "
+    "the text. This comment has the current state."
+)
+
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
@@ -306,11 +370,8 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     base = context.worktrees.base_branch(ref.repository)
     settings = context.policies.in_force(ref.repository).pull_request
     context.ledger.append(ref, PublishStarted(head_sha=head))
-    # 3. Check base, people and text last, right before the push.
-    if found := check_publication(ref, last, context):
-        if isinstance(found, Withdrawn):
-            ask_after_edit(ref, found, context)
-        _note_push(ref, head, context)
+    # 3. Check base, people, text and reviews last, right before the push.
+    if found := _refusal(ref, head, context):
         return found
     # 4. Push, and open the pull request.
     try:
@@ -325,6 +386,7 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
         return PublicationRefused(str(error))
     if opened.elsewhere:
         return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
+    note_on_pull(ref, Topic.TEXT, TEXT_KEPT if opened.is_text_kept else "", context)
     # 5. Answer the reviews, and show the pull request.
     write_answers(case, answers_in_commit(case, head), context)
     published = Published(
@@ -336,6 +398,18 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     context.ledger.append(ref, published)
     sync_labels_and_status(ref, context)
     return None
+
+
+def _refusal(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
+    """Check base, people, text and reviews right before the push."""
+    found = check_publication(ref, context.ledger.history(ref)[-1], context)
+    if found is None and read_withdrawn_reviews(ref, context):
+        found = ChangesWithdrawn()
+    if isinstance(found, Withdrawn):
+        ask_after_edit(ref, found, context)
+    if found:
+        _note_push(ref, head, context)
+    return found
 
 
 def _record_merge(ref: IssueRef, tip: str | None, ledger: Ledger) -> IssueStatus:
@@ -475,6 +549,11 @@ def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> Non
 
     If another installation has settled the request, its labels stay.
     """
+    if decision.keeps_pull:
+        note_on_pull(ref, Topic.REVIEWS, CHANGES_WITHDRAWN, context)
+        context.ledger.append(ref, StoodDown(reason=decision.reason, keeps_pull=True))
+        sync_labels_and_status(ref, context)
+        return
     elsewhere = settled_elsewhere(ref, context) is not None
     context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
     reopen_or_show(ref, context)
@@ -485,12 +564,14 @@ def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> Non
 
 def escalate(
     ref: IssueRef, decision: Escalate, context: PublishContext
-) -> Withdrawn | TakenElsewhere | None:
+) -> Withdrawn | ChangesWithdrawn | TakenElsewhere | None:
     """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1)."""
     if why := withdrawal(ref, context):
         return Withdrawn(why)
     if why := pull_request_elsewhere(ref, context):
         return TakenElsewhere(why)
+    if read_withdrawn_reviews(ref, context):
+        return ChangesWithdrawn()
     settings = context.policies.in_force(ref.repository).escalation
     last = next(reversed(context.ledger.history(ref)), None)
     work, no_draft = decide_shown_work(last, settings), ""
@@ -533,6 +614,7 @@ def _open_draft(case: IssueContext, work: ShownWork, context: PublishContext) ->
     opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
+    note_on_pull(ref, Topic.TEXT, TEXT_KEPT if opened.is_text_kept else "", context)
     shown = (case.status.pull.draft_of, case.status.pull.number)
     if shown != (number, opened.number):
         drafted = Drafted(
@@ -548,7 +630,7 @@ def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
     if status.pull.number is not None or pushed is None:
         return
     try:
-        context.git.delete_branch(ref, {pushed})
+        delete_branch(ref, {pushed}, context)
     except WorldError as error:
         log.warning("branch_not_deleted", issue=str(ref), reason=str(error))
 

@@ -22,6 +22,7 @@ from mulligan.domain.errors import (
     UnconfirmedError,
 )
 from mulligan.domain.events import EffectDone, Escalated
+from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import Learning, in_force
@@ -93,6 +94,7 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
         withdrawn=withdrawn,
         waits_for=_waits_for(issue, context),
         elsewhere=left_to or "",
+        other_base=other_base(ref, context),
     )
 
 
@@ -330,6 +332,8 @@ def check_publication(
         try:
             if not base_has_start(ref, last, context.worktrees):
                 return BaseDropped(last)
+            if why := other_base(ref, context) or others_pull_request(ref, context):
+                return PublicationRefused(why)
         except ForbiddenError:
             raise
         except (DeniedError, MisconfiguredError) as error:
@@ -337,13 +341,39 @@ def check_publication(
         return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
 
 
+def other_base(ref: IssueRef, context: ReadContext) -> str:
+    """Say that somebody changed the base of the issue's pull request; empty if not (PR-8)."""
+    number = context.ledger.status(ref).pull.number
+    if number is None:
+        return ""
+    pull = context.tracker.pulls.state(ref, number)
+    wanted = context.worktrees.base_branch(ref.repository)
+    return describe_other_base(pull.base, wanted) if pull.is_open else ""
+
+
+def others_pull_request(ref: IssueRef, context: ReadContext) -> str:
+    """Say that a person's open pull request comes from the issue's branch; empty if none does.
+
+    A push would replace the commits in it (PR-7).
+    """
+    status = context.ledger.status(ref)
+    if status.pull.number is not None or status.effects.pushed is None:
+        return ""
+    theirs = " and ".join(f"#{number}" for number in context.tracker.pulls.of_people(ref))
+    if not theirs:
+        return ""
+    return f"The pull request {theirs} of a person comes from {ref.branch}. Merge or close it."
+
+
 def is_taken(ref: IssueRef, last: WorkerResultMeta, context: ReadContext) -> bool:
     """Return whether there is a pull request that unverified work must not replace."""
     status = context.ledger.status(ref)
     if status.pull.number is None:
-        return False
+        return bool(others_pull_request(ref, context))
     pull = context.tracker.pulls.state(ref, status.pull.number)
     if not (status.pull.draft_of and pull.is_open and pull.is_draft):
+        return True
+    if describe_other_base(pull.base, context.worktrees.base_branch(ref.repository)):
         return True
     return is_foreign(context.worktrees.remote_head(ref), status, last)
 

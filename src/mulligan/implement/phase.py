@@ -11,6 +11,7 @@ there.
 from dataclasses import replace
 from typing import assert_never
 
+from mulligan.domain.attempt import CHANGES_WITHDRAWN
 from mulligan.domain.events import AttemptCompleted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.issue_context import Result, Skipped
@@ -56,17 +57,20 @@ def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None =
     effects.record_admission(facts, admission, context)
     if admission.refusal:
         return Skipped(admission.refusal)
-    # 3. Find the verified commit of an earlier attempt, if one is kept. Record its loss.
+    # 3. Read again the reviews that the attempt is for. Stop if none still requests changes.
+    if effects.read_withdrawn_reviews(ref, context):
+        return resume(ref, context) or Skipped(CHANGES_WITHDRAWN)
+    # 4. Find the verified commit of an earlier attempt, if one is kept. Record its loss.
     kept = find_kept_commit(ref, context)
     if isinstance(kept, LostWork):
         context.ledger.append(ref, reconsider(kept))
-    # 4. Read what else the start depends on, free disk space if that may help, and decide.
+    # 5. Read what else the start depends on, free disk space if that may help, and decide.
     found = read_start(facts, context, has_kept_commit=isinstance(kept, str))
     if found.frees_disk:
         context.git.discard(ref)
         found = replace(found, disk_shortage=context.disk_shortage() or "")
     start = decide_start(found)
-    # 5. Publish the kept commit, or defer the attempt, or record that it starts.
+    # 6. Publish the kept commit, or defer the attempt, or record that it starts.
     if isinstance(start, OpenPullRequest):
         context.ledger.append(ref, Decided(decision=start))
         return carry_out(ref, start, context)
@@ -74,9 +78,9 @@ def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None =
         effects.defer(ref, start, context)
         return Skipped(start.reason)
     case = begin_attempt(facts.issue, context)
-    # 6. Attempt: worktree, prompt, agent, commit, checks (attempt.py). Record the outcome.
+    # 7. Attempt: worktree, prompt, agent, commit, checks (attempt.py). Record the outcome.
     context.ledger.append(ref, AttemptCompleted(meta=make_attempt(case, context)))
-    # 7. Decide, and carry the decision out.
+    # 8. Decide, and carry the decision out.
     return conclude(ref, context)
 
 

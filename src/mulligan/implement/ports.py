@@ -64,6 +64,14 @@ class PullRequests(Protocol):
         """Read the state of a pull request; one that is not found counts as closed."""
         ...
 
+    def of_branch(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests, of anybody, whose head or base is the issue's branch."""
+        ...
+
+    def of_people(self, ref: IssueRef) -> Sequence[int]:
+        """List the open pull requests from the issue's branch that no Mulligan opened."""
+        ...
+
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Read the submitted reviews of trusted people, with their remarks, oldest first."""
         ...

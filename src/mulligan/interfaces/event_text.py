@@ -39,6 +39,7 @@ from mulligan.domain.events import (
     Returned,
     ReviewFinished,
     ReviewReceived,
+    ReviewsWithdrawn,
     StoodDown,
     Waiting,
     WorktreeReset,
@@ -211,8 +212,9 @@ def _effect(event: _Effect) -> str:
             return f"The issue waits {when}. {reason}"
         case Escalated(reason=reason):
             return f"The issue needs human review. {reason}"
-        case StoodDown(reason=reason):
-            return f"Mulligan stopped work on the issue. {reason}"
+        case StoodDown(reason=reason, keeps_pull=keeps):
+            stopped = "Mulligan stopped work on the issue."
+            return f"{'The pull request waits for a review.' if keeps else stopped} {reason}"
         case _:
             assert_never(event)
 
@@ -223,9 +225,19 @@ def _pull(event: _Pull) -> str:
             return f"Pull request #{number} is open."
         case Drafted(number=number):
             return f"Pull request #{number} is a draft with unverified work."
+        case BroughtUpToDate(base_sha=sha):
+            return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
+        case _:
+            return _returned(event)
+
+
+def _returned(event: Returned) -> str:
+    match event:
         case ReviewReceived(author=author, remarks=remarks):
             asked = pluralize(len(remarks), "change")
             return f"{author or 'A reviewer'} requested {asked} on the pull request."
+        case ReviewsWithdrawn(reviews=reviews):
+            return f"{pluralize(len(reviews), 'review')} no longer requested changes."
         case Conflicted(files=files):
             return f"The pull request has conflicts with its base branch: {', '.join(files)}."
         case CiFailed(checks=checks):
@@ -233,8 +245,6 @@ def _pull(event: _Pull) -> str:
             return f"Checks failed on GitHub: {names}."
         case CiPassed(count=count):
             return f"On GitHub, {pluralize(count, 'check')} passed."
-        case BroughtUpToDate(base_sha=sha):
-            return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
         case _:
             assert_never(event)
 

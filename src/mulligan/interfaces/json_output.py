@@ -26,6 +26,7 @@ def status_row(found: IssueStatus) -> Row:
         "reason": found.reason,
         "pull_request": found.pull.url,
         "review_until": found.reviews_settle_at.isoformat() if found.reviews_settle_at else None,
+        "notes": [*found.effects.pull_notes],
         **({"restored": found.restored} if found.restored else {}),
     }
 

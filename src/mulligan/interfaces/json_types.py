@@ -26,7 +26,10 @@ class PausedRow(Row):
 
 
 class IssueRow(Row):
-    """The state of an issue; `restored` names the source after the loss of a ledger."""
+    """The state of an issue; `restored` names the source after the loss of a ledger.
+
+    `notes` are sentences about its pull request.
+    """
 
     issue: str
     stage: Stage
@@ -36,6 +39,7 @@ class IssueRow(Row):
     reason: str
     pull_request: str | None
     review_until: datetime | None
+    notes: tuple[str, ...]
     restored: str = ""
 
 

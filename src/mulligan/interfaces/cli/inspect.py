@@ -170,6 +170,7 @@ def _headline(found: IssueStatus) -> str:
         lines.append(escape(found.pull.url))
     if review := describe_review(found):
         lines.append(escape(review))
+    lines += map(escape, found.effects.pull_notes)
     return "\n".join(lines)
 
 

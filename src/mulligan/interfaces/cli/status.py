@@ -144,6 +144,7 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
         describe_publication(found),
         describe_review(found),
         describe_restoration(found),
+        *found.effects.pull_notes,
     )
     # An address says nothing of what was verified.
     verified = one_line(second, 200) if first and found.stage is Stage.REVIEW else ""

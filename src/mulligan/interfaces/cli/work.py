@@ -39,6 +39,7 @@ from mulligan.domain.events import (
     RetryScheduled,
     ReviewFinished,
     ReviewReceived,
+    ReviewsWithdrawn,
     StoodDown,
     Waiting,
     WorktreeReset,
@@ -395,6 +396,8 @@ def _pull_line(event: Event) -> str | None:
             return f"  [green]→ pull request {_plain(url)}[/]"
         case Drafted(pull_request=url):
             return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case ReviewsWithdrawn():
+            return "a review no longer requests changes"
         case BroughtUpToDate(base_sha=sha):
             return f"the base branch, at {sha[:10]}, is merged into the pull request"
         case _:

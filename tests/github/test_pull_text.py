@@ -1,0 +1,83 @@
+"""What people write in a pull request stays; Mulligan's part of it is brought up to date (PR-7)."""
+
+import pytest
+
+from mulligan.domain.issue import IssueRef
+from mulligan.github.pull_text import PullText, new_text, opened_by, updated_text
+
+pytestmark = pytest.mark.pure
+
+REF = IssueRef("octo/calc", 12)
+FIRST = new_text("Fix it", "Closes #12\n\nOne attempt.", REF, "abc123")
+DRAFT = new_text("Not verified: Fix it", "Closes #12", REF, "abc123")
+SECOND = new_text("Fix it well", "Closes #12\n\nTwo attempts.", REF, "abc123")
+
+
+def update(title: str, body: str, wanted: str = "Fix it well") -> PullText:
+    return updated_text(PullText(title, body), wanted, "Closes #12\n\nTwo attempts.", REF)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), ("Mind the tax.\n\n", ""), ("", "\n\nSigned-off-by: Ann")]
+)
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_only_the_marked_part_changes(before: str, after: str, ends: str) -> None:
+    body = f"{before}{FIRST.body}{after}".replace("\n", ends)
+    assert update("Fix it", body) == PullText("Fix it well", f"{before}{SECOND.body}{after}")
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "then"),
+    [
+        ("Ours", "Fix it well", "Ours"),
+        ("Not verified: Ours", "Fix it well", "Ours"),
+        ("Not verified: Ours", "Not verified: Fix it", "Not verified: Ours"),
+        (" Fix it ", "Fix it well", "Fix it well"),
+    ],
+)
+def test_a_title_that_a_person_changed_stays(now: str, wanted: str, then: str) -> None:
+    found = update(now, FIRST.body, wanted)
+    assert (found.title, found.kept) == (then, False)
+
+
+def test_a_persons_title_stays_after_any_number_of_updates() -> None:
+    once = update("Ours", FIRST.body)
+    assert update("Ours", once.body, "Another") == once
+    assert update("Fix it", once.body).title == "Fix it well"
+
+
+def test_an_edit_inside_the_part_keeps_it_and_the_title_is_still_updated() -> None:
+    edited = FIRST.body.replace("One attempt.", "One attempt, by us.")
+    found = update("Fix it", edited)
+    assert (found.title, found.kept) == ("Fix it well", True)
+    assert "One attempt, by us." in found.body
+    again = update("Fix it well", found.body, "Another")
+    assert (again.title, again.kept) == ("Another", True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "Our own words.",
+        FIRST.body.partition("\n")[2],
+        FIRST.body.rpartition("\n")[0],
+        "\n".join(reversed(FIRST.body.splitlines())),
+    ],
+)
+def test_without_both_marks_all_is_the_persons(body: str) -> None:
+    assert update("Fix it", body) == PullText("Fix it", body, kept=True)
+
+
+def test_a_draft_whose_text_a_person_took_over_is_no_longer_called_unverified() -> None:
+    assert update(DRAFT.title, "Ours").title == "Fix it"
+
+
+def test_marks_that_an_agent_wrote_do_not_end_the_part() -> None:
+    forged = new_text("Fix it", f"Closes #12\n\n{FIRST.body}\n\nMore.", REF, "abc123")
+    assert update("Fix it", forged.body) == SECOND
+
+
+@pytest.mark.parametrize(("body", "by"), [(FIRST.body, "abc123"), ("Ours", None)])
+def test_a_text_names_the_installation_that_wrote_it(body: str, by: str | None) -> None:
+    assert opened_by(body) == by
