@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.github.pull_text import PullText, new_text, opened_by, updated_text
 
 pytestmark = pytest.mark.pure
@@ -81,3 +81,9 @@ def test_marks_that_an_agent_wrote_do_not_end_the_part() -> None:
 @pytest.mark.parametrize(("body", "by"), [(FIRST.body, "abc123"), ("Ours", None)])
 def test_a_text_names_the_installation_that_wrote_it(body: str, by: str | None) -> None:
     assert opened_by(body) == by
+
+
+@pytest.mark.parametrize("sums", ["", " title=0123 text=4567"])
+def test_the_installation_is_read_from_older_texts_too(sums: str) -> None:
+    assert opened_by(f"Closes #1\n\n{MARKER}pull-request octo/hello#1 by=ab12{sums} -->") == "ab12"
+    assert opened_by("Closes #1") is None

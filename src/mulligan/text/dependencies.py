@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
@@ -72,7 +71,7 @@ def _names(text: str, start: int = 0) -> Iterator[re.Match[str]]:
 
 
 def _refs(names: Iterable[re.Match[str]], issue: Issue) -> Iterator[IssueRef]:
-    own, host = issue.ref.repository, urlsplit(issue.url).netloc.casefold()
+    own, host = issue.ref.repository, issue.url.partition("://")[2].partition("/")[0].casefold()
     for name in names:
         repository = name["repository"] or name["path"] or own
         is_own = repository.casefold() == own.casefold()
