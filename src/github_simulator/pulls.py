@@ -1,7 +1,7 @@
 """Pull requests and their reviews; head and base are read from the bare repository."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from github_simulator.bare_repository import BareRepository
@@ -183,6 +183,17 @@ def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: boo
             if other and other.pull is None:
                 set_state(by, other, "closed", "completed", sha)
     return sha
+
+
+def closers_of(repository: Repository, number: int) -> Iterator[tuple[Issue, Pull]]:
+    """Yield the open and merged pull requests into the default branch that close an issue."""
+    for issue in repository.visible():
+        pull = issue.pull
+        if pull is None or pull.base_ref != repository.default_branch:
+            continue
+        closes = str(number) in CLOSING.findall(issue.body or "")
+        if closes and (issue.state == "open" or pull.merged_at):
+            yield issue, pull
 
 
 def _merge_message(repository: Repository, issue: Issue, pull: Pull, *, squash: bool) -> str:

@@ -161,6 +161,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             [replace(facts(), waits_for="It waits until #3 is closed.")],
             [facts()],
         ),
+        ("in_hand", [replace(facts(), in_hand="The open pull request closes it.")], [facts()]),
         ("base", [replace(facts(), other_base="Its base is `next`.")], [facts()]),
         (
             "paused",

@@ -1,13 +1,14 @@
 """The GraphQL that Mulligan uses: edits of texts, the viewer, the end of a draft, labels."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import JsonValue
 
 from github_simulator.issues import add_labels, edit_comment, remove_label
-from github_simulator.json_shapes import timestamp
-from github_simulator.pulls import mark_ready
+from github_simulator.json_shapes import RepositoryUrls, timestamp
+from github_simulator.pulls import closers_of, mark_ready
 from github_simulator.records import Actor, Comment, Issue, Permission, Pull, Repository, User
 from github_simulator.reply import ErrorReply, Json, Reply, Shape, not_found
 from github_simulator.request import ApiCall
@@ -72,6 +73,24 @@ mutation(
   }
 }
 """
+CLOSERS = """
+fragment Closers on Issue {
+  number
+  updatedAt
+  closedByPullRequestsReferences(first: 20) {
+    nodes {
+      number
+      url
+      state
+      isDraft
+      headRefName
+      headRepository { nameWithOwner }
+      author { __typename login ... on User { databaseId } }
+    }
+  }
+}
+"""
+CLOSED_ISSUE = re.compile(r"i[0-9]+: issue\(number: ([0-9]+)\)")
 VIEWER = "query { viewer { __typename login } }"
 PAGE = 100
 
@@ -93,6 +112,8 @@ def ask(call: ApiCall) -> Reply:
         return _ready(call)
     if query == " ".join(SHOW_STAGE.split()):
         return _show_stage(call)
+    if query.endswith(" ".join(CLOSERS.split())):
+        return _closers(call, [int(number) for number in CLOSED_ISSUE.findall(query)])
     return _problem("The simulator does not know this query.")
 
 
@@ -181,6 +202,41 @@ def _edits(call: ApiCall) -> Reply:
     start = int(after) if isinstance(after, str) and after.isdecimal() else 0
     found: Shape = {"nameWithOwner": repository.full_name, "issue": _history(issue, start)}
     return Reply(200, {"data": {"repository": found}})
+
+
+def _closers(call: ApiCall, numbers: list[int]) -> Reply:
+    """Return the open and merged pull requests whose text closes each issue."""
+    given = _given(call)
+    name = f"{given.get('owner')}/{given.get('name')}"
+    repository = call.world.repositories.get(name.lower())
+    if repository is None or not repository.is_visible_to(call.user):
+        return _problem(f"Could not resolve to a Repository with the name '{name}'.", "NOT_FOUND")
+    call.world.follow_branches(repository)
+    shown: Shape = {}
+    for number in numbers:
+        issue = _issue(repository, number)
+        if issue is None:
+            return _problem(
+                f"Could not resolve to an Issue with the number of {number}.", "NOT_FOUND"
+            )
+        nodes: list[Json] = [
+            {
+                "number": closer.number,
+                "url": f"{RepositoryUrls(call.base, repository).html}/pull/{closer.number}",
+                "state": "MERGED" if pull.merged_at else "OPEN",
+                "isDraft": pull.draft,
+                "headRefName": pull.head_ref,
+                "headRepository": {"nameWithOwner": repository.full_name},
+                "author": _actor(closer.author),
+            }
+            for closer, pull in closers_of(repository, number)
+        ]
+        shown[f"i{number}"] = {
+            "number": number,
+            "updatedAt": timestamp(issue.updated_at),
+            "closedByPullRequestsReferences": {"nodes": nodes},
+        }
+    return Reply(200, {"data": {"repository": shown}})
 
 
 def _comment_edits(call: ApiCall) -> Reply:

@@ -23,8 +23,10 @@ from mulligan.domain.errors import (
     MulliganError,
     ShutdownError,
     StandsBackError,
+    WorldError,
 )
 from mulligan.domain.hold import Hold
+from mulligan.domain.in_hand import CHECK_INTERVAL, waits_in_hand
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.phase import resume
@@ -49,6 +51,9 @@ So the requests stay below REQUESTS_PER_MINUTE, and the pass ends before the nex
 BURST = timedelta(seconds=5)
 """How far the polls may be ahead of that, so that a few repositories do not wait for their turn."""
 
+MAX_ASKED = 100
+"""Issues in one query; further ones are visited."""
+
 MAX_POLICY_AGE = timedelta(minutes=5)
 """The most that the policy of a repository without work is out of date; a fetch costs 20 ms."""
 
@@ -72,6 +77,52 @@ def poll_interval(
 
 
 @dataclass(frozen=True, slots=True)
+class InHandCache:
+    """When each repository's issues that wait for others' pull requests were last asked about.
+
+    `seen` is when each of these issues had changed last.
+    """
+
+    asked: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    seen: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
+
+    def due(
+        self, repository: str, due: list[IssueRef], known: KnownIssues, context: ReadContext
+    ) -> list[IssueRef]:
+        """Keep only those waiting issues that are free or have changed; ask every CHECK_INTERVAL.
+
+        One query asks for all of them (HAND-1).
+        """
+        waiting = [ref for ref in due if (status := known.get(ref)) and waits_in_hand(status)]
+        if not waiting:
+            return due
+        now, last = context.clock.now(), self.asked.get(repository)
+        free = set[IssueRef]()
+        if last is None or not last <= now < last + CHECK_INTERVAL:
+            self.asked[repository] = now
+            free = self._free(repository, waiting, context)
+        return [ref for ref in due if ref in free or ref not in waiting]
+
+    def _free(
+        self, repository: str, waiting: Sequence[IssueRef], context: ReadContext
+    ) -> set[IssueRef]:
+        try:
+            found = context.tracker.closers(repository, [ref.number for ref in waiting[:MAX_ASKED]])
+        except WorldError as error:
+            # One issue that was deleted fails the query; each visit asks for its own issue.
+            log.warning("waiting_issues_not_read", repository=repository, reason=str(error))
+            return set(waiting)
+        free = set[IssueRef]()
+        for ref in waiting:
+            closers = found.get(ref.number)
+            if closers is None or not closers.pulls or self.seen.get(ref) != closers.updated_at:
+                free.add(ref)
+            if closers:
+                self.seen[ref] = closers.updated_at
+        return free
+
+
+@dataclass(frozen=True, slots=True)
 class FetchCache:
     """When each repository was last fetched, and the pull requests last read.
 
@@ -82,6 +133,7 @@ class FetchCache:
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
+    in_hand_cache: InHandCache = field(default_factory=InHandCache)
     restored: set[str] = field(default_factory=set[str])
     contested: set[str] = field(default_factory=set[str])
     polling: dict[str, Lock] = field(default_factory=dict[str, Lock])
@@ -198,7 +250,8 @@ def _poll_one(
         _own(repository, known, context, freshness)
         _restore(repository, known, context, worker, freshness)
         due, problems = _poll_repository(
-            repository, known, context, worker, freshness.pull_request_cache
+            *(repository, known, context, worker),
+            *(freshness.pull_request_cache, freshness.in_hand_cache),
         )
         if due:
             context.owners.require(repository, fresh=False)
@@ -291,6 +344,7 @@ def _poll_repository(
     context: BotContext,
     worker: Worker,
     pull_request_cache: PullRequestCache,
+    in_hand_cache: InHandCache,
 ) -> Polled:
     """List the due issues of a repository, the labelled ones first, oldest first.
 
@@ -310,6 +364,7 @@ def _poll_repository(
     asked = [*(ref for ref in labelled if not _is_ended(ref, commanded, known)), *requested]
     due = [ref for ref in dict.fromkeys(asked) if _is_due(known.get(ref), now)]
     due += [ref for ref in _with_feedback(known, context) if ref not in due]
+    due = in_hand_cache.due(repository, due, known, context)
     return due, {str(done.issue): done.problem for done in followed if done.problem}
 
 

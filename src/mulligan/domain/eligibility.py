@@ -22,7 +22,8 @@ class Facts:
 
     `withdrawn` is set if an operator's command replaces a label that was removed. `waits_for` is an
     open dependency. `elsewhere` is another installation's open pull request for the issue.
-    `other_base` says that somebody changed the base of the issue's pull request.
+    `other_base` says that somebody changed the base of the issue's pull request, and `in_hand` that
+    somebody's open pull request closes the issue.
     """
 
     issue: Issue
@@ -36,6 +37,7 @@ class Facts:
     waits_for: str = ""
     elsewhere: str = ""
     other_base: str = ""
+    in_hand: str = ""
 
     @property
     def needs_label(self) -> bool:
@@ -71,6 +73,9 @@ class Finding:
 
 POLICY = "policy"
 """The rule that an invalid policy breaks; a maintainer must fix it (CONFIG-3)."""
+
+IN_HAND = "in_hand"
+"""The rule that somebody's open pull request breaks (HAND-1)."""
 
 DEPENDS = "dependencies"
 """The rule that an open dependency breaks."""
@@ -230,6 +235,11 @@ RULES = (
     Rule("stage", "It is not in review, waiting for human review, or resolved.", _settled),
     Rule(UNCHANGED, "No untrusted person changed its text since the request.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
+    Rule(
+        IN_HAND,
+        "Nobody else's open pull request closes it.",
+        lambda facts: facts.in_hand or None,
+    ),
     Rule(
         BASE,
         "Its pull request, if any, goes to the base branch.",

@@ -7,6 +7,7 @@ from datetime import datetime
 from mulligan.domain.eligibility import (
     BASE,
     DEPENDS,
+    IN_HAND,
     Facts,
     Finding,
     findings,
@@ -110,7 +111,7 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
         return _unfinished(facts.status)
     if "stage" in broken:
         return _settled(facts.status, around)
-    return why if rule in {"due", DEPENDS, BASE} else f"It will not be worked on: {why}"
+    return why if rule in {"due", DEPENDS, IN_HAND, BASE} else f"It will not be worked on: {why}"
 
 
 def _under_way(holder: str, status: IssueStatus) -> str:

@@ -42,12 +42,13 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.feedback import Feedback, merge_feedback
 from mulligan.domain.issue import ConsoleAct, ReviewAct, Stage, parse_act
-from mulligan.domain.outcome import Escalate, Outcome, StandDown
+from mulligan.domain.outcome import Escalate, Outcome, StandDown, WaitForPullRequest
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
     CommentsRead,
     Effect,
     Effects,
+    InHand,
     PublicationDelayed,
     PullNote,
     Pushed,
@@ -229,7 +230,7 @@ def _advance_attempt(
                 reason="",
                 is_kept=False,
                 pull=replace(status.pull, passed=0),
-                effects=status.effects.without(PullNote),
+                effects=_started(status),
             )
         case AttemptCompleted(meta=meta):
             # The commit of a kept attempt may turn out to be lost, which changes its outcome.
@@ -244,10 +245,19 @@ def _advance_attempt(
             assert_never(event)
 
 
+def _started(status: IssueStatus) -> Effects:
+    """Drop what an attempt answers; that a person insisted on it counts for its whole epoch."""
+    effects, waited = status.effects.without(PullNote), status.effects.last(InHand)
+    is_over = waited is not None and waited.act == status.request.act
+    return effects.without(InHand) if is_over else effects
+
+
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
-            return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
+            is_kept = status.is_kept or isinstance(status.decision, WaitForPullRequest)
+            rests = _at_rest(status, Stage.READY)
+            return replace(rests, due=due, reason=reason, is_kept=is_kept)
         case Escalated(reason=reason, comment=comment):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             rests = _at_rest(status, Stage.HITL)

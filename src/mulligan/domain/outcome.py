@@ -102,6 +102,13 @@ class WaitForBudget(Record):
     reason: str
 
 
+class WaitForPullRequest(Record):
+    """Keep the commit, and wait: somebody's open pull request closes the issue (HAND-1)."""
+
+    decision: Literal["wait_for_pull_request"] = "wait_for_pull_request"
+    reason: str
+
+
 class StandDown(Record):
     """Stop work on the issue: its request was withdrawn.
 
@@ -115,6 +122,6 @@ class StandDown(Record):
 
 
 Decision = Annotated[
-    OpenPullRequest | Retry | Escalate | WaitForBudget | StandDown,
+    OpenPullRequest | Retry | Escalate | WaitForBudget | WaitForPullRequest | StandDown,
     Field(discriminator="decision"),
 ]

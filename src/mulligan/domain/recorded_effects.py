@@ -284,6 +284,22 @@ class NotFoundSince:
 
 
 @dataclass(frozen=True, slots=True)
+class InHand:
+    """The issue said, under this request, that it waits for somebody's pull request (HAND-1)."""
+
+    act: Act
+    kind: ClassVar[str] = "in_hand"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, str(self.act)
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        return cls(parse_act(value))
+
+
+@dataclass(frozen=True, slots=True)
 class PublicationDelayed:
     """The publication of the last attempt has failed since then; it is repeated (PUBLISH-1)."""
 
@@ -330,6 +346,7 @@ Effect = (
     | CommentsRead
     | NotFoundSince
     | PublicationDelayed
+    | InHand
     | UnknownEffect
 )
 
@@ -341,7 +358,7 @@ READERS = {
     for each in (
         *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
         *(MergeRefused, ReviewsSettling, PullNote, Answered, CommandAnswered, CommentsRead),
-        *(NotFoundSince, PublicationDelayed),
+        *(NotFoundSince, PublicationDelayed, InHand),
     )
 }
 

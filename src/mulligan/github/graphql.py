@@ -1,6 +1,6 @@
 """GraphQL for what REST lacks: edits of texts, the token's account, joined writes. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from pydantic import AwareDatetime, Field, OnErrorOmit, TypeAdapter, ValidationError
@@ -9,6 +9,7 @@ from mulligan.domain.errors import ForbiddenError, UnavailableError, WorldError
 from mulligan.github.answers import (
     MAX_MESSAGE_CHARS,
     Answer,
+    NotFoundError,
     TransientError,
     parsed,
     retry_after,
@@ -17,6 +18,9 @@ from mulligan.github.shapes import Account, Label, Shape, Words, same_text
 from mulligan.text.escape import one_line
 
 T = TypeVar("T")
+
+UNDEFINED_FIELD = "undefinedField"
+"""The code of GitHub's error for a field that an older server does not have."""
 
 EDITS_QUERY = """\
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -54,6 +58,34 @@ query($id: ID!) {
   }
 }"""
 """A comment with its last edits, newest first."""
+
+CLOSERS_FRAGMENT = """
+fragment Closers on Issue {
+  number
+  updatedAt
+  closedByPullRequestsReferences(first: 20) {
+    nodes {
+      number
+      url
+      state
+      isDraft
+      headRefName
+      headRepository { nameWithOwner }
+      author { __typename login ... on User { databaseId } }
+    }
+  }
+}"""
+
+
+def closers_query(numbers: Iterable[int]) -> str:
+    """Return the query for the pull requests that close each of some issues."""
+    issues = "\n".join(f"    i{each}: issue(number: {each}) {{ ...Closers }}" for each in numbers)
+    return (
+        "query($owner: String!, $name: String!) {\n"
+        f"  repository(owner: $owner, name: $name, followRenames: false) {{\n{issues}\n  }}\n}}"
+        f"{CLOSERS_FRAGMENT}"
+    )
+
 
 VIEWER_QUERY = "query { viewer { __typename login } }"
 """Reads the account of a token; REST does not return it for an App's token."""
@@ -170,6 +202,44 @@ class CommentEditsAnswer(Shape):
     data: _Node
 
 
+class _HeadRepository(Shape):
+    name: str = Field(alias="nameWithOwner")
+
+
+class CloserShape(Shape):
+    """A pull request that closes an issue when it is merged."""
+
+    number: int
+    url: str
+    state: str
+    is_draft: bool = Field(alias="isDraft")
+    branch: str = Field(alias="headRefName")
+    head: _HeadRepository | None = Field(alias="headRepository")
+    author: Actor | None
+
+
+class _Closing(Shape):
+    nodes: tuple[CloserShape, ...]
+
+
+class ClosersOfIssue(Shape):
+    """The pull requests that close an issue, also merged ones."""
+
+    number: int
+    updated_at: AwareDatetime = Field(alias="updatedAt")
+    closing: _Closing = Field(alias="closedByPullRequestsReferences")
+
+
+class _ClosersOfIssues(Shape):
+    repository: dict[str, ClosersOfIssue]
+
+
+class ClosersAnswer(Shape):
+    """The answer to `closers_query`, by the alias of each issue."""
+
+    data: _ClosersOfIssues
+
+
 class _Viewer(Shape):
     viewer: Actor
 
@@ -239,9 +309,14 @@ class StageAnswer(Shape):
         return is_added and str(written.number) == comment and same_text(written.body, text)
 
 
+class _Extensions(Shape):
+    code: Words = ""
+
+
 class _Problem(Shape):
     type: Words = ""
     message: Words = ""
+    extensions: _Extensions = _Extensions()
 
 
 class _Problems(Shape):
@@ -250,6 +325,7 @@ class _Problems(Shape):
 
 EDITS = TypeAdapter(EditsAnswer)
 COMMENT_EDITS = TypeAdapter(CommentEditsAnswer)
+CLOSERS = TypeAdapter(ClosersAnswer)
 VIEWER = TypeAdapter(ViewerAnswer)
 READY = TypeAdapter(ReadyAnswer)
 STAGE = TypeAdapter(StageAnswer)
@@ -274,6 +350,8 @@ def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
     if not problems:
         return None
     kinds = {problem.type for problem in problems}
+    if UNDEFINED_FIELD in {problem.extensions.code for problem in problems}:
+        return NotFoundError(f"This server's GraphQL lacks a field ({problems[0].message}).")
     text = one_line("; ".join(problem.message for problem in problems), MAX_MESSAGE_CHARS).rstrip(
         "."
     )

@@ -1,7 +1,7 @@
 """A tracker of one issue from a file, for a rehearsal without GitHub."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +10,7 @@ from mulligan.config.policy import Labels
 from mulligan.domain.command import CommandBatch
 from mulligan.domain.errors import GoneError
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
+from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     AuthorisingAct,
     Issue,
@@ -144,6 +145,11 @@ class LocalTracker:
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Return None: there is no other installation."""
         del ref, status, labels
+
+    def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
+        """Return nothing: a file has no pull requests."""
+        del repository, numbers
+        return {}
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Return None: there is no other installation."""

@@ -1,7 +1,7 @@
 """Read pull requests: Mulligan's own, their state, reviews and CI runs."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -11,12 +11,14 @@ import structlog
 from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.events import Remark
 from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, CheckRun, OpenPull, PullState, Review
+from mulligan.domain.in_hand import Closers, ClosingPull
 from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import DeletedError, NotFoundError, not_found
 from mulligan.github.authorization import TrustReader
 from mulligan.github.check_run import KEY
 from mulligan.github.client import Client
+from mulligan.github.graphql import CLOSERS, CloserShape, closers_query
 from mulligan.github.pull_text import opened_by
 from mulligan.github.shapes import (
     ANNOTATIONS,
@@ -117,6 +119,41 @@ def find_any(client: Client, repository: str, branch: str) -> PullShape | None:
     found = client.read_all(PULLS, f"/repos/{repository}/pulls", query)
     ours = (each for each in found if each.head.ref == branch)
     return max(ours, key=lambda pull: pull.number, default=None)
+
+
+def closers(client: Client, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
+    """Read the open pull requests that close each issue, by closing keyword or by hand.
+
+    Those of Mulligan's own branch of the issue do not count. A server without this field, or
+    without GraphQL, reports none.
+    """
+    owner, _, name = repository.partition("/")
+    variables = {"owner": owner, "name": name}
+    try:
+        answer = client.query(CLOSERS, closers_query(numbers), variables, repository)
+    except NotFoundError as error:
+        log.info("closing_pull_requests_not_read", repository=repository, reason=str(error))
+        return {}
+    return {
+        found.number: Closers(
+            tuple(
+                ClosingPull(each.number, each.url, _login_of(each), each.is_draft)
+                for each in found.closing.nodes
+                if each.state == "OPEN" and not _is_own_branch(each, repository, found.number)
+            ),
+            found.updated_at,
+        )
+        for found in answer.data.repository.values()
+    }
+
+
+def _login_of(pull: CloserShape) -> str:
+    return pull.author.account.login if pull.author else "a deleted account"
+
+
+def _is_own_branch(pull: CloserShape, repository: str, number: int) -> bool:
+    is_here = pull.head is not None and pull.head.name.casefold() == repository.casefold()
+    return is_here and pull.branch == f"{BRANCH_PREFIX}{number}"
 
 
 def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str | None:

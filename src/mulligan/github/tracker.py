@@ -1,6 +1,6 @@
 """Implement the port Tracker on GitHub: read issues, requests and commands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +10,7 @@ from mulligan.config.operator import Trust
 from mulligan.config.policy import Labels
 from mulligan.domain.command import CommandBatch
 from mulligan.domain.errors import GoneError, UnavailableError
+from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     AuthorisingAct,
     Comment,
@@ -27,7 +28,7 @@ from mulligan.github.comments import CommandReader, Comments
 from mulligan.github.credentials import Identity
 from mulligan.github.found_work import WorkReader
 from mulligan.github.labels import priority_rank
-from mulligan.github.pulls import GitHubPulls, opened_elsewhere
+from mulligan.github.pulls import GitHubPulls, closers, opened_elsewhere
 from mulligan.github.shapes import ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
 from mulligan.implement.ports import Clock
 
@@ -188,6 +189,10 @@ class GitHubTracker:
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Return another installation's open pull request for the epoch's request, or None."""
         return opened_elsewhere(self._client, ref, status)
+
+    def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
+        """Read others' open pull requests that close these issues; empty without GraphQL."""
+        return closers(self._client, repository, numbers)
 
     def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
         """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""

@@ -43,6 +43,7 @@ from mulligan.domain.outcome import (
     Retry,
     StandDown,
     WaitForBudget,
+    WaitForPullRequest,
 )
 from mulligan.domain.recorded_effects import Obstacle, block_shown
 from mulligan.domain.result import Rest, RestKind, WorkerResultMeta
@@ -454,6 +455,13 @@ class PublicationRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedByOthers:
+    """Somebody's open pull request closes the issue (HAND-1)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangesWithdrawn:
     """The reviews that the work is for no longer request changes (PR-2)."""
 
@@ -461,7 +469,13 @@ class ChangesWithdrawn:
 LostWork = CommitLost | BaseDropped
 
 Situation = (
-    LostWork | ForeignPush | Withdrawn | ChangesWithdrawn | TakenElsewhere | PublicationRefused
+    LostWork
+    | ForeignPush
+    | Withdrawn
+    | ChangesWithdrawn
+    | ClosedByOthers
+    | TakenElsewhere
+    | PublicationRefused
 )
 """The situation that an effect found, if it differs from the decision's."""
 
@@ -484,6 +498,8 @@ def reconsider(found: Situation) -> Decided | AttemptCompleted:
             return Decided(decision=StandDown(reason=reason))
         case ChangesWithdrawn():
             return Decided(decision=StandDown(reason=CHANGES_WITHDRAWN, keeps_pull=True))
+        case ClosedByOthers(reason):
+            return Decided(decision=WaitForPullRequest(reason=reason))
         case PublicationRefused(reason):
             why = f"Mulligan could not publish the work: {reason}"
             return Decided(decision=Escalate(reason=why, fix=PUBLICATION_FIX))

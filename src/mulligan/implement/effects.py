@@ -21,7 +21,7 @@ from mulligan.domain.absence import (
     absent_since,
 )
 from mulligan.domain.attempt import CHANGES_WITHDRAWN
-from mulligan.domain.eligibility import BASE, DEPENDS, POLICY, Facts
+from mulligan.domain.eligibility import BASE, DEPENDS, IN_HAND, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
@@ -43,10 +43,17 @@ from mulligan.domain.events import (
 from mulligan.domain.feedback import Review
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.outcome import Escalate, Retry, StandDown, WaitForBudget
+from mulligan.domain.outcome import (
+    Escalate,
+    Retry,
+    StandDown,
+    WaitForBudget,
+    WaitForPullRequest,
+)
 from mulligan.domain.recorded_effects import (
     Answered,
     Effect,
+    InHand,
     LabelRequested,
     NotFoundSince,
     Obstacle,
@@ -176,7 +183,9 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         context.ledger.append(ref, admission.request)
         if admission.refusal:
             sync_labels_and_status(ref, context)
-    if admission.rule in {POLICY, DEPENDS, BASE}:
+    if act and admission.rule == IN_HAND:
+        record_effect(ref, InHand(act.act), context.ledger)
+    if admission.rule in {POLICY, DEPENDS, IN_HAND, BASE}:
         report_blocked(ref, admission.refusal, context)
     if act and admission.text_change:
         ask_for_label(ref, act.act, admission.text_change, context)
@@ -536,6 +545,16 @@ def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: ConcludeCon
     now = context.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     wait_until(ref, midnight if spent_today(ref, context) else now, decision.reason, context)
+
+
+def wait_for_pull_request(
+    ref: IssueRef, decision: WaitForPullRequest, context: WriteContext
+) -> None:
+    """Wait for somebody's pull request, and show that; the commit is kept (HAND-1)."""
+    if act := context.ledger.status(ref).request.act:
+        record_effect(ref, InHand(act), context.ledger)
+    context.ledger.append(ref, Waiting(until=None, reason=decision.reason))
+    sync_labels_and_status(ref, context)
 
 
 def wait_until(ref: IssueRef, until: datetime, reason: str, context: WriteContext) -> None:

@@ -23,7 +23,8 @@ from mulligan.domain.errors import (
 )
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.feedback import describe_other_base
-from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.in_hand import describe_in_hand, insists
+from mulligan.domain.issue import Act, AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import Learning, in_force
 from mulligan.domain.outcome import Outcome
@@ -35,6 +36,7 @@ from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.decide import (
     AttemptsLeft,
     BaseDropped,
+    ClosedByOthers,
     CommitLost,
     LostWork,
     PublicationRefused,
@@ -95,7 +97,20 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
         waits_for=_waits_for(issue, context),
         elsewhere=left_to or "",
         other_base=other_base(ref, context),
+        in_hand=in_hand(ref, act.act if act else None, context),
     )
+
+
+def in_hand(ref: IssueRef, act: Act | None, context: ReadContext) -> str:
+    """Say which open pull requests of others close the issue; empty if a person insists.
+
+    Once Mulligan has opened its own, people choose between the two.
+    """
+    status = context.ledger.status(ref)
+    if act is None or insists(act, status) or status.pull.number is not None:
+        return ""
+    found = context.tracker.closers(ref.repository, [ref.number])
+    return describe_in_hand(found[ref.number].pulls) if ref.number in found else ""
 
 
 def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct | None:
@@ -338,7 +353,12 @@ def check_publication(
             raise
         except (DeniedError, MisconfiguredError) as error:
             return PublicationRefused(str(error))
-        return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
+        if found := check_request(ref, context):
+            return found
+        if elsewhere:
+            return TakenElsewhere(elsewhere)
+        reason = in_hand(ref, context.ledger.status(ref).request.act, context)
+        return ClosedByOthers(reason) if reason else None
 
 
 def other_base(ref: IssueRef, context: ReadContext) -> str:

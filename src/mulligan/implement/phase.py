@@ -23,6 +23,7 @@ from mulligan.domain.outcome import (
     Retry,
     StandDown,
     WaitForBudget,
+    WaitForPullRequest,
 )
 from mulligan.domain.status import Phase
 from mulligan.implement import effects
@@ -127,6 +128,8 @@ def carry_out(ref: IssueRef, decision: Decision, context: ConcludeContext) -> De
             effects.wait_for_budget(ref, decision, context)
         case Escalate():
             found = effects.escalate(ref, decision, context)
+        case WaitForPullRequest():
+            effects.wait_for_pull_request(ref, decision, context)
         case StandDown():
             effects.stand_down(ref, decision, context)
         case _:

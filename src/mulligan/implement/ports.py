@@ -26,6 +26,7 @@ from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, Recorde
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.host import AgentIdentity, RunLimits
+from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     Act,
     AuthorisingAct,
@@ -148,6 +149,10 @@ class Tracker(Protocol):
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Return how another installation settled the epoch's request; None if it has not."""
+        ...
+
+    def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
+        """Read others' open pull requests that close these issues; empty without GraphQL."""
         ...
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:

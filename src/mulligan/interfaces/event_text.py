@@ -46,7 +46,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import ConsoleAct, parse_act
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.recorded_effects import FOUND, NotFoundSince, PublicationDelayed
+from mulligan.domain.recorded_effects import FOUND, InHand, NotFoundSince, PublicationDelayed
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
@@ -185,6 +185,7 @@ DECISIONS: Mapping[str, str] = {
     "retry": "make another attempt",
     "escalate": "ask a maintainer",
     "wait": "wait",
+    "wait_for_pull_request": "wait for another pull request",
     "stand_down": "stop",
 }
 """The decisions in words for people."""
@@ -199,6 +200,8 @@ def _effect(event: _Effect) -> str:
     match event:
         case EffectDone(effect=NotFoundSince.kind, key=what, remote_id=since):
             return f"GitHub {'finds' if since == FOUND else 'does not find'} {what}."
+        case EffectDone(effect=InHand.kind):
+            return "An open pull request of somebody else closes the issue."
         case EffectDone(effect=PublicationDelayed.kind, remote_id=written):
             return f"The publication failed: {written.partition(' ')[2]}"
         case EffectDone(effect=effect):

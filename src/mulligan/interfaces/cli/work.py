@@ -52,6 +52,7 @@ from mulligan.domain.outcome import (
     Retry,
     StandDown,
     WaitForBudget,
+    WaitForPullRequest,
 )
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -384,7 +385,7 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
             return f"  [magenta]{ended} → needs human review (HITL):[/] {why}"
         case StandDown():
             return f"  [yellow]{ended} → stopped:[/] {why}"
-        case WaitForBudget():
+        case WaitForBudget() | WaitForPullRequest():
             return f"  [yellow]{ended} → waits:[/] {why}"
         case _:
             assert_never(decision)
