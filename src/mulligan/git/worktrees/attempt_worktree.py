@@ -18,7 +18,7 @@ from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
-from mulligan.git.worktrees.agent_git_directory import AgentCommits
+from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
 from mulligan.git.worktrees.files import disk_faults
 from mulligan.git.worktrees.left_out import (
     Excluded,
@@ -294,7 +294,8 @@ def capture(
         submodule_files=_named(submodule_files(site, submodules_in(index))),
     )
     if tree == start_tree:
-        return replace(change, ignored_files=_ignored(site))
+        unseen = unseen_work(left, _with_agent_objects(site), (start_sha, start_tree))
+        return replace(change, ignored_files=_ignored(site), not_checked_out=_named(unseen))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files, written = _changed_files(site, start_sha, head_sha)
