@@ -318,14 +318,15 @@ def _repositories_before_cleaning(
 
     Setup commands and package managers leave repositories, too, in which nobody worked.
     """
-    found = site.cleaner.repositories(site.paths.tree)
+    found, is_clean = site.cleaner.repositories(site.paths.tree)
     made = (
         path
         for path in written_by_agent(site, found)
         if not leftover_in(f"{path}/", TOOL_LEFTOVERS)
     )
     agents = frozenset(made)
-    site.cleaner.clean(site.paths.tree)
+    if not is_clean:
+        site.cleaner.clean(site.paths.tree)
     return found, agents
 
 
@@ -339,7 +340,8 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
     nested = excluded.nested
-    added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
+    without = [f":(top,exclude,literal){path}" for path in nested]
+    added = _add(site, ("-A",), [":/", *without] if without else ())
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
@@ -350,14 +352,11 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, exclude
 
 
 def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) -> Finished:
-    """Add files to the index; the pathspecs are in a file, since there may be very many."""
+    """Add files to the index; all without pathspecs, of which there may be very many."""
     listed = site.paths.git_dir / "to-add"
     listed.write_bytes(b"\0".join(map(os.fsencode, pathspecs)))
-    return site.git.attempt(
-        *("add", *options, "--ignore-errors"),
-        *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-        timeout=RESET_TIMEOUT,
-    )
+    chosen = (f"--pathspec-from-file={listed}", "--pathspec-file-nul") if pathspecs else ()
+    return site.git.attempt(*("add", *options, "--ignore-errors", *chosen), timeout=RESET_TIMEOUT)
 
 
 def _forced(
