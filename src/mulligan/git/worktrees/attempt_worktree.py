@@ -281,7 +281,7 @@ def capture(
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
         index = good_index(site, start_sha)
         found, agents = repositories()
-        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site))
+        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site, index))
     tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
