@@ -227,6 +227,10 @@ def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
         "body": one.body,
         "state_reason": one.state_reason,
         "comments": len(one.comments),
+        "issue_dependencies_summary": {
+            "blocked_by": sum(other.state == "open" for other in one.blocked_by),
+            "total_blocked_by": len(one.blocked_by),
+        },
         "reactions": reaction_counts(api, ()),
         "performed_via_github_app": None,
         **pull,

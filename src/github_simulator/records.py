@@ -174,6 +174,7 @@ class Issue:
     comments: list[Comment] = field(default_factory=list[Comment])
     events: list[Event] = field(default_factory=list[Event])
     edits: list[TextEdit] = field(default_factory=list[TextEdit])
+    blocked_by: list["Issue"] = field(default_factory=list["Issue"])
 
     @property
     def label_names(self) -> list[str]:

@@ -215,6 +215,11 @@ class World:
         with self.lock:
             issues.add_labels(self.doer(ref.repository, actor), self.issue(ref), [name])
 
+    def block(self, ref: IssueLike, by: IssueLike) -> None:
+        """Add an issue to those that block another one of the same repository."""
+        with self.lock:
+            self.issue(ref).blocked_by.append(self.issue(by))
+
     def unlabel(self, ref: IssueLike, name: str, actor: str) -> None:
         with self.lock:
             issues.remove_label(self.doer(ref.repository, actor), self.issue(ref), name)

@@ -100,6 +100,26 @@ def test_what_github_does_not_find_is_waited_for_and_said_when_it_lasts(
     assert absences(here.ledger.status(ref)) == ()
 
 
+def test_an_issue_waits_for_those_that_block_it_on_github(here: WorkerEnvironment) -> None:
+    done, first = here.desk.hub.issue(), here.desk.hub.issue()
+    ref = asked_for(here, f"It has nothing to do with #{done.number}.")
+    here.desk.hub.world.block(ref, done)
+    here.desk.hub.world.block(ref, first)
+    here.desk.hub.world.close(done, "wes")
+    assert make_pass(here, ref) == 0
+    said = f"until `#{first.number}` is closed. GitHub lists it as a blocker."
+    assert said in here.said(ref)[0]
+    here.desk.hub.world.close(first, "wes")
+    assert make_pass(here, ref) == 1
+
+
+def test_a_circle_in_text_and_on_github_is_told(here: WorkerEnvironment) -> None:
+    ref, other = asked_for(here, "Depends on #2"), asked_for(here, "Second")
+    here.desk.hub.world.block(other, ref)
+    assert make_pass(here, ref) == 0
+    assert "waits for this one" in here.said(ref)[0]
+
+
 def test_an_address_of_an_issue_on_this_server_is_waited_for(here: WorkerEnvironment) -> None:
     first = here.desk.hub.issue()
     address = here.desk.tracker.read(first).url

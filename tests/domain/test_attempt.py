@@ -207,6 +207,8 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (run(), replace(COMMITTED_NOTHING, is_proposed=True), ZeroKind.PROPOSED),
         (run(), IGNORED, ZeroKind.ONLY_IGNORED),
         (run(), NESTED, ZeroKind.NESTED),
+        (run(), replace(NESTED, not_checked_out=("fix",)), ZeroKind.NESTED),
+        (run(), replace(IGNORED, not_checked_out=("fix",)), ZeroKind.NOT_CHECKED_OUT),
         (run(1), replace(NESTED, is_proposed=True), ZeroKind.NESTED),
         (asking(run()), NESTED, ZeroKind.ASKED),
         (run(), replace(CHANGED, nested=("copy",)), None),

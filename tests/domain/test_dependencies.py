@@ -82,4 +82,5 @@ def test_what_is_not_waited_for_is_told(missing: list[int], itself: bool, said: 
 
 
 def test_the_line_that_says_so_is_told() -> None:
+    assert with_line("It waits.", "") == "It waits. GitHub lists it as a blocker."
     assert with_line("It waits.", "Blocked by #3") == 'It waits. Its text says: "Blocked by #3".'

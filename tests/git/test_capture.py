@@ -466,6 +466,37 @@ def test_a_repository_of_its_own_in_the_tree_is_no_part_of_the_change(
         assert (change.head_sha, change.files, change.nested) == (None, (), nested)
 
 
+@pytest.mark.parametrize(
+    ("lines", "commits", "named"),
+    [
+        (f"git checkout -qb fix; {FIX}; git checkout -q -", 1, ("fix",)),
+        (f"git checkout -qb fix; {FIX}; git checkout -q main; git gc -q", 1, ("fix",)),
+        ("echo fixed > README.md; git stash -q", 0, ("stash",)),
+        ("echo fixed > new; git stash -qu", 0, ("stash",)),
+        (f"git checkout -q --detach; {FIX}; git checkout -q -", 0, 1),
+        (f"{FIX}; git reset -q --hard HEAD~1", 0, 1),
+        (f"git worktree add -q $HOME/x; cd $HOME/x; {FIX}", 1, ("x",)),
+        # Nothing is left anywhere, or HEAD has it.
+        ("git checkout -qb fix; git commit -q --allow-empty -m x; git checkout -q -", 1, ()),
+        (f"{FIX}; git revert -n HEAD; git commit -qm back", 2, ()),
+        (f"{FIX}; git checkout -q HEAD~1 -- .", 2, ()),
+        ("git branch other", 0, ()),
+        ("git update-ref refs/stash HEAD; echo x > .git/logs/HEAD", 0, ()),
+    ],
+)
+def test_work_that_is_not_checked_out_is_named(
+    worktrees: GitWorktrees, lines: str, commits: int, named: tuple[str, ...] | int
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"({lines})", check="logs" not in lines)
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.head_sha, change.commits) == (None, commits)
+    if isinstance(named, int):
+        assert [len(name) for name in change.not_checked_out] == [10] * named
+    else:
+        assert change.not_checked_out == named
+
+
 def test_a_repository_in_a_directory_that_the_base_tracks_hides_no_work(
     worktrees: GitWorktrees,
 ) -> None:

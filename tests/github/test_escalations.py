@@ -15,6 +15,7 @@ from mulligan.github.escalation import (
     ADVICE,
     AGENT_KILLED_ADVICE,
     NESTED,
+    NOT_CHECKED_OUT,
     ON_GUARDS,
     ONLY_IGNORED,
     QUESTION,
@@ -122,6 +123,7 @@ def test_there_is_advice_on_every_outcome() -> None:
     [
         (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
         (Outcome.ZERO_DIFF, ZeroKind.NESTED, NESTED),
+        (Outcome.ZERO_DIFF, ZeroKind.NOT_CHECKED_OUT, NOT_CHECKED_OUT),
         (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
         (Outcome.AGENT_CRASHED, ZeroKind.KILLED, AGENT_KILLED_ADVICE),
         (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_CRASHED]),

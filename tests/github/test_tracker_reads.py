@@ -28,6 +28,17 @@ def test_an_issue_without_comments_is_one_request(office: TrackerEnvironment) ->
     assert office.requests() == [f"GET {path_of(ref)}"]
 
 
+def test_blockers_are_counted_with_the_issue_and_listed_once_asked(
+    office: TrackerEnvironment,
+) -> None:
+    ref, first, done = office.ready(), office.ready(), office.ready()
+    office.hub.world.block(ref, first)
+    office.hub.world.block(ref, done)
+    office.hub.world.close(done, "wes")
+    assert (office.tracker.read(ref).blockers, office.tracker.read(first).blockers) == (1, 0)
+    assert office.tracker.blockers(ref) == [first]
+
+
 def test_people_without_a_marker_do_not_make_mulligan_ask_who_it_is(
     office: TrackerEnvironment,
 ) -> None:

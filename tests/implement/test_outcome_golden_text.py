@@ -78,6 +78,7 @@ ENDS = {
     "asked a question": left(replace(RUN, question="Which rounding?")),
     "only ignored files": left(RUN, replace(NOTHING, ignored_files=("a.log", "b.log"))),
     "a copy": left(RUN, replace(NOTHING, commits=1, nested=("copy", "b", "c", "d"))),
+    "a stash": left(RUN, replace(NOTHING, not_checked_out=("stash",))),
     "refused tools": left(replace(RUN, refusal="The tool Bash was refused; allow it.")),
     "commits without a change": left(RUN, replace(NOTHING, commits=2)),
     "out of scope": replace(left(RUN, CHANGED), violations=broken_rules("ci.yml is out of scope.")),

@@ -223,6 +223,7 @@ def test_an_error_in_foreign_words_is_fenced(outcome: Outcome) -> None:
         (ZeroKind.ASKED, Outcome.ZERO_COMMIT, "Nobody answers while you work", True),
         (ZeroKind.ASKED, Outcome.ZERO_DIFF, "Nobody answers while you work", True),
         (ZeroKind.NESTED, Outcome.ZERO_DIFF, "not those of a copy", True),
+        (ZeroKind.NOT_CHECKED_OUT, Outcome.ZERO_DIFF, "Nothing else counts", True),
         (ZeroKind.ONLY_IGNORED, Outcome.ZERO_COMMIT, "git add --force", True),
         (ZeroKind.KILLED, Outcome.AGENT_CRASHED, "too much memory", False),
         (ZeroKind.CUT_OFF, Outcome.AGENT_CRASHED, "end in the usual way", False),

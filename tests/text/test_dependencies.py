@@ -104,6 +104,11 @@ def test_the_line_that_says_so_is_quoted(text: str, line: str) -> None:
     assert [each.line for each in dependencies(issue(text))] == [line]
 
 
+def test_without_an_address_of_its_own_an_issue_has_no_server() -> None:
+    text = f"Depends on {URL}/3, #4"
+    assert [each.ref.number for each in dependencies(Issue(THIS, "Add", text))] == [4]
+
+
 def test_there_is_an_end_to_what_is_waited_for() -> None:
     text = "Depends on " + ", ".join(f"#{number}" for number in range(10, 40))
     assert len(dependencies(issue(text))) == MAX_DEPENDENCIES

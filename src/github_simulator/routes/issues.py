@@ -259,6 +259,15 @@ def add_reaction(call: ApiCall) -> Reply:
     return Reply(201 if new else 200, json_shapes.reaction(call.base, reaction))
 
 
+# Dependencies, in one repository.
+
+
+def blockers(call: ApiCall) -> Reply:
+    """List the issues that block an issue."""
+    place = call.urls
+    return call.page(call.issue().blocked_by, lambda issue: json_shapes.issue(place, issue))
+
+
 # Events.
 
 
@@ -277,6 +286,7 @@ ROUTES = (
     ("POST", f"{ISSUES}/comments/{{number}}/reactions", add_reaction),
     ("GET", f"{ISSUES}/{{number}}/comments", issue_comments),
     ("POST", f"{ISSUES}/{{number}}/comments", create_comment),
+    ("GET", f"{ISSUES}/{{number}}/dependencies/blocked_by", blockers),
     ("GET", f"{ISSUES}/{{number}}/events", issue_events),
     ("GET", f"{REPO}/labels", repository_labels),
     ("POST", f"{REPO}/labels", create_repository_label),

@@ -177,7 +177,8 @@ class Change:
 
     `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
-    (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
+    (`is_proposed`). Only then does `ignored_files` list the new files that git ignores, and
+    `not_checked_out` the branches, stashes and commits with other work.
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change; they are not part of it. `submodule_files` were written into submodules,
     where git keeps nothing of them. `raw_lfs_files` are raw where a Git LFS pointer belongs.
@@ -189,6 +190,7 @@ class Change:
     files: tuple[FileChange, ...] = ()
     diff: bytes = b""
     ignored_files: tuple[str, ...] = ()
+    not_checked_out: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     submodule_files: tuple[str, ...] = ()
@@ -339,6 +341,8 @@ def zero_kind(known: AttemptState) -> ZeroKind | None:
 def _zero_kind_of_change(change: Change) -> ZeroKind:
     if change.nested:
         return ZeroKind.NESTED
+    if change.not_checked_out:
+        return ZeroKind.NOT_CHECKED_OUT
     undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
     left = undone if change.commits else ZeroKind.NOTHING
     return ZeroKind.ONLY_IGNORED if change.ignored_files else left

@@ -317,7 +317,9 @@ def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, lef
 
 
 def with_line(reason: str, line: str) -> str:
-    """Add the line of the issue's text that a dependency was read from."""
+    """Add the line of the issue's text that a dependency was read from; GitHub's if empty."""
+    if not line:
+        return f"{reason} GitHub lists it as a blocker."
     return f'{reason} Its text says: "{line}".'
 
 

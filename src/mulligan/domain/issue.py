@@ -89,7 +89,8 @@ class Issue:
     """An issue at the time of reading.
 
     `comments` are trusted people's only, oldest first, if they were read. `comment_count` counts
-    those of everybody; None if it is not known.
+    those of everybody; None if it is not known. `blockers` counts the open issues that GitHub lists
+    as blocking it.
     """
 
     ref: IssueRef
@@ -103,6 +104,7 @@ class Issue:
     labels: frozenset[str] = frozenset()
     comments: tuple[Comment, ...] = ()
     comment_count: int | None = None
+    blockers: int = 0
 
     def carries(self, label: str) -> bool:
         """Return whether the issue has a label; GitHub ignores the case of its name."""

@@ -59,6 +59,8 @@ class ZeroKind(StrEnum):
     ASKED = "asked"
     NESTED = "nested"
     """It worked in a git repository of its own inside the worktree."""
+    NOT_CHECKED_OUT = "not_checked_out"
+    """Its work is on another branch, in a stash or in a commit that it left."""
     ONLY_IGNORED = "only_ignored"
     PROPOSED = "proposed"
     UNDONE = "undone"

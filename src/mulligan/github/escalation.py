@@ -312,6 +312,11 @@ NESTED = Advice(
     ),
 )
 
+NOT_CHECKED_OUT = Advice(
+    "The agent left its work on another branch or in a stash. Please tell it to work in place.",
+    ("If a file such as `AGENTS.md` asks for a new branch, remove that from it.", OR_ANOTHER),
+)
+
 OUT_OF_SCOPE = Advice(
     "The agent changed files that it must not change. Please change the rule or the task.",
     ("If the rule is right, say in `/mulligan fix:` which files to change instead.",),
@@ -446,6 +451,7 @@ ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
     ZeroKind.KILLED: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
     ZeroKind.NESTED: NESTED,
+    ZeroKind.NOT_CHECKED_OUT: NOT_CHECKED_OUT,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
 }
 """Advice by cause of an empty change, if the cause says more than the outcome."""

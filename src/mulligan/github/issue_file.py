@@ -124,6 +124,10 @@ class LocalTracker:
         """Return None: in a rehearsal, the command is the request."""
         del ref, ready_label
 
+    def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:
+        del ref
+        return ()
+
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Return the recorded act: permissions do not change during a rehearsal."""
         del ref

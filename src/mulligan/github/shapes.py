@@ -59,6 +59,12 @@ Labels = tuple[Annotated[Label, BeforeValidator(_named)], ...]
 """GitHub sends labels as objects, and in some answers as plain names."""
 
 
+class DependenciesShape(Shape):
+    """How many open issues block an issue (https://docs.github.com/rest/issues/issue-dependencies)."""
+
+    blocked_by: int = 0
+
+
 class IssueShape(Shape):
     """An issue; GitHub lists pull requests as issues too, with `pull_request`."""
 
@@ -71,6 +77,7 @@ class IssueShape(Shape):
     labels: Labels = ()
     comments: int = 0
     pull_request: dict[str, object] | None = None
+    issue_dependencies_summary: DependenciesShape | None = None
     html_url: str
     url: str
     node_id: str = ""

@@ -1,5 +1,6 @@
 """Implement the port Tracker on GitHub: read issues, requests and commands."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -158,7 +159,15 @@ class GitHubTracker:
             labels=frozenset(label.name for label in found.labels),
             comments=self._trusted_comments(ref) if with_comments and found.comments else (),
             comment_count=found.comments,
+            blockers=blocked.blocked_by if (blocked := found.issue_dependencies_summary) else 0,
         )
+
+    def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:
+        """List the open issues that GitHub lists as blocking an issue, of any repository."""
+        path = f"/repos/{ref.repository}/issues/{ref.number}/dependencies/blocked_by"
+        found = self._client.read_all(ISSUES, path)
+        places = (ISSUE_PATH.search(issue.url) for issue in found if issue.state == "open")
+        return [IssueRef(place[1], int(place[2])) for place in places if place]
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Return who last added the ready label, and whether they are trusted (TRUST-1)."""
@@ -246,6 +255,9 @@ def read_issue(client: Client, ref: IssueRef) -> IssueShape:
 
 def _names(issue: IssueShape) -> set[str]:
     return {label.name.casefold() for label in issue.labels}
+
+
+ISSUE_PATH = re.compile(r"/repos/([^/]+/[^/]+)/issues/(\d+)$")
 
 
 def _ref(issue: IssueShape, repository: str) -> IssueRef:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from mulligan.config.policy import Learnings
@@ -60,7 +61,12 @@ from mulligan.implement.ports import (
 from mulligan.implement.prompt.outcome_text import verification_text
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
-from mulligan.text.dependencies import dependencies, depends_on_itself
+from mulligan.text.dependencies import (
+    MAX_DEPENDENCIES,
+    Dependency,
+    dependencies,
+    depends_on_itself,
+)
 
 # The facts for the rules of domain/eligibility.py.
 
@@ -251,10 +257,10 @@ def _waits_for(issue: Issue, context: ReadContext) -> str:
         if ref not in opened:
             opened[ref] = _read_open(ref, context.tracker)
         found = opened[ref]
-        return _named_in(found) if found else ()
+        return tuple(each.ref for each in _named_in(found, context.tracker)) if found else ()
 
     opened[issue.ref] = issue
-    for ref, line in dependencies(issue):
+    for ref, line in _named_in(issue, context.tracker):
         try:
             other = context.tracker.read(ref)
         except GoneError:
@@ -290,7 +296,7 @@ def _wait_reason(ref: IssueRef, other: Issue, ledger: LedgerReader) -> str:
 
 def ignored_dependencies(issue: Issue, tracker: Tracker) -> str:
     """Return the dependencies that are ignored because they do not exist; for `explain`."""
-    gone = [ref for ref in _named_in(issue) if _is_gone(ref, tracker)]
+    gone = [ref for ref, _ in dependencies(issue) if _is_gone(ref, tracker)]
     return ignored_reason(issue.ref, gone, itself=depends_on_itself(issue))
 
 
@@ -304,8 +310,12 @@ def _is_gone(ref: IssueRef, tracker: Tracker) -> bool:
     return False
 
 
-def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
-    return tuple(each.ref for each in dependencies(issue))
+def _named_in(issue: Issue, tracker: Tracker) -> Iterator[Dependency]:
+    """Yield the dependencies in the text, then those on GitHub's list if it is not empty."""
+    yield from dependencies(issue)
+    if issue.blockers:
+        blockers = islice(tracker.blockers(issue.ref), MAX_DEPENDENCIES)
+        yield from (Dependency(ref, "") for ref in blockers)
 
 
 # Checks right before a write.

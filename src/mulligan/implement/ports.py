@@ -122,6 +122,10 @@ class Tracker(Protocol):
         """Read one issue now, and trusted comments if asked; GoneError if it is not found."""
         ...
 
+    def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:
+        """List the open issues that GitHub lists as blocking an issue."""
+        ...
+
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,10 @@ CONFIG = """\
 """
 HEADS = "refs/heads/"
 MAX_HEADS = 1000
+MAX_TIPS = 50
+"""Limit of branches and former HEADs to search for work that is not checked out."""
+STASH = "stash"
+LOG_BYTES = 20_000
 REF_BYTES = 1000
 PACKED_BYTES = 10_000_000
 SYMBOLIC_DEPTH = 5
@@ -42,10 +46,14 @@ COUNT_TIMEOUT = timedelta(seconds=20)
 
 @dataclass(frozen=True, slots=True)
 class AgentCommits:
-    """The result in an agent's git directory: its number of commits, and its HEAD."""
+    """The result in an agent's git directory: its number of commits, and its HEAD.
+
+    `tips` maps the names of branches, of the stash and of former HEADs to their commits.
+    """
 
     commits: int = 0
     head: str | None = None
+    tips: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def write(
@@ -87,13 +95,48 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
     heads = {**dict(islice(_packed(decoy), MAX_HEADS)), **dict(_loose(decoy))}
     head = _resolve(_text(decoy / "HEAD"), decoy, heads)
     claimed = {*heads.values(), *([head] if head else ())}
+    tips = {name.removeprefix(HEADS): sha for name, sha in heads.items()} | dict(_unnamed(decoy))
     if claimed <= {start_sha}:
-        return AgentCommits(0, head)
+        return AgentCommits(0, head, tips)
     count = _count(repository, claimed, start_sha)
     # One by one, thousands of branches would take hours.
     if count is None and head and (count := _count(repository, {head}, start_sha)) is None:
         head = None
-    return AgentCommits(count or 0, head)
+    return AgentCommits(count or 0, head, tips)
+
+
+def unseen_work(found: AgentCommits, repository: Repository, start: tuple[str, str]) -> list[str]:
+    """Name the branches, stash and former HEADs with work that HEAD lacks.
+
+    `start` is the start commit and its tree: a commit that changes nothing is no work.
+    """
+    start_sha, start_tree = start
+    known, names = [start_sha, *([found.head] if found.head else ())], list[str]()
+    for name, sha in islice(found.tips.items(), MAX_TIPS):
+        if sha not in known and not _trees(repository, sha, known) <= {start_tree}:
+            names.append(name)
+            known.append(sha)
+    return names
+
+
+def _trees(repository: Repository, sha: str, known: Sequence[str]) -> set[str]:
+    """Return the trees of new commits; none if they cannot be read in time."""
+    listed = ("rev-list", f"--max-count={MAX_TIPS}", "--format=%T", sha, "--not", *known, "--all")
+    try:
+        answer = repository.attempt(*listed, timeout=COUNT_TIMEOUT)
+    except UnavailableError:
+        return set()
+    return set() if answer.exit_code else set(answer.text.splitlines()[1::2])
+
+
+def _unnamed(decoy: Path) -> Iterator[tuple[str, str]]:
+    """Yield the stash and the former HEADs, the last one first."""
+    if COMMIT_SHA.fullmatch(sha := _text(decoy / "refs" / "stash")):
+        yield STASH, sha
+    for line in reversed(_text(decoy / "logs" / "HEAD", LOG_BYTES).splitlines()):
+        sha = line.partition(" ")[2].partition(" ")[0]
+        if COMMIT_SHA.fullmatch(sha):
+            yield sha[:10], sha
 
 
 def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None:

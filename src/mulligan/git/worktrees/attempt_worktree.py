@@ -18,7 +18,7 @@ from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
-from mulligan.git.worktrees.agent_git_directory import AgentCommits
+from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
 from mulligan.git.worktrees.files import disk_faults
 from mulligan.git.worktrees.left_out import (
     Excluded,
@@ -281,7 +281,7 @@ def capture(
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
         index = good_index(site, start_sha)
         found, agents = repositories()
-        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site))
+        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site, index))
     tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
@@ -294,7 +294,8 @@ def capture(
         submodule_files=_named(submodule_files(site, submodules_in(index))),
     )
     if tree == start_tree:
-        return replace(change, ignored_files=_ignored(site))
+        unseen = unseen_work(left, _with_agent_objects(site), (start_sha, start_tree))
+        return replace(change, ignored_files=_ignored(site), not_checked_out=_named(unseen))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files, written = _changed_files(site, start_sha, head_sha)
@@ -317,14 +318,15 @@ def _repositories_before_cleaning(
 
     Setup commands and package managers leave repositories, too, in which nobody worked.
     """
-    found = site.cleaner.repositories(site.paths.tree)
+    found, is_clean = site.cleaner.repositories(site.paths.tree)
     made = (
         path
         for path in written_by_agent(site, found)
         if not leftover_in(f"{path}/", TOOL_LEFTOVERS)
     )
     agents = frozenset(made)
-    site.cleaner.clean(site.paths.tree)
+    if not is_clean:
+        site.cleaner.clean(site.paths.tree)
     return found, agents
 
 
@@ -338,7 +340,8 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
     nested = excluded.nested
-    added = _add(site, ("-A",), (":/", *(f":(top,exclude,literal){path}" for path in nested)))
+    without = [f":(top,exclude,literal){path}" for path in nested]
+    added = _add(site, ("-A",), [":/", *without] if without else ())
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
@@ -349,14 +352,11 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, exclude
 
 
 def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) -> Finished:
-    """Add files to the index; the pathspecs are in a file, since there may be very many."""
+    """Add files to the index; all without pathspecs, of which there may be very many."""
     listed = site.paths.git_dir / "to-add"
     listed.write_bytes(b"\0".join(map(os.fsencode, pathspecs)))
-    return site.git.attempt(
-        *("add", *options, "--ignore-errors"),
-        *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-        timeout=RESET_TIMEOUT,
-    )
+    chosen = (f"--pathspec-from-file={listed}", "--pathspec-file-nul") if pathspecs else ()
+    return site.git.attempt(*("add", *options, "--ignore-errors", *chosen), timeout=RESET_TIMEOUT)
 
 
 def _forced(

@@ -111,14 +111,40 @@ class TreeCleaner:
         These are `.git` entries, special files such as FIFOs, and overlong paths. Return the path
         of one that could not be removed; empty if all were.
         """
-        self.open(tree)
-        if not stat.S_ISDIR(_mode(tree / ".git")):
-            (tree / ".git").unlink(missing_ok=True)
+        self._unlink_pointer(tree)
         # Most agents leave no such file; then one search is enough.
         if not self.find_unexpected(tree):
             return ""
         self._scrub(tree)
         return self.find_unexpected(tree)
+
+    def repositories(self, tree: Path) -> tuple[tuple[str, ...], bool]:
+        """List the directories below a tree that hold a git repository, by their paths in it.
+
+        Each has a `.git` entry, or is a bare repository: it has what git itself looks for. Return
+        also whether the tree needs no `clean`. Then one search is enough, as after most agents.
+        """
+        self._unlink_pointer(tree)
+        found = self._find(
+            tree,
+            *("(", "-name", "HEAD", "-type", "f", "-printf", r"%P\0", "-false", ")", "-o"),
+            *(*_unexpected(tree), "-printf", r"\0", "-quit"),
+        )
+        *heads, end = found.tail.split(b"\0")
+        if b"" not in heads and not end:
+            return _repositories_of(tree, heads), True
+        found = self._find(
+            tree,
+            *("-mindepth", "2", *NEVER_TRUE),
+            *("(", "-name", ".git", "-prune", "-o", "-name", "HEAD", "-type", "f", ")"),
+            *("-printf", r"%P\0"),
+        )
+        return _repositories_of(tree, found.tail.split(b"\0")[:-1]), False
+
+    def _unlink_pointer(self, tree: Path) -> None:
+        self.open(tree)
+        if not stat.S_ISDIR(_mode(tree / ".git")):
+            (tree / ".git").unlink(missing_ok=True)
 
     def _scrub(self, tree: Path) -> None:
         self._find(
@@ -128,24 +154,6 @@ class TreeCleaner:
             *("(", *SPECIAL, "-execdir", "rm", "-f", "{}", "+", ")", "-o"),
             *("(", *_too_long(tree), "-prune", "-execdir", "rm", "-rf", "{}", "+", ")", "-o"),
             *CLOSED_FILES,
-        )
-
-    def repositories(self, tree: Path) -> tuple[str, ...]:
-        """List the directories below a tree, by their paths in it, that hold a git repository.
-
-        Each has a `.git` entry, or is a bare repository: it has what git itself looks for.
-        """
-        found = self._find(
-            tree,
-            *("-mindepth", "2", *NEVER_TRUE),
-            *("(", "-name", ".git", "-prune", "-o", "-name", "HEAD", "-type", "f", ")"),
-            *("-printf", r"%P\0"),
-        )
-        entries = map(Path, map(os.fsdecode, found.tail.split(b"\0")[:-1]))
-        return tuple(
-            str(entry.parent)
-            for entry in entries
-            if entry.name == ".git" or _is_bare(tree / entry.parent)
         )
 
     def remove(self, tree: Path, patterns: Sequence[str]) -> None:
@@ -171,9 +179,7 @@ class TreeCleaner:
         """Return the path of a file that a clean worktree must not have; empty if there is none."""
         found = self._find(
             tree,
-            *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
-            *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-600"),
-            *(")", "-print", "-quit"),
+            *(*_unexpected(tree), "-print", "-quit"),
         )
         return "it has too many files" if found.stopped_by else found.text.strip()
 
@@ -260,6 +266,24 @@ def _below(path: str) -> Iterator[str]:
                 yield entry.path
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
+
+
+def _unexpected(tree: Path) -> tuple[str, ...]:
+    """Return what `find` looks for: a file that a clean worktree must not have."""
+    return (
+        *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
+        *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-600", ")"),
+    )
+
+
+def _repositories_of(tree: Path, listed: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the directories of these `.git` and `HEAD` entries that are repositories."""
+    entries = map(Path, map(os.fsdecode, listed))
+    return tuple(
+        str(entry.parent)
+        for entry in entries
+        if entry.parent.name and (entry.name == ".git" or _is_bare(tree / entry.parent))
+    )
 
 
 def _is_bare(directory: Path) -> bool:

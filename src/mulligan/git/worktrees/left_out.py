@@ -60,9 +60,11 @@ def submodule_files(site: IssueWorktree, submodules: Iterable[str]) -> Iterator[
 # Files of tools.
 
 
-def tool_leftovers(site: IssueWorktree) -> tuple[str, ...]:
+def tool_leftovers(site: IssueWorktree, index: Sequence[bytes]) -> tuple[str, ...]:
     """Return the patterns of files that tools leave, without those of which git tracks a file."""
-    if not _tracked(site, TOOL_LEFTOVERS):
+    # Few repositories track such files, and a process costs more than this search.
+    names = b"\0".join(index)
+    if not any(pattern.strip("*/").encode() in names for pattern in TOOL_LEFTOVERS):
         return TOOL_LEFTOVERS
     return tuple(pattern for pattern in TOOL_LEFTOVERS if not _tracked(site, (pattern,)))
 

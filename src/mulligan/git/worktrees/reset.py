@@ -183,9 +183,12 @@ def drop_bad_index(site: IssueWorktree) -> None:
 
 def good_index(site: IssueWorktree, sha: str) -> list[bytes]:
     """Return the entries of Mulligan's own index; of a commit if the index is bad or missing."""
-    drop_bad_index(site)
-    if not _index_file(site).exists():
-        site.git.read("read-tree", sha)
+    listed = site.git.query(*LIST_INDEX)
+    entries = listed.output.split(b"\0")
+    if _index_file(site).exists() and not (listed.exit_code or _hides_changes(entries)):
+        return entries
+    _index_file(site).unlink(missing_ok=True)
+    site.git.read("read-tree", sha)
     return _read_index(site)
 
 
@@ -212,7 +215,10 @@ def _index_file(site: IssueWorktree) -> Path:
 
 def _read_index(site: IssueWorktree) -> list[bytes]:
     """List the index: `H 100644 <blob> 0`, a tab and the path."""
-    return site.git.read("ls-files", "-v", "-s", "-z").split(b"\0")
+    return site.git.read(*LIST_INDEX).split(b"\0")
+
+
+LIST_INDEX = ("ls-files", "-v", "-s", "-z")
 
 
 def _hides_changes(index: list[bytes]) -> bool:

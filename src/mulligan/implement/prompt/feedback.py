@@ -111,7 +111,9 @@ OWN_WORDS = frozenset(
 )
 """Outcomes whose error line is Mulligan's own, so that it needs no fence."""
 
-QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.NESTED, ZeroKind.ONLY_IGNORED})
+QUOTED = frozenset(
+    {ZeroKind.ASKED, ZeroKind.NESTED, ZeroKind.NOT_CHECKED_OUT, ZeroKind.ONLY_IGNORED}
+)
 """Kinds of empty changes whose error line quotes the agent."""
 
 

@@ -131,6 +131,8 @@ def _instead_of_a_change(known: AttemptState) -> str:
         return f" It asked: {one_line(run.question, ERROR_CHARS)}"
     if change and kind is ZeroKind.NESTED:
         return f" It worked in a git repository of its own: {names_of(change.nested)}."
+    if change and kind is ZeroKind.NOT_CHECKED_OUT:
+        return f" Its work is not checked out: {names_of(change.not_checked_out)}."
     if change and kind is ZeroKind.ONLY_IGNORED:
         names = names_of(change.ignored_files)
         return f" It wrote only files that git ignores or tools leave: {names}."
@@ -352,6 +354,10 @@ ZERO_FINDINGS: Mapping[ZeroKind, str] = {
         "work in a clone, a `git worktree` or another git repository below the given directory; "
         "that is never part of a change"
     ),
+    ZeroKind.NOT_CHECKED_OUT: (
+        "work on another branch, in a stash or in a commit that is not checked out, and every file "
+        "of the given directory as it was"
+    ),
     ZeroKind.ONLY_IGNORED: (
         "only files that git ignores or that tools leave behind, such as `__pycache__/`; they are "
         "never part of a change"
@@ -381,6 +387,10 @@ ZERO_ADVICE: Mapping[ZeroKind, str] = {
         "simplest way that fits, and make the change."
     ),
     ZeroKind.NESTED: WORK_IN_PLACE,
+    ZeroKind.NOT_CHECKED_OUT: (
+        "Leave the change in the files of the given directory. Nothing else counts, and no commit "
+        "is needed."
+    ),
     ZeroKind.ONLY_IGNORED: (
         "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
         "the repository you have to commit, with `git add --force`."
