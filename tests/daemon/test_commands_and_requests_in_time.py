@@ -11,7 +11,7 @@ import pytest
 from github_simulator.world import Fault
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings
-from mulligan.daemon.once import run_once
+from mulligan.daemon.once import PassLimits, run_once
 from mulligan.daemon.poll import poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.command import Verb
@@ -101,6 +101,21 @@ def test_a_stop_before_the_first_visit_starts_nothing(story: Story, verb: Verb, 
     for _ in range(3):
         story.make_pass(how)
     assert (story.runs, story.stage, story.here.labels(story.ref)) == (0, Stage.RESOLVED, [])
+
+
+@STOPS
+@PASSES
+def test_a_stop_while_it_is_queued_starts_nothing(story: Story, verb: Verb, how: str) -> None:
+    story.here.desk.hub.world.label(before := story.ref, "mulligan", "wes")
+    story.ref = story.here.desk.hub.issue()
+    story.label()
+    run_once((NAME,), story.context, PassLimits(issues=1))
+    assert (story.here.ledger.status(before).stage, story.runs) == (Stage.REVIEW, 1)
+    assert (story.here.ledger.status(story.ref).epoch, story.stage) == (1, Stage.READY)
+    story.command(verb)
+    for _ in range(3):
+        story.make_pass(how)
+    assert (story.runs, story.stage, story.here.labels(story.ref)) == (1, Stage.RESOLVED, [])
 
 
 @STOPS

@@ -53,6 +53,26 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
     assert len(here.world.pulls_of(NAME)) == 1
 
 
+@pytest.mark.parametrize("verb", ["skip", "abort"])
+def test_a_stop_on_the_command_line_before_the_first_visit_starts_nothing(
+    here: MulliganInstallation, verb: str
+) -> None:
+    here.agent(WRITE)
+    ref = here.issue()
+    assert here.run(verb, str(ref)).returncode == 0
+    done = here.run("once")
+    assert done.returncode == 0, done.stderr
+    assert (here.attempts(ref), here.world.labels_of(ref)) == ([], [])
+    assert "attempt" not in done.stdout
+    daemon = here.start("run")
+    try:
+        time.sleep(1.5)
+    finally:
+        daemon.kill()
+        daemon.communicate()
+    assert here.attempts(ref) == []
+
+
 @pytest.mark.deep
 def test_commands_wait_for_whoever_comes_to_work_next(here: MulliganInstallation) -> None:
     here.agent(FAIL)
