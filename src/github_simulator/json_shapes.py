@@ -230,6 +230,8 @@ def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
         "issue_dependencies_summary": {
             "blocked_by": sum(other.state == "open" for other in one.blocked_by),
             "total_blocked_by": len(one.blocked_by),
+            "blocking": 0,
+            "total_blocking": 0,
         },
         "reactions": reaction_counts(api, ()),
         "performed_via_github_app": None,

@@ -19,6 +19,7 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.host import Network
+from mulligan.domain.outcome import Outcome
 from mulligan.implement.ports import Worktree
 from world.checkouts import REF, calc_remote, worktrees_of
 from world.confined import sandbox
@@ -169,8 +170,10 @@ def test_a_program_finds_nothing_odd_about_how_it_is_led_out(
 def test_a_program_that_is_not_inside_is_named(
     tree: Worktree, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    with pytest.raises(MisconfiguredError, match="'no-such-agent' cannot be started in the sand"):
-        agent(tmp_path, model, "no-such-agent").run(task_in(tree))
+    fault = agent(tmp_path, model, "no-such-agent").run(task_in(tree)).fault
+    assert fault is not None
+    assert fault.outcome is Outcome.MISCONFIGURED
+    assert "'no-such-agent' cannot be started in the sandbox" in fault.reason
 
 
 def test_an_address_that_is_none_is_named(

@@ -19,6 +19,7 @@ from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, 
 from mulligan.domain.issue import CommentAct, IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
+from mulligan.implement.effects import REFUSAL_TIME
 from mulligan.implement.ports import CodingAgent
 from world.behaviours import AgentInput, Behaviour
 from world.processes import wait_until
@@ -323,14 +324,21 @@ def test_a_permission_that_cannot_be_read_now_is_read_later(here: WorkerEnvironm
     assert [each.command for each in heard(here, ref)] == [Verb.STATUS, Verb.RETRY]
 
 
-def test_verified_work_that_was_refused_is_published_by_retry(here: WorkerEnvironment) -> None:
-    ref = here.desk.ready()
+def refuse_pull_request(here: WorkerEnvironment) -> None:
+    """Make passes until the pull request was refused for so long that a person is asked."""
     here.desk.hub.world.faults = lambda method, path: (
         Fault(403, '{"message": "Resource not accessible"}')
         if (method, path) == ("POST", f"/repos/{NAME}/pulls")
         else None
     )
-    do(here)
+    run_once((NAME,), here.context(fix_the_bug))
+    here.desk.clock.time += REFUSAL_TIME
+    run_once((NAME,), here.context(fix_the_bug))
+
+
+def test_verified_work_that_was_refused_is_published_by_retry(here: WorkerEnvironment) -> None:
+    ref = here.desk.ready()
+    refuse_pull_request(here)
     assert here.ledger.status(ref).is_kept
     here.desk.hub.world.faults = None
     say(here, ref, "/mulligan retry")
@@ -344,12 +352,7 @@ def test_verified_work_that_was_refused_is_published_by_retry(here: WorkerEnviro
 
 def test_other_guidance_is_not_answered_with_what_was_kept(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
-    here.desk.hub.world.faults = lambda method, path: (
-        Fault(403, '{"message": "Resource not accessible"}')
-        if (method, path) == ("POST", f"/repos/{NAME}/pulls")
-        else None
-    )
-    do(here)
+    refuse_pull_request(here)
     here.desk.hub.world.faults = None
     say(here, ref, "/mulligan fix: Make it three.")
     do(here, lambda given: given.write("src/tool.py", "X = 3\n"))

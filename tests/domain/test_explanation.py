@@ -6,6 +6,7 @@ from functools import reduce
 
 import pytest
 
+from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.eligibility import RULES, Facts
 from mulligan.domain.explanation import (
     LOCKED,
@@ -50,6 +51,7 @@ KNOWN = IssueStatus(
 HITL = replace(KNOWN, stage=Stage.HITL, reason="All 3 attempts failed.")
 RUNNING = replace(KNOWN, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=NOON)
 DECIDED = replace(RUNNING, phase=Phase.DECIDED)
+SKIP = PendingCommand(OperatorAct(), Verb.SKIP, "", "", NOON + timedelta(minutes=5), Stage.READY)
 WAITING = replace(KNOWN, due=NOON + timedelta(minutes=5), reason="No disk.")
 PASSED = "The check 'tests' passed."
 URL = "https://github.com/octo/hello/pull/13"
@@ -153,6 +155,11 @@ def test_one_line_says_what_will_be_done_and_why(
     assert found.summary == summary
     assert found.eligible is ("next pass: attempt" in summary)
     assert len(found.rules) == len(RULES)
+
+
+def test_a_recorded_command_comes_first() -> None:
+    found = explain(facts(replace(KNOWN, pending=(SKIP,))), ALONE)
+    assert found.summary == "The next pass carries out `skip`, given by an operator."
 
 
 def test_a_verified_commit_that_was_kept_needs_no_attempt() -> None:

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mulligan.domain.errors import DeniedError, ForbiddenError, UnavailableError, WorldError
+from mulligan.domain.errors import (
+    DeniedError,
+    ForbiddenError,
+    RefusedError,
+    UnavailableError,
+    WorldError,
+)
 from mulligan.github.answers import (
     AlreadyExistsError,
     Answer,
@@ -40,9 +46,10 @@ def said(words: str, *errors: object) -> Mapping[str, object]:
 
 
 TABLE: list[tuple[Answer, type[WorldError], str]] = [
-    (answer(401, said("Bad credentials")), DeniedError, "refused the token (Bad credentials)"),
+    (answer(401, said("Bad credentials")), RefusedError, "refused the token (Bad credentials)"),
     (answer(404), NotFoundError, "check the name"),
     (answer(410, said("This issue was deleted")), DeletedError, "deleted"),
+    (answer(410, said("Issues are disabled for this repo")), UnavailableError, "Issues are dis"),
     (answer(422, said("Validation Failed", "is invalid")), DeniedError, "is invalid"),
     (
         answer(422, said("Validation Failed", {"field": "name", "code": "already_exists"})),
@@ -88,6 +95,17 @@ TABLE: list[tuple[Answer, type[WorldError], str]] = [
         "the permission 'Issues: write' or the scope public_repo, repo",
     ),
     (answer(403, said("No.")), ForbiddenError, "(No); the token needs the permission 'Issues"),
+    (
+        answer(403, said("GitHub Actions is not permitted to create or approve pull requests.")),
+        ForbiddenError,
+        "Actions, General: Allow GitHub Actions to create",
+    ),
+    (answer(403, said("Your IP is not on the IP allow list.")), ForbiddenError, "allow list)."),
+    (
+        answer(403, said("Grant access."), x_github_sso="required; url=u"),
+        ForbiddenError,
+        "access).",
+    ),
     (answer(408), TransientError, "try again later"),
     (answer(500), TransientError, "(HTTP 500)"),
     (answer(502, said("Server\nError")), TransientError, "(Server Error)"),

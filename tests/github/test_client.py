@@ -123,7 +123,7 @@ LASTING = {
     401: DeniedError,
     403: ForbiddenError,
     404: NotFoundError,
-    410: DeniedError,
+    410: UnavailableError,
     422: DeniedError,
     451: DeniedError,
 }

@@ -64,7 +64,7 @@ def test_every_command_in_every_stage(verb: Verb, deeds: list[CommandAction]) ->
     assert found == deeds
 
 
-ABORTED = "ada stopped it; to continue, write /mulligan retry or add the label."
+ABORTED = "ada stopped it."
 
 
 @pytest.mark.parametrize(
@@ -199,3 +199,7 @@ def test_what_was_given_later_replaces_a_command(
     stops = verb in {Verb.SKIP, Verb.ABORT, Verb.FIX}
     assert bool(pending.ending_reason) is (stops and not is_overtaken)
     assert pending.has_new_request is (verb in {Verb.RETRY, Verb.FIX} and not is_overtaken)
+    is_next = verb is not Verb.PAUSE and not is_overtaken
+    assert pending.next_order == (given if is_next else None)
+    done = replace(given, is_done=True)
+    assert replace(pending, pending=(done,)).next_order is None

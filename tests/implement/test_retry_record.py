@@ -124,7 +124,7 @@ def titled(title: str) -> str:
         ("two\nlines", "two lines (#12)"),
         ("", "Work on octo/almanac#12 (#12)"),
         ("x" * 200, "x" * 93 + "… (#12)"),
-        ("Regression, fixes #3, cc @ann", "Regression, fixes `#3,` cc `@ann` (#12)"),
+        ("Regression, fixes #3, cc @ann", "Regression, fixes `#3`, cc `@ann` (#12)"),
     ],
 )
 def test_the_commit_is_named_after_the_issue(title: str, subject: str) -> None:

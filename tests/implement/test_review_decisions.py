@@ -217,7 +217,7 @@ def test_a_review_is_answered_with_the_commit_and_with_why_there_is_none() -> No
     said = review_answer("c0ffee", "https://x/2#r", "mia\n@zoe", MADE)
     assert said.startswith("To [the review](https://x/2#r) by mia @zoe: the work is in c0ffee: ")
     why = unchanged_answer(REF, "It is red,\nsee @zoe.", "https://x/1#c")
-    assert "Mulligan made no change for this review. It is red, see `@zoe.`\n\n" in why
+    assert "Mulligan changed nothing here for this review. It is red, see `@zoe`.\n\n" in why
     assert "[The comment on the issue](https://x/1#c) lists your options" in why
 
 

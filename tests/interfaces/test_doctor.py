@@ -262,7 +262,9 @@ def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     assert "submodules" in notes
 
 
-@pytest.mark.parametrize("name", ["mulligan.yml", ".mulligan.yaml"])
+@pytest.mark.parametrize(
+    "name", ["mulligan.yml", ".mulligan.yaml", ".github/Mulligan.yml", ".github/mulligan.json"]
+)
 def test_a_policy_where_mulligan_does_not_read_it_is_a_warning(
     here: MulliganInstallation, name: str
 ) -> None:

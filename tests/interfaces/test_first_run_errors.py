@@ -45,7 +45,10 @@ def test_an_issue_that_does_not_exist_is_one_sentence(here: MulliganInstallation
     worked = here.run("work", str(UNKNOWN))
     assert worked.returncode == 1
     assert worked.stdout == ""
-    assert worked.stderr == f"mulligan: {UNKNOWN} not found: it may have been deleted.\n"
+    assert worked.stderr == (
+        f"mulligan: {UNKNOWN}: GitHub does not find the issue {UNKNOWN} (404 Not Found). That may"
+        " pass; if it lasts, check the name, and that the token can read it.\n"
+    )
 
 
 def test_looking_at_an_attempt_makes_no_directories(here: MulliganInstallation) -> None:

@@ -54,7 +54,7 @@ def test_each_repository_that_is_not_right_has_its_sentence(
     done = here.run("once")
     assert done.returncode == 1
     for sentence in (
-        "acme/none: GitHub did not find GET /repos/acme/none; check the name",
+        "acme/none: GitHub does not find the repository acme/none (404 Not Found)",
         "acme/empty: acme/empty has no branch 'main'; push a first commit to it",
         "acme/branchless: acme/branchless has no branch 'trunk'; push a first commit to it",
     ):

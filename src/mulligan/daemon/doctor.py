@@ -338,18 +338,19 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
             "Add the repository's test commands under `checks`.",
         )
     checks = pluralize(len(policy.checks), "check")
-    return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
+    attempts = pluralize(policy.max_issue_attempts, "attempt")
+    return fine(name, f"The policy is valid: {checks}, {attempts}.")
 
 
-MISPLACED = ("mulligan.yml", "mulligan.yaml", ".mulligan.yml", ".mulligan.yaml")
+MISPLACED = re.compile(r"\.?mulligan\.(?:ya?ml|json|toml)", re.IGNORECASE)
 
 
 def _misplaced(name: str, probes: Probes) -> Iterator[Diagnosis]:
     """Name a file that looks like a policy, if the repository has none where Mulligan reads it."""
     if any(probes.file(name, path) is not None for path in POLICY_FILES):
         return
-    for path in MISPLACED:
-        if probes.file(name, path) is not None:
+    for path in (*probes.names(name, "."), *probes.names(name, ".github")):
+        if MISPLACED.fullmatch(path.rpartition("/")[2]):
             message = f"Mulligan does not read {path} as the policy of the repository."
             yield warning(name, message, f"If it is one, move it to {POLICY_FILE}.")
 

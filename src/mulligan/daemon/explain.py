@@ -41,9 +41,7 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
     try:
         facts = collect_facts(ref, context)
     except WorldError as error:
-        status = context.ledger.status(ref)
-        exists = not isinstance(error, GoneError | UnconfirmedError)
-        return explain_unread(status, _why_unread(status, error, context), exists=exists)
+        return _unread(context.ledger.status(ref), error, context)
     case = load_context(facts.issue, context)
     around = ExplanationInputs(
         counted=case.counted,
@@ -80,22 +78,23 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
     return ""
 
 
-def _why_unread(status: IssueStatus, error: WorldError, context: ReadContext) -> str:
-    """Return whether the issue or its repository is gone, or else what `error` says."""
-    labels = context.policies.in_force(status.issue.repository).labels
+def _unread(status: IssueStatus, error: WorldError, context: ReadContext) -> Explanation:
+    """Explain an issue for which `error` was raised: it is gone, or something it names is unread.
+
+    UnavailableError if GitHub answers nothing at all.
+    """
     try:
         context.tracker.repository(status.issue.repository)
-    except (UnconfirmedError, DeniedError) as unseen:
-        return str(unseen)
-    try:
-        reason = context.tracker.withdrawal(status.issue, status, labels)
-    except UnconfirmedError:
-        return str(error) if status.number else NO_SUCH_ISSUE
+        context.tracker.read(status.issue)
+    except GoneError as gone:
+        return explain_unread(status, str(gone), exists=False)
+    except UnconfirmedError as unseen:
+        if unseen.what == f"the issue {status.issue}" and not status.number:
+            return explain_unread(status, NO_SUCH_ISSUE, exists=False)
+        return explain_unread(status, str(unseen), exists=True)
     except DeniedError as denied:
-        return str(denied)
-    if reason and not status.number:
-        return NO_SUCH_ISSUE
-    return reason or str(error)
+        return explain_unread(status, str(denied), exists=True)
+    return explain_unread(status, str(error), exists=True)
 
 
 def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:

@@ -10,8 +10,8 @@ from pathlib import Path
 from mulligan.domain.agent_rest import rest_after
 from mulligan.domain.errors import (
     DeniedError,
-    ForbiddenError,
     MisconfiguredError,
+    RefusedError,
     SetUpError,
     ShutdownError,
     WithdrawnError,
@@ -373,7 +373,7 @@ def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)
         case WithdrawnError():
             return Fault(Outcome.CANCELLED, str(error))
-        case DeniedError() if not isinstance(error, ForbiddenError):
+        case DeniedError() if not isinstance(error, RefusedError):
             return Fault(Outcome.DENIED, str(error))
         case MisconfiguredError():
             return Fault(Outcome.MISCONFIGURED, str(error))

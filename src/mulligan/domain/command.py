@@ -104,7 +104,7 @@ class PendingCommand:
 
 def aborted(order: PendingCommand) -> str:
     """Return the reason that an abort gives for the stop."""
-    return f"{order.who} stopped it; to continue, write /mulligan retry or add the label."
+    return f"{order.who} stopped it."
 
 
 def skipped(order: PendingCommand) -> str:

@@ -133,10 +133,9 @@ def _unauthorised(facts: Facts) -> str | None:
 
 
 def _unconcluded(facts: Facts) -> str | None:
-    phase = facts.status.phase
-    if phase is Phase.IDLE:
+    if facts.status.phase is Phase.IDLE:
         return None
-    return f"Its last attempt is not finished ({phase}); the next pass continues it."
+    return "Its last attempt is not finished; the next pass continues it."
 
 
 def _held_elsewhere(facts: Facts) -> str | None:

@@ -43,8 +43,12 @@ class DeniedError(WorldError):
     """A credential, a permission or a server rule refuses it; a person must act."""
 
 
-class ForbiddenError(DeniedError):
-    """A server answered 403: a permission is missing, unless it passes within minutes."""
+class RefusedError(DeniedError):
+    """A server answered 401 or 403: a person must act, unless it passes within minutes."""
+
+
+class ForbiddenError(RefusedError):
+    """A server answered 403: a permission is missing."""
 
 
 class UnconfirmedError(UnavailableError):

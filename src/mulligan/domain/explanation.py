@@ -81,8 +81,8 @@ def explain(facts: Facts, around: ExplanationInputs) -> Explanation:
 
 
 def explain_unread(status: IssueStatus, reason: str, *, exists: bool) -> Explanation:
-    """Explain an issue that GitHub did not find or could not report."""
-    summary = f"It will not be worked on: {reason}"
+    """Explain an issue that is gone, or for which something could not be read."""
+    summary = f"It {'cannot be worked on now' if exists else 'will not be worked on'}: {reason}"
     return Explanation(
         status.issue,
         status.text.title,
@@ -97,6 +97,8 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
     broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
     if around.holder:
         return _under_way(around.holder, facts.status)
+    if order := facts.status.next_order:
+        return f"The next pass carries out `{order.verb}`, given by {order.actor or 'an operator'}."
     if not broken and facts.status.is_kept:
         return "The next pass publishes the commit of its last attempt, which was kept."
     if not broken and around.unreachable:

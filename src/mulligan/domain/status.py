@@ -320,6 +320,12 @@ class IssueStatus:
         return later is not None and order.at < later
 
     @property
+    def next_order(self) -> PendingCommand | None:
+        """Return the pending command that starts or stops work next; None if there is none."""
+        found = (each for each in self.pending if each.verb in {*OPENING, *STOPPING})
+        return next((each for each in found if not (each.is_done or self.is_overtaken(each))), None)
+
+    @property
     def has_new_request(self) -> bool:
         """Return whether a pending command requests new attempts."""
         return any(each.verb in OPENING and not self.is_overtaken(each) for each in self.pending)

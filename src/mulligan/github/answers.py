@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from mulligan.domain.errors import (
     DeniedError,
     ForbiddenError,
+    RefusedError,
     UnavailableError,
     UnconfirmedError,
     WorldError,
@@ -171,20 +172,22 @@ def moved(request: str, to: str) -> WorldError:
 def _refused(answer: Answer, request: str, message: str) -> WorldError:
     match answer.status:
         case 401:
-            return DeniedError(
+            return RefusedError(
                 f"GitHub refused the token ({message}); set a valid one in github.token "
                 "or github.token_file."
             )
         case 403:
-            right = _missing_right(answer, request)
-            return ForbiddenError(f"GitHub does not allow {request} ({message}); {right}.")
+            advice = _advice(answer, request)
+            return ForbiddenError(f"GitHub does not allow {request} ({message}){advice}.")
         case 404:
             return NotFoundError(
                 f"GitHub did not find {request}; check the name, and that the token can read "
                 "the repository."
             )
-        case 410:
+        case 410 if _says(answer, "deleted"):
             return DeletedError(f"GitHub has deleted {request} for good ({message}).")
+        case 410:  # For example: Issues are disabled for this repo.
+            return UnavailableError(f"GitHub does not serve {request} ({message}).")
         case 422 if _already_exists(answer):
             return AlreadyExistsError(f"GitHub already has one, at {request} ({message}).")
         case _ if remedy_of(answer.status, request, message) is Remedy.MULLIGAN:
@@ -193,20 +196,40 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
             return DeniedError(f"GitHub refused {request} ({message}); fix the named problem.")
 
 
+def _advice(answer: Answer, request: str) -> str:
+    """Return what to change after a 403; empty if GitHub's words must do.
+
+    GitHub names the permissions of an endpoint in a header, whatever the reason of the refusal is:
+    the header counts only where the words are about permissions.
+    """
+    if _says(answer, "not permitted to create or approve pull requests"):
+        return (
+            "; allow it in the settings of the repository, Actions, General: Allow GitHub Actions "
+            "to create and approve pull requests"
+        )
+    if _says(answer, "archived", "locked", "blocked", "disabled"):
+        return "; ask an administrator of the repository to allow it"
+    if _says(answer, *OTHER_REASONS) or "x-github-sso" in answer.headers:
+        return ""
+    return f"; the token needs {_missing_right(answer, request)}"
+
+
+OTHER_REASONS = ("saml", "single sign-on", "ip allow list", "suspended", "spam")
+"""Words of refusals that no permission of the token changes; GitHub itself says what does."""
+
+
 def _missing_right(answer: Answer, request: str) -> str:
     """Return the missing permission: from GitHub's headers if they name it, else by path."""
-    if _says(answer, "archived", "locked", "blocked", "disabled"):
-        return "ask an administrator of the repository to allow it"
     named = answer.headers.get("x-accepted-github-permissions")
     if named:
-        return f"the token needs the permission {one_line(named, MAX_MESSAGE_CHARS)}"
+        return f"the permission {one_line(named, MAX_MESSAGE_CHARS)}"
     scopes = answer.headers.get("x-accepted-oauth-scopes")
     by_path = next((right for part, right in RIGHTS if re.search(part, request)), "")
     either = [
         *([f"the permission {by_path!r}"] if by_path else []),
         *([f"the scope {one_line(scopes, MAX_MESSAGE_CHARS)}"] if scopes else []),
     ]
-    return f"the token needs {' or '.join(either) or 'more permissions on the repository'}"
+    return " or ".join(either) or "more permissions on the repository"
 
 
 def rate_limited(request: str, wait: float) -> TransientError:

@@ -215,7 +215,7 @@ ANSWER_HERE = "Answer in a comment: `/mulligan fix: <your answer>`. A plain comm
 
 UNPUBLISHED = Advice(
     "The work is finished, but Mulligan could not publish it. Please remove the obstacle.",
-    ("Give Mulligan's token the missing permission, or change the rule that blocks it.",),
+    ("Fix what is named above, for example a missing permission or a rule that forbids it.",),
 )
 
 NO_ATTEMPT = Advice("Mulligan could not make an attempt.", ("Fix the problem above.",))
@@ -531,7 +531,7 @@ def _on_base(last: WorkerResultMeta | None) -> str:
         return ""
     names = [check.name for check in failing(last.checks) if check.on_base is OnBase.FAILS]
     checks = f"check {_named(names)} fails" if len(names) == 1 else f"checks {_named(names)} fail"
-    counted = "Failures that Mulligan cannot find there count."
+    counted = "A failure counts unless Mulligan finds the same one there."
     text = f"The {checks} on the base branch too. {counted}" if names else ""
     return body(text, baseline_and_flaky_notes(last))
 
@@ -739,7 +739,8 @@ def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]
     """Return the commands to choose from, the most likely first."""
     label = code(case.ready_label)
     attempts = pluralize(case.max_attempts, "new attempt")
-    guided = f"`/mulligan fix: <what to do>` starts {attempts} that follow your instruction."
+    follow = "follows" if case.max_attempts == 1 else "follow"
+    guided = f"`/mulligan fix: <what to do>` starts {attempts} that {follow} your instruction."
     same = f"Adding the label {label} again does the same."
     skip = "`/mulligan skip [reason]` stops the work. Closing the issue does the same."
     ends = _pull_request_option(case)

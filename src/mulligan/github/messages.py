@@ -7,7 +7,7 @@ from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, StandDown
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
@@ -247,6 +247,8 @@ def _success(case: IssueContext) -> str:
     """Return the attempt that the pull request shows; empty after one that left it as it was."""
     if case.status.outcome is not Outcome.SUCCEEDED:
         return ""
+    if isinstance(case.status.decision, StandDown):
+        return f"{_progress(case)}, but its change is not in the pull request."
     line = f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}"
     return body(line, verification(case.last))
 

@@ -24,9 +24,9 @@ from mulligan.domain.attempt import CHANGES_WITHDRAWN
 from mulligan.domain.eligibility import BASE, DEPENDS, IN_HAND, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
-    ForbiddenError,
     GoneError,
     MisconfiguredError,
+    RefusedError,
     UnavailableError,
     WorldError,
 )
@@ -343,7 +343,7 @@ def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | No
     """
     try:
         return _publish(ref, head, context)
-    except ForbiddenError as error:
+    except RefusedError as error:
         if _delay_publication(ref, str(error), context) >= REFUSAL_TIME:
             return PublicationRefused(str(error))
         raise UnavailableError(str(error)) from error
@@ -390,7 +390,7 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     except DeniedError as error:
         if winner := _find_winner(case, context):
             return winner
-        if isinstance(error, ForbiddenError):
+        if isinstance(error, RefusedError):
             raise
         return PublicationRefused(str(error))
     if opened.elsewhere:

@@ -17,9 +17,9 @@ from mulligan.domain.eligibility import (
 )
 from mulligan.domain.errors import (
     DeniedError,
-    ForbiddenError,
     GoneError,
     MisconfiguredError,
+    RefusedError,
     UnconfirmedError,
 )
 from mulligan.domain.events import EffectDone, Escalated
@@ -359,7 +359,7 @@ def check_publication(
                 return BaseDropped(last)
             if why := other_base(ref, context) or others_pull_request(ref, context):
                 return PublicationRefused(why)
-        except ForbiddenError:
+        except RefusedError:
             raise
         except (DeniedError, MisconfiguredError) as error:
             return PublicationRefused(str(error))

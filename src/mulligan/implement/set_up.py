@@ -59,7 +59,7 @@ def _set_up_start(
 
 def _require(result: CheckResult, case: IssueContext) -> None:
     if not result.passed:
-        whole = f"For its whole output, run `mulligan inspect {case.issue.ref} --log setup`."
+        whole = f"For its whole output, run: mulligan inspect {case.issue.ref} --log setup"
         raise SetUpError(f"{verdict(result)} {whole}", result)
 
 

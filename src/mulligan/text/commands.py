@@ -20,8 +20,14 @@ MAX_REASON = 300
 SPACE = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """The spaces of Unicode that Markdown does not know; the keyboards of phones write some of them."""
 
+VERBS = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
+
 START = re.compile(rf"[ \t\r\n{SPACE}]*/")
-COMMAND_LINE = re.compile(rf" {{0,3}}[{SPACE}]*/mulligan(?:\s+(?P<rest>.*))?$", re.IGNORECASE)
+COMMAND_LINE = re.compile(
+    rf" {{0,3}}[{SPACE}]*/ ?mulligan"
+    rf"(?:(?:\s*[:,]\s*|\s+|-(?=(?:{'|'.join(VERBS)})\b))(?P<rest>.*))?$",
+    re.IGNORECASE,
+)
 """Four spaces would make it code; a quotation starts with another character."""
 
 JOINED = re.compile(rf"(?i:/mulligan)(?P<unseen>(?:{HIDDEN.pattern})+)(?=\w)")
@@ -29,8 +35,6 @@ JOINED = re.compile(rf"(?i:/mulligan)(?P<unseen>(?:{HIDDEN.pattern})+)(?=\w)")
 
 VERB = re.compile(r"(?P<verb>[a-z]+)(?:[:：﹕]|[.!]*(?=\s|$))\s*", re.IGNORECASE)
 """A phone may add a full stop, or write a full-width colon."""
-
-VERBS = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
 
 
 def guidance_block(words: str) -> str:

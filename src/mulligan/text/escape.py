@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, count, takewhile
 from typing import Self
@@ -18,6 +19,9 @@ HIDDEN = re.compile(
 """Control, bidirectional, zero-width and other invisible characters."""
 
 WORD = re.compile(r"\S+")
+
+OPENING, CLOSING = "\"'“‘([{", "\"'”’)]}.,;:!?"
+"""Punctuation around a word."""
 
 ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
 """Text that GitHub turns into a mention, reference or link; closing keywords need one of these."""
@@ -67,20 +71,32 @@ def subject_line(text: str, limit: int) -> str:
     square brackets of `[skip ci]` and similar markers.
     """
     folded = SKIPS_CI.sub(r"(\1)", " ".join(visible(text).split()))
-    return one_line(WORD.sub(lambda word: _quoted(word[0]) or word[0], folded), limit)
+    return one_line(WORD.sub(lambda word: _inert(word[0], str), folded), limit)
 
 
 def _defused(line: str) -> str:
     words = line.lstrip()
     indent = NO_BREAK_SPACE * (len(line) - len(words))
-    escaped = WORD.sub(lambda word: _quoted(word[0]) or MARKUP.sub(r"\\\g<0>", word[0]), words)
+    escaped = WORD.sub(lambda word: _inert(word[0], _escaped), words)
     return indent + BLOCK_START.sub(r"\1\\", escaped)
 
 
-def _quoted(word: str) -> str | None:
-    """Return a word as code if GitHub would act on it, else None."""
-    if not ACTIVE.search(word):
-        return None
+def _escaped(words: str) -> str:
+    return MARKUP.sub(r"\\\g<0>", words)
+
+
+def _inert(word: str, outside: Callable[[str], str]) -> str:
+    """Make code of what GitHub would act on; `outside` writes the punctuation and other words."""
+    core = word.lstrip(OPENING).rstrip(CLOSING)
+    if not ACTIVE.search(core):
+        return _as_code(word) if ACTIVE.search(word) else outside(word)
+    before, _, after = word.partition(core)
+    if "(" in core or "[" in core:  # The closing bracket belongs to it.
+        core, after = f"{core}{after}", ""
+    return f"{outside(before)}{_as_code(core)}{outside(after)}"
+
+
+def _as_code(word: str) -> str:
     runs = {len(run) for run in re.findall("`+", word)}
     mark = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
     pad = " " if word.startswith("`") or word.endswith("`") else ""

@@ -371,7 +371,7 @@ def unchanged_answer(ref: IssueRef, reason: str, comment: str) -> str:
     """Return a reply to a review without a change; `comment` is the escalation's URL."""
     why = defuse(one_line(reason, SUMMARY_CHARS))
     return (
-        f"{MARKER}answer {ref} -->\nMulligan made no change for this review. {why}\n\n"
+        f"{MARKER}answer {ref} -->\nMulligan changed nothing here for this review. {why}\n\n"
         f"[The comment on the issue]({comment}) lists your options, such as merging or closing "
         "this pull request."
     )
