@@ -282,6 +282,20 @@ def test_a_text_that_a_stranger_changed_stands_against_it(
     assert [edit.actor for edit in act.edits.by_strangers] == ["zoe"]
 
 
+def test_the_edits_by_anybody_since_the_request_are_listed_oldest_first(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
+    ref = office.hub.issue()
+    office.hub.world.edit(ref, "ada", title="Said before the request")
+    office.hub.world.label(ref, "mulligan", "wes")
+    status = recorded(tracker, ref)
+    assert list(tracker.edits(ref, status)) == []
+    office.hub.world.edit(ref, "ada", title="Said better")
+    office.hub.world.edit(ref, "wes", body="Said longer.")
+    found = [(edit.actor, edit.what) for edit in tracker.edits(ref, status)]
+    assert found == [("ada", "title"), ("wes", "text")]
+
+
 def test_the_label_is_asked_for_once_for_each_act(
     office: TrackerEnvironment, writer: TrackerWriter
 ) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mulligan.domain.events import AttemptStarted, EffectDone
+from mulligan.domain.events import AttemptStarted, Authorised, EffectDone
 from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Stage
@@ -66,6 +66,13 @@ def test_a_new_note_has_the_stage_shown_again_and_an_equal_one_has_not() -> None
     shown = advance(noted, event_of(StageShown(Stage.REVIEW)), NOW)
     assert advance(shown, note, NOW).is_shown
     assert isinstance(note, EffectDone)
+
+
+def test_a_new_request_ends_the_note_on_what_the_work_missed() -> None:
+    noted = advance(SHOWN, event_of(PullNote(Topic.MEANWHILE, "One.")), NOW)
+    noted = advance(noted, event_of(PullNote(Topic.BASE, "Two.")), NOW)
+    request = Authorised(act="comment:7", actor="wes", act_at=NOW)
+    assert advance(noted, request, NOW).effects.pull_notes == ("Two.",)
 
 
 def test_an_attempt_ends_the_notes() -> None:

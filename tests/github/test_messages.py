@@ -319,6 +319,19 @@ def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
     assert "a*b" not in status_comment(replace(found, status=none))
 
 
+@pytest.mark.parametrize("text_of", [status_comment, pull_request_body, draft_body, help_wanted])
+def test_the_link_to_a_comment_is_kept_and_no_other(
+    text_of: Callable[[IssueContext], str],
+) -> None:
+    found = case(attempt(1), stage=Stage.REVIEW)
+    link = f"{found.issue.url}#issuecomment-5"
+    said = f"dep[bot] commented ({link}), not https://evil.org#issuecomment-5 of @zoe now."
+    effects = NO_EFFECTS.plus(PullNote(Topic.MEANWHILE, said))
+    text = text_of(replace(found, status=replace(found.status, effects=effects)))
+    shown = f"dep\\[bot\\] commented ({link}), not `https://evil.org#issuecomment-5` of `@zoe` now."
+    assert text.count(shown) == 1
+
+
 def order(verb: Verb) -> PendingCommand:
     return PendingCommand(CommentAct(9), verb, "", "ada", NOON, Stage.HITL)
 

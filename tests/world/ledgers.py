@@ -171,7 +171,7 @@ def _value(what: object) -> st.SearchStrategy[object]:
     if get_origin(what) is tuple:
         return st.lists(_value(get_args(what)[0]), max_size=2).map(tuple)
     if get_origin(what) is dict:
-        value = PLAIN[int] if get_args(what)[1] is int else PLAIN[str] | PLAIN[int]
+        value = PLAIN.get(get_args(what)[1], PLAIN[str] | PLAIN[int])
         return st.dictionaries(st.text(max_size=5), value, max_size=2)
     if isinstance(what, UnionType) or get_origin(what) is Union:
         return st.one_of(*map(_value, get_args(what)))

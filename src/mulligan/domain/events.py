@@ -91,7 +91,7 @@ class AttemptStarted(Record):
     """An attempt starts; the ledger has this before anything else happens (ATTEMPT-1).
 
     `position` counts the attempts of the epoch that cost one, this one included; `most` is their
-    limit.
+    limit. `comments` are digests of the comments that were read for it, by their ids.
     """
 
     kind: Literal["attempt_started"] = "attempt_started"
@@ -100,6 +100,7 @@ class AttemptStarted(Record):
     worker: str
     position: int | None = None
     most: int | None = None
+    comments: dict[str, str] | None = None
 
 
 class WorktreeReset(Record):

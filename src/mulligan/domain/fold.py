@@ -53,6 +53,7 @@ from mulligan.domain.recorded_effects import (
     PullNote,
     Pushed,
     StageShown,
+    Topic,
     effect_of,
 )
 from mulligan.domain.status import (
@@ -176,6 +177,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         due=None,
         ci_attempts=0,
         elsewhere=False,
+        effects=status.effects.without_note(Topic.MEANWHILE),
     )
 
 

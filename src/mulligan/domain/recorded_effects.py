@@ -201,8 +201,9 @@ class ReviewsSettling:
 
 
 class Topic(StrEnum):
-    """The subject of a sentence about the pull request."""
+    """The subject of a sentence about the pull request, or about the work that is in it."""
 
+    MEANWHILE = "meanwhile"
     TEXT = "text"
     REVIEWS = "reviews"
     BRANCH = "branch"
@@ -462,6 +463,11 @@ class Effects:
     def pull_note(self, topic: Topic) -> str:
         """Return the sentence about the pull request on a topic; empty if there is none."""
         return next((each.text for each in self.all(PullNote) if each.topic is topic), "")
+
+    def without_note(self, topic: Topic) -> "Effects":
+        """Drop the sentence on a topic."""
+        notes = [each for each in self.all(PullNote) if each.topic is topic]
+        return Effects(tuple(each for each in self.done if each not in notes))
 
     @property
     def pull_notes(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from mulligan.domain.issue import (
     RepositoryFacts,
     ReviewAct,
 )
+from mulligan.domain.meanwhile import TEXT, TITLE
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import NotFoundError, not_found
 from mulligan.github.client import Client
@@ -51,8 +52,6 @@ LEGACY_PERMISSIONS = {"push": Permission.WRITE, "pull": Permission.READ}
 """Older role names that some servers send in `permission`."""
 
 MAX_PAGES_OF_EDITS = 10
-
-TITLE, TEXT = "title", "text"
 
 ARCHIVED = "Its repository was archived; unarchive it, then remove the label and add it again."
 
@@ -242,6 +241,10 @@ class TextChange:
     at: datetime
     field: str
 
+    @property
+    def edit(self) -> Edit:
+        return Edit(self.account.login if self.account else "", self.at, self.field)
+
 
 class EditsReader:
     """Reads the edits of an issue: of its text by GraphQL, of its title from the events."""
@@ -254,18 +257,26 @@ class EditsReader:
         self, ref: IssueRef, act: Act | None, at: datetime, events: Iterable[EventShape]
     ) -> Edits:
         """Return the edits by untrusted people since an act; WorldError if one cannot be read."""
+        changes, names_authors = self._since(ref, act, at, events)
+        strangers = (each.edit for each in changes if self._is_untrusted(ref, each))
+        return Edits(tuple(strangers), names_authors=names_authors)
+
+    def by_anybody(
+        self, ref: IssueRef, act: Act | None, at: datetime, events: Iterable[EventShape]
+    ) -> tuple[Edit, ...]:
+        """Return the known edits since an act, oldest first; WorldError if one cannot be read."""
+        return tuple(each.edit for each in self._since(ref, act, at, events)[0])
+
+    def _since(
+        self, ref: IssueRef, act: Act | None, at: datetime, events: Iterable[EventShape]
+    ) -> tuple[list[TextChange], bool]:
+        """Return the changes since an act, oldest first; False if the text's are not known."""
         changes, names_authors = list(_renamings(events, act, at)), True
         try:
             changes += self._of_the_text(ref, at)
         except NotFoundError:
             names_authors = False
-        strangers = [each for each in changes if self._is_untrusted(ref, each)]
-        strangers.sort(key=lambda each: each.at)
-        found = (
-            Edit(each.account.login if each.account else "", each.at, each.field)
-            for each in strangers
-        )
-        return Edits(tuple(found), names_authors=names_authors)
+        return sorted(changes, key=lambda each: each.at), names_authors
 
     def _is_untrusted(self, ref: IssueRef, done: TextChange) -> bool:
         return self._trust.check(ref.repository, done.account) is not None
@@ -471,6 +482,12 @@ class Authorization:
         if edits.by_strangers:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
         return None if edits.names_authors else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
+
+    def edits(self, ref: IssueRef, status: IssueStatus) -> tuple[Edit, ...]:
+        """Return the edits of title and text since the epoch's request, by anybody."""
+        at = status.request.at or LONG_AGO
+        reader = EditsReader(self._client, self._trust)
+        return reader.by_anybody(ref, status.request.act, at, self.events(ref))
 
     def events(self, ref: IssueRef) -> list[EventShape]:
         """Read all events of an issue."""

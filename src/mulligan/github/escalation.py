@@ -20,6 +20,7 @@ from mulligan.github.markdown_parts import (
     code,
     file_line,
     marker,
+    missed_line,
     quoted,
     sentence,
     spending_line,
@@ -515,6 +516,7 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
         _last_words(case, last),
         _feedback_of_reviewer(last),
         _review(case),
+        missed_line(case),
         _shared_work(case, last),
         f"Attempts used: {attempts_used(case)} · spent: {spending_line(case)}{_pull_request(case)}",
     )

@@ -13,6 +13,7 @@ from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     AuthorisingAct,
+    Edit,
     Issue,
     IssueRef,
     Objection,
@@ -167,3 +168,8 @@ class LocalTracker:
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return None: the file is read only once."""
         del ref, status
+
+    def edits(self, ref: IssueRef, status: IssueStatus) -> Sequence[Edit]:
+        """Return none: the file is read only once."""
+        del ref, status
+        return ()

@@ -1,11 +1,13 @@
 """Markdown that comments and pull requests share: markers, tables, sums. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.recorded_effects import Topic
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
@@ -217,6 +219,17 @@ def sentence(text: str) -> str:
     """Defuse a sentence of Mulligan's with names of others in it; keep its inline code."""
     parts = enumerate(text.split("`"))
     return "".join(code(part) if at % 2 else _defused_inside(part) for at, part in parts)
+
+
+def note(text: str, url: str) -> str:
+    """Format a sentence like `sentence`; keep its links to comments of the issue at `url`."""
+    parts = enumerate(re.split(rf"({re.escape(url)}#issuecomment-\d+)", text))
+    return "".join(part if at % 2 else sentence(part) for at, part in parts)
+
+
+def missed_line(case: IssueContext) -> str:
+    """Say what the work does not take into account; empty if nothing (PR-9)."""
+    return note(case.status.effects.pull_note(Topic.MEANWHILE), case.issue.url)
 
 
 def _defused_inside(text: str) -> str:

@@ -19,7 +19,9 @@ from mulligan.github.markdown_parts import (
     checks_table,
     code,
     marker,
+    missed_line,
     moment,
+    note,
     quoted,
     sentence,
     spending_line,
@@ -91,6 +93,7 @@ def draft_body(case: IssueContext) -> str:
         f"Closes #{number}",
         f"**This work is not verified: do not merge it.** It is the last attempt at #{number}, "
         "shown as a draft so that you can review or continue it.",
+        missed_line(case),
         "### Failing checks",
         body(verification(last), checks_table(last.checks))
         if last and last.checks
@@ -165,7 +168,7 @@ def stage_summary(case: IssueContext) -> str:
 
 def _notes(case: IssueContext) -> tuple[str, ...]:
     """Return what people should know about the pull request."""
-    return tuple(sentence(text) for text in case.status.effects.pull_notes)
+    return tuple(note(text, case.issue.url) for text in case.status.effects.pull_notes)
 
 
 def _headline(case: IssueContext) -> str:
@@ -344,6 +347,7 @@ def pull_request_body(case: IssueContext) -> str:
     number, last = case.issue.ref.number, case.last
     return body(
         f"Closes #{number}",
+        missed_line(case),
         "### What changed",
         what_changed(last),
         "### Checks",

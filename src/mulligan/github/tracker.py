@@ -15,6 +15,7 @@ from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     AuthorisingAct,
     Comment,
+    Edit,
     Issue,
     IssueRef,
     Objection,
@@ -210,6 +211,10 @@ class GitHubTracker:
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the epoch is not trusted any more (TRUST-1), or who edited it (TRUST-2)."""
         return self._authorization.objection(ref, status)
+
+    def edits(self, ref: IssueRef, status: IssueStatus) -> Sequence[Edit]:
+        """Return the edits of title and text since the epoch's request, by anybody."""
+        return self._authorization.edits(ref, status)
 
     def _there(self, ref: IssueRef) -> IssueShape:
         """Read an issue; GoneError if GitHub says that it was deleted or transferred."""

@@ -18,6 +18,7 @@ from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.domain.events import AgentFinished, AgentStarted, AttemptStarted, WorktreeReset
 from mulligan.domain.issue import Issue
 from mulligan.domain.issue_context import IssueContext, bases_of, own_commits
+from mulligan.domain.meanwhile import digests_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.budget_meter import open_budget_meter
@@ -45,6 +46,7 @@ def begin_attempt(issue: Issue, context: AttemptTools) -> IssueContext:
         worker=context.worker,
         position=case.counted + 1,
         most=case.max_attempts,
+        comments=digests_of(case.issue.comments),
     )
     return replace(case, status=context.ledger.append(issue.ref, started))
 

@@ -43,8 +43,10 @@ from mulligan.domain.events import (
 from mulligan.domain.feedback import Review
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.meanwhile import FIX, RETRY, Missed, describe_missed
 from mulligan.domain.outcome import (
     Escalate,
+    Outcome,
     Retry,
     StandDown,
     WaitForBudget,
@@ -99,6 +101,7 @@ from mulligan.implement.issue_snapshot import (
     is_taken,
     load_context,
     pull_request_elsewhere,
+    read_missed,
     settled_elsewhere,
     withdrawal,
 )
@@ -373,7 +376,9 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
             return ForeignPush(last)
     # 2. Read the issue, and record that its publication starts.
     try:
-        case = load_context(context.tracker.read(ref), context)
+        with context.tracker.cached_reads():
+            case = load_context(context.tracker.read(ref), context)
+            missed = read_missed(case, context)
     except GoneError as error:
         return Withdrawn(str(error))
     base = context.worktrees.base_branch(ref.repository)
@@ -383,6 +388,7 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     if found := _refusal(ref, head, context):
         return found
     # 4. Push, and open the pull request.
+    case = _note_missed(case, missed, RETRY, context)
     try:
         context.git.push(ref, head, expected_remote_head(case.status, last))
         record_effect(ref, Pushed(ref.branch, head), context.ledger)
@@ -419,6 +425,15 @@ def _refusal(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     if found:
         _note_push(ref, head, context)
     return found
+
+
+def _note_missed(
+    case: IssueContext, missed: Missed | None, command: str, context: WriteContext
+) -> IssueContext:
+    """Have issue and pull request show what the work does not take into account (PR-9)."""
+    ref = case.issue.ref
+    note_on_pull(ref, Topic.MEANWHILE, describe_missed(missed, command) if missed else "", context)
+    return replace(case, status=context.ledger.status(ref))
 
 
 def _record_merge(ref: IssueRef, tip: str | None, ledger: Ledger) -> IssueStatus:
@@ -591,6 +606,7 @@ def escalate(
         return TakenElsewhere(why)
     if read_withdrawn_reviews(ref, context):
         return ChangesWithdrawn()
+    _note_missed_before_escalation(ref, context)
     settings = context.policies.in_force(ref.repository).escalation
     last = next(reversed(context.ledger.history(ref)), None)
     work, no_draft = decide_shown_work(last, settings), ""
@@ -604,6 +620,17 @@ def escalate(
     context.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     sync_labels_and_status(ref, context)
     return None
+
+
+def _note_missed_before_escalation(ref: IssueRef, context: WriteContext) -> None:
+    """Show what the epoch's last attempt missed; `retry` would only publish verified work."""
+    with suppress(DeniedError), context.tracker.cached_reads():
+        case = load_context(context.tracker.read(ref), context)
+        if case.last and case.last.epoch == case.status.epoch:
+            status = case.status
+            is_verified = status.is_kept or status.outcome is Outcome.SUCCEEDED
+            command = FIX if is_verified else RETRY
+            _note_missed(case, read_missed(case, context), command, context)
 
 
 def draft_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> str:

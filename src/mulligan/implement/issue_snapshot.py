@@ -1,6 +1,7 @@
 """Read an issue's current facts from GitHub, the ledger and the policy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -21,13 +22,25 @@ from mulligan.domain.errors import (
     MisconfiguredError,
     RefusedError,
     UnconfirmedError,
+    WorldError,
 )
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.in_hand import describe_in_hand, insists
-from mulligan.domain.issue import Act, AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.issue import (
+    Act,
+    AuthorisingAct,
+    Comment,
+    CommentAct,
+    Edit,
+    Issue,
+    IssueRef,
+    Objection,
+    Stage,
+)
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import Learning, in_force
+from mulligan.domain.meanwhile import Missed, changed_parts, find_missed, given_to
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -61,6 +74,7 @@ from mulligan.implement.ports import (
 from mulligan.implement.prompt.outcome_text import verification_text
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.implement.result import base_dropped
+from mulligan.text.commands import parse
 from mulligan.text.dependencies import (
     MAX_DEPENDENCIES,
     Dependency,
@@ -244,6 +258,40 @@ def _own_comments(ref: IssueRef, ledger: LedgerReader) -> Iterator[str]:
                 yield url.rpartition("#issuecomment-")[2]
             case _:
                 continue
+
+
+# What people wrote during an attempt.
+
+
+def read_missed(case: IssueContext, context: ReadContext) -> Missed | None:
+    """Return what trusted people wrote on an issue since its last attempt began (PR-9).
+
+    None if that is unknown. Costs no request while the issue has only Mulligan's status comment,
+    and the text that the attempt was given.
+    """
+    issue, last = case.issue, case.last
+    events = (recorded.event for recorded in context.ledger.events(issue.ref))
+    given = given_to(events, last.number) if last else None
+    if given is None:
+        return None
+    edits: Sequence[Edit] = ()
+    if changed_parts(given, issue):
+        with suppress(WorldError):
+            edits = context.tracker.edits(issue.ref, case.status)
+    words = [
+        each
+        for each in _comments_of_people(case, context)
+        if str(each.id) in given.comments or parse(each.body) is None
+    ]
+    return find_missed(given, issue, words, edits)
+
+
+def _comments_of_people(case: IssueContext, context: ReadContext) -> Sequence[Comment]:
+    issue, own = case.issue, 1 if case.status.effects.status_comment else 0
+    if issue.comment_count is not None and issue.comment_count <= own:
+        return ()
+    found = context.tracker.read(issue.ref, with_comments=True)
+    return _without_own_comments(found, case.status, context.ledger).comments
 
 
 # Dependencies on other issues.

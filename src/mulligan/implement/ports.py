@@ -30,6 +30,7 @@ from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     Act,
     AuthorisingAct,
+    Edit,
     Issue,
     IssueRef,
     Lease,
@@ -169,6 +170,13 @@ class Tracker(Protocol):
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the request is untrusted (TRUST-1) or its text changed (TRUST-2), if so."""
+        ...
+
+    def edits(self, ref: IssueRef, status: IssueStatus) -> Sequence[Edit]:
+        """Return the known edits of title and text since the epoch's request, oldest first.
+
+        WorldError if they cannot be read.
+        """
         ...
 
 
