@@ -227,7 +227,7 @@ RULES = (
         "Its repository can be written to.",
         lambda facts: "The repository is archived; unarchive it." if facts.archived else None,
     ),
-    Rule("labelled", "The label is on it.", _unlabelled),
+    Rule("labelled", "The label is on it, or it needs none now.", _unlabelled),
     Rule("authorised", "A trusted person requested the work.", _unauthorised),
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("elsewhere", "No other installation of Mulligan has it.", _held_elsewhere),
