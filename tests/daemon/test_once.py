@@ -50,7 +50,7 @@ def test_a_pass_without_work_says_what_waits(here: WorkerEnvironment) -> None:
     assert run_once([NAME], here.context(fix_the_bug)).waiting == ()
     (said,) = run_once([NAME], here.context(fix_the_bug)).waiting
     assert said.startswith(f"{ref}: It waits until 20")
-    assert f"`mulligan inspect {ref} --log setup`" in said
+    assert f"run: mulligan inspect {ref} --log setup" in said
     assert run_once([], here.context(fix_the_bug)).waiting == ()
 
 
