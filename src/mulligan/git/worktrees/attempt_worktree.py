@@ -26,7 +26,6 @@ from mulligan.git.worktrees.left_out import (
     left_by_tools,
     nested_repositories,
     paths_of,
-    submodule_files,
     tool_leftovers,
     unlike_leftovers,
     written_by_agent,
@@ -53,6 +52,7 @@ from mulligan.git.worktrees.reset import (
     reset_worktree,
     submodules_in,
 )
+from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
 from mulligan.sandbox.process import Finished
@@ -276,22 +276,31 @@ def capture(
         site.cleaner.set_aside(place.tree, place.name)
         place.tree.mkdir()
     site.cleaner.open(place.tree)
-    with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
+    with meanwhile(lambda: _repositories(site)) as repositories:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
         index = good_index(site, start_sha)
-        found, agents = repositories()
+        found, agents, is_clean = repositories()
+        submodules = submodules_in(index)
+        kept = {} if is_clean else keep_objects(site, submodules)
+        if not is_clean:
+            site.cleaner.clean(place.tree)
         excluded = Excluded(nested_repositories(site, found), tool_leftovers(site, index))
     tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
+    links = changed_links(_with_agent_objects(site), submodules, left.head, start_sha)
+    unchanged = {path: sha for path, sha in submodules.items() if path not in links}
+    inside = read_submodules(site, unchanged, kept)
+    nested = (path for path in excluded.nested if path in agents)
     change = Change(
         start_sha,
         None,
         commits,
-        nested=_named(path for path in excluded.nested if path in agents),
-        submodule_files=_named(submodule_files(site, submodules_in(index))),
+        nested=_named((*nested, *inside.unknown)),
+        submodule_files=_named(inside.changed),
+        submodule_links=_named(links),
     )
     if tree == start_tree:
         unseen = unseen_work(left, _with_agent_objects(site), (start_sha, start_tree))
@@ -303,7 +312,7 @@ def capture(
             change,
             head_sha=head_sha,
             files=files,
-            leftovers=_named(left_by_tools(site, excluded)),
+            leftovers=_named((*left_by_tools(site, excluded), *inside.output)),
             raw_lfs_files=_named(
                 raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
             ),
@@ -311,12 +320,11 @@ def capture(
         )
 
 
-def _repositories_before_cleaning(
-    site: IssueWorktree,
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """List the repositories in the tree, and those that the agent made; then clean the tree.
+def _repositories(site: IssueWorktree) -> tuple[tuple[str, ...], frozenset[str], bool]:
+    """List the repositories in the tree, and those that the agent made.
 
-    Setup commands and package managers leave repositories, too, in which nobody worked.
+    Return also whether the tree needs no cleaning. Setup commands and package managers leave
+    repositories, too, in which nobody worked.
     """
     found, is_clean = site.cleaner.repositories(site.paths.tree)
     made = (
@@ -324,10 +332,7 @@ def _repositories_before_cleaning(
         for path in written_by_agent(site, found)
         if not leftover_in(f"{path}/", TOOL_LEFTOVERS)
     )
-    agents = frozenset(made)
-    if not is_clean:
-        site.cleaner.clean(site.paths.tree)
-    return found, agents
+    return found, frozenset(made), is_clean
 
 
 def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:

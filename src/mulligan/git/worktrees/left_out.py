@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from mulligan.git.worktrees.naming import TOOL_LEFTOVERS, leftover_in
-from mulligan.git.worktrees.reset import IssueWorktree, submodule_directory
+from mulligan.git.worktrees.reset import IssueWorktree
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,6 @@ def is_below(path: str, others: Collection[str]) -> bool:
     """Return whether a path is one of the others, or below one."""
     above = accumulate(path.split("/"), lambda start, part: f"{start}/{part}")
     return any(parent in others for parent in above)
-
-
-def submodule_files(site: IssueWorktree, submodules: Iterable[str]) -> Iterator[str]:
-    """List the files in submodules, which are empty before the agent runs (WORKTREE-5)."""
-    for submodule in submodules:
-        directory = submodule_directory(site, submodule)
-        for parent, _, names in os.walk(directory) if directory else ():
-            below = Path(submodule, os.path.relpath(parent, directory))
-            paths = (str(below / name) for name in sorted(names))
-            yield from (path for path in paths if not leftover_in(path, site.mirror.excluded))
 
 
 # Files of tools.
