@@ -476,6 +476,9 @@ def test_a_repository_of_its_own_in_the_tree_is_no_part_of_the_change(
         (f"git checkout -q --detach; {FIX}; git checkout -q -", 0, 1),
         (f"{FIX}; git reset -q --hard HEAD~1", 0, 1),
         (f"git worktree add -q $HOME/x; cd $HOME/x; {FIX}", 1, ("x",)),
+        (f"git worktree add -qb x $HOME/x; cd $HOME/x; {FIX}", 1, ("x",)),
+        (f"git worktree add -qb y z; (cd z; {FIX}); git worktree remove z", 1, ("y",)),
+        (f"git worktree add -q --detach $HOME/x; cd $HOME/x; {FIX}", 0, 1),
         # Nothing is left anywhere, or HEAD has it.
         ("git checkout -qb fix; git commit -q --allow-empty -m x; git checkout -q -", 1, ()),
         (f"{FIX}; git revert -n HEAD; git commit -qm back", 2, ()),
