@@ -140,6 +140,12 @@ def test_files_in_a_submodule_are_refused() -> None:
     assert broken.message.startswith("lib/a.c is in a submodule")
 
 
+def test_a_changed_link_of_a_submodule_is_refused_by_name() -> None:
+    (broken,) = violations(Change("a" * 40, None, 1, submodule_links=("lib",)), Scope())
+    assert (broken.kind, broken.path) == (GuardKind.SUBMODULE, "lib")
+    assert "submodule lib links to was changed. Mulligan does not publish this" in broken.message
+
+
 def test_a_zero_byte_hides_neither_tests_nor_settings() -> None:
     names = ("a.test.js", "pytest.ini", "logo.png")
     diff = b"".join(

@@ -1,6 +1,7 @@
 """Any worktrees start clean, tell what an agent left, and push it safely (port Worktrees)."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,26 @@ def test_a_branch_in_the_way_of_mulligans_is_named(worktrees: Clones, remote: Pa
 def test_a_branch_of_a_similar_name_is_not_in_the_way(worktrees: Clones, remote: Path) -> None:
     git(remote, "branch", "mulligan-2", "main")
     worktrees.check_branch_names(REPOSITORY)
+
+
+def test_a_branch_below_the_issues_is_in_the_way_of_this_issue_only(
+    worktrees: Clones, remote: Path
+) -> None:
+    git(remote, "branch", f"{REF.branch}/x", "main")
+    worktrees.check_branch_names(REPOSITORY)
+    worktrees.check_branch_names(REPOSITORY, replace(REF, number=1))
+    with pytest.raises(MisconfiguredError, match=f"a branch named '{REF.branch}/x'"):
+        worktrees.check_branch_names(REPOSITORY, REF)
+    git(remote, "branch", "-D", f"{REF.branch}/x")
+    worktrees.check_branch_names(REPOSITORY, REF)
+
+
+def test_a_persons_branch_of_the_issues_name_is_in_the_way(worktrees: Clones, remote: Path) -> None:
+    git(remote, "branch", REF.branch, "main")
+    head = branch_head(remote, "main") or ""
+    worktrees.check_branch_names(REPOSITORY, REF, {head})
+    with pytest.raises(MisconfiguredError, match="has commits that Mulligan did not make"):
+        worktrees.check_branch_names(REPOSITORY, REF, {"1" * 40})
 
 
 def test_an_agent_can_use_git_as_it_is_used_to(with_git: Clones, remote: Path) -> None:

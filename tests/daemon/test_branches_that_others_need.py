@@ -10,6 +10,7 @@ from github_simulator.reply import Json
 from github_simulator.world import Fault
 from mulligan.daemon.once import run_once
 from mulligan.domain.issue import IssueRef, Stage
+from world.behaviours import AgentInput
 from world.repositories import commit_to
 from world.simulated import NAME
 from world.workers import (
@@ -97,6 +98,22 @@ def test_nothing_is_pushed_under_another_pull_request(here: WorkerEnvironment) -
     assert here.pushed(ref) != head
     assert len(here.ledger.history(ref)) == 2
     assert here.desk.hub.world.pulls_of(NAME)[-1].state == "open"
+
+
+def test_a_review_is_answered_beside_another_pull_request(here: WorkerEnvironment) -> None:
+    ref, pull = published(here)
+    theirs = open_theirs(here, ref, onto=False)
+    head = here.pushed(ref)
+    here.desk.hub.world.review(pull, "wes", "REQUEST_CHANGES", "More, please.")
+
+    def answer(given: AgentInput) -> None:
+        given.write("src/tool.py", "X = 3\n")
+
+    here.desk.clock.time += timedelta(hours=1)
+    assert run_once([NAME], here.context(answer)).problems == ()
+    assert here.pushed(ref) != head
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+    assert here.desk.hub.get(f"pulls/{theirs.number}").json()["head"]["sha"] == here.pushed(ref)
 
 
 def test_no_draft_is_pushed_under_another_pull_request(here: WorkerEnvironment) -> None:

@@ -18,7 +18,7 @@ from mulligan.implement.ports import CodingAgent
 from world.behaviours import AgentInput, Behaviour, crash
 from world.checkouts import FixedToken
 from world.plain_worktrees import Clones
-from world.repositories import git
+from world.repositories import commit_to, git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
@@ -171,6 +171,24 @@ def test_a_branch_in_the_way_is_named_before_an_agent_is_paid(here: WorkerEnviro
     assert (agent.tasks, status.stage) == ([], Stage.HITL)
     assert "Delete or rename that branch" in here.said(ref)[-1]
     git(here.desk.hub.bare, "branch", "-D", "mulligan")
+    here.desk.hub.advance_one_second()
+    here.desk.hub.world.comment(ref, "/mulligan retry", MAINTAINER)
+    make_pass(here, agent)
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+@pytest.mark.parametrize("name", ["mulligan/issue-1/x", "mulligan/issue-1"])
+def test_a_branch_in_the_way_of_one_issue_is_named_before_an_agent_is_paid(
+    here: WorkerEnvironment, name: str
+) -> None:
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
+    assert ref.branch == "mulligan/issue-1"
+    commit_to(here.desk.hub.bare, {"mine": "1\n"}, name)
+    assert "rename that branch" in explained(here, ref).summary
+    make_pass(here, agent)
+    assert (agent.tasks, here.ledger.status(ref).stage) == ([], Stage.HITL)
+    assert name in here.said(ref)[-1]
+    git(here.desk.hub.bare, "branch", "-D", name)
     here.desk.hub.advance_one_second()
     here.desk.hub.world.comment(ref, "/mulligan retry", MAINTAINER)
     make_pass(here, agent)

@@ -213,6 +213,7 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (asking(run()), NESTED, ZeroKind.ASKED),
         (run(), replace(CHANGED, nested=("copy",)), None),
         (run(), replace(UNCHANGED, submodule_files=("lib/a.c",)), None),
+        (run(), replace(COMMITTED_NOTHING, submodule_links=("lib",)), None),
         (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
         (run(1), IGNORED, ZeroKind.ONLY_IGNORED),
         (asking(run()), UNCHANGED, ZeroKind.ASKED),

@@ -432,6 +432,42 @@ def test_what_looks_left_by_tools_is_work_where_the_repository_tracks_such_files
     assert change.nested == ("copy",)
 
 
+SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55"
+MARKED = (
+    f"mkdir -p target/debug; (echo '{SIGNATURE}'; echo '# x') > target/CACHEDIR.TAG",
+    "echo x > target/debug/a; mkdir -p 'my env/lib'; echo home=x > 'my env/pyvenv.cfg'",
+    f"git clone -q . 'my env/x'; echo '{SIGNATURE}' > 'my env/lib/CACHEDIR.TAG'",
+)
+
+
+@pytest.mark.parametrize("committed", [":", "git add -A", "git add -f -A"])
+def test_a_directory_that_a_tool_marked_is_no_part_of_the_change(
+    tmp_path: Path, committed: str
+) -> None:
+    remote = make_remote(tmp_path / "plain.git", UNIGNORING)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(tree, *MARKED, "mkdir cache; echo x | tee cache/CACHEDIR.TAG", committed)
+        run_in_worktree(tree, "git -c user.name=a -c user.email=a@b commit -qm x", check=False)
+        change = tree.capture(TEXT, SETTINGS)
+        assert counted(change) == (added("cache/CACHEDIR.TAG"),)
+        assert (change.leftovers, change.nested) == (("my env/", "target/"), ())
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        assert contents(tree.path) == files_as_committed(UNIGNORING)
+        run_in_worktree(tree, *MARKED)
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.ignored_files) == (None, ("my env/", "target/"))
+
+
+def test_a_marked_directory_that_the_base_tracks_is_work(tmp_path: Path) -> None:
+    tracked = {"target/CACHEDIR.TAG": f"{SIGNATURE}\n", "a/.b.swp": "x\n", **UNIGNORING}
+    remote = make_remote(tmp_path / "plain.git", tracked)
+    with worktrees_of(tmp_path / "plain", remote).open(REF) as tree:
+        run_in_worktree(tree, "echo x > target/new; echo x > .c.swp; echo x > a.orig")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [file.path for file in change.files] == [".c.swp", "target/new"]
+    assert change.leftovers == ("a.orig",)
+
+
 OWN_COMMIT = "git add -A && git -c user.name=a -c user.email=a@b commit -qm fix"
 FIX = f"echo fixed > README.md; {OWN_COMMIT}"
 
@@ -476,6 +512,9 @@ def test_a_repository_of_its_own_in_the_tree_is_no_part_of_the_change(
         (f"git checkout -q --detach; {FIX}; git checkout -q -", 0, 1),
         (f"{FIX}; git reset -q --hard HEAD~1", 0, 1),
         (f"git worktree add -q $HOME/x; cd $HOME/x; {FIX}", 1, ("x",)),
+        (f"git worktree add -qb x $HOME/x; cd $HOME/x; {FIX}", 1, ("x",)),
+        (f"git worktree add -qb y z; (cd z; {FIX}); git worktree remove z", 1, ("y",)),
+        (f"git worktree add -q --detach $HOME/x; cd $HOME/x; {FIX}", 0, 1),
         # Nothing is left anywhere, or HEAD has it.
         ("git checkout -qb fix; git commit -q --allow-empty -m x; git checkout -q -", 1, ()),
         (f"{FIX}; git revert -n HEAD; git commit -qm back", 2, ()),

@@ -26,7 +26,7 @@ from world.checkouts import (
     set_up_in_worktree,
     worktrees_of,
 )
-from world.repositories import add_submodule, branch_head, commit_to, git
+from world.repositories import add_submodule, branch_head, commit_to, git, make_remote
 
 SETTINGS = CommitSettings()
 MINE = "git config user.name A; git config user.email a@example.org"
@@ -421,11 +421,94 @@ def test_submodules_stay_links_and_their_files_are_named(
         files = "echo x > x; mkdir -p a/b .git; touch a/b/c a/.DS_Store a/b/d.pyc"
         run_in_worktree(tree, f"cd vendor/sub; {begin}; {files}{inside}")
         change = tree.capture(TEXT, SETTINGS)
-        assert (change.head_sha, change.nested) == (None, ())
-        assert change.submodule_files == ("vendor/sub/x", "vendor/sub/a/b/c")
+        files, nested = ("vendor/sub/a/b/c", "vendor/sub/x"), ("vendor/sub",)
+        named = (files, ()) if kind == "plain" else ((), nested)
+        assert change.head_sha is None
+        assert (change.submodule_files, change.nested) == named
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
         assert contents(tree.path) == expected
+
+
+CLONE = "git clone -q {library} vendor/sub; cd vendor/sub"
+UPDATE = (
+    "git config -f .gitmodules submodule.sub.path vendor/sub; git config submodule.sub.url "
+    "{library}; git -c protocol.file.allow=always submodule -q update --init 2> $HOME/log; "
+    "rm .gitmodules; cd vendor/sub; test -f lib.c"
+)
+NOBODY = "-c user.name=a -c user.email=a@b"
+
+
+@pytest.mark.parametrize("lines", [CLONE, UPDATE])
+@pytest.mark.parametrize(
+    ("work", "left"),
+    [
+        (":", []),
+        ("echo x > x.o; mkdir a; echo x > a/y.o; chmod 0 a; mkfifo fifo", []),
+        (
+            "git config filter.x.clean false; echo '*.c filter=x' > .gitattributes",
+            [".gitattributes"],
+        ),
+        ("printf 'a\\0b' > b.bin", ["output: vendor/sub/b.bin"]),
+        ("rm lib.c", []),
+        ("echo x > lib.c", ["lib.c"]),
+        (f"echo x > lib.c; git {NOBODY} commit -qam x", ["lib.c"]),
+        ("echo x > new.c; ln -s lib.c link", ["link", "new.c"]),
+        ("echo '*.c filter=lfs' > .gitattributes; echo x > lib.c", [".gitattributes"]),
+        ("echo /etc > $(git rev-parse --git-dir)/objects/info/alternates", []),
+        ("rm -rf $(git rev-parse --git-dir)/objects/??; echo x > lib.c", ["unknown: vendor/sub"]),
+        ("echo 'gitdir: /x' > x; rm -rf .git; mv x .git; echo x > lib.c", ["unknown: vendor/sub"]),
+        ("rm -rf .git; ln -s /etc .git; echo x > lib.c", ["unknown: vendor/sub"]),
+    ],
+)
+def test_a_submodule_that_was_only_checked_out_and_built_is_no_change(
+    lines: str, work: str, left: list[str], worktrees: GitWorktrees, remote: Path
+) -> None:
+    library = make_remote(remote.with_name("lib.git"), {"lib.c": "int x;\n", ".gitignore": "*.o\n"})
+    add_submodule(remote, "vendor/sub", sha=git(library, "rev-parse", "main"))
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"echo fixed > README.md; {lines.format(library=library)}; {work}")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [file.path for file in change.files] == ["README.md"]
+    changed = [path.removeprefix("vendor/sub/") for path in change.submodule_files]
+    beside = [f"output: {path}" for path in change.leftovers]
+    assert [*changed, *beside, *(f"unknown: {path}" for path in change.nested)] == left
+
+
+LINK = f"git update-index --cacheinfo 160000,{'2' * 40},vendor/sub; {MINE}; git commit -qm bump"
+
+
+@pytest.mark.parametrize(
+    ("lines", "links"),
+    [
+        (LINK, ("vendor/sub",)),
+        (f"echo x > new; git add new; {LINK}", ("vendor/sub",)),
+        (f"{LINK}; git revert -n HEAD; git commit -qm back", ()),
+        (f"{MINE}; git commit -q --allow-empty -m x", ()),
+    ],
+)
+def test_a_changed_link_of_a_submodule_is_named(
+    lines: str, links: tuple[str, ...], worktrees: GitWorktrees, remote: Path
+) -> None:
+    add_submodule(remote, "vendor/sub")
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, lines)
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.submodule_links, change.submodule_files) == (links, ())
+
+
+def test_a_link_that_came_from_the_base_branch_is_no_change(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    add_submodule(remote, "vendor/sub")
+    with worktrees.open(REF) as tree:
+        other = replace(REF, number=REF.number + 1)
+        with worktrees.open(other) as newer:
+            run_in_worktree(newer, f"{LINK}; git push -q {remote} HEAD:main")
+        with worktrees.open(other) as newer:
+            run_in_worktree(tree, f"{MINE}; git merge -q {newer.start_sha}")
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.submodule_links, change.submodule_files) == ((), ())
 
 
 def test_a_link_in_the_way_of_a_submodule_leads_nowhere(

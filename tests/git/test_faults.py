@@ -34,6 +34,15 @@ SAID: list[tuple[type[WorldError], str]] = [
     (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (failed to update ref)"),
     (UnavailableError, "! aaa -> x [remote rejected] (Internal Server Error)"),
     (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (unpacker error)"),
+    (UnavailableError, "!\ta:refs/heads/x\t[remote rejected] (fatal error in commit_refs)"),
+    (UnavailableError, "remote: fatal error in commit_refs\n!\ta:x\t[remote rejected] (failure)"),
+    (UnavailableError, "remote: hook execution timed out\n! a:x [remote rejected] (hook declined)"),
+    (UnavailableError, "!\ta:refs/heads/x\t[remote rejected] (pre-receive hook timed out)"),
+    (UnavailableError, ("remote: Unable to determine if the branch is protected\n"
+     "!\ta:x\t[remote rejected] (protected branch hook declined)")),
+    (UnavailableError, ("!\ta:x\t[remote rejected] (Unable to determine if workflow can be created "
+     "or updated due to timeout; `workflows` scope may be required.)")),
+    (UnavailableError, "remote: Internal Server Error\n!\ta:x\t[remote rejected] (hook declined)"),
     (UnavailableError, "fatal: unable to access 'https://h/': Could not resolve host: h"),
     (UnavailableError, "fatal: unable to access 'https://h/': URL returned error: 502"),
     (UnavailableError, "fatal: '/srv/r.git' does not appear to be a git repository"),
@@ -62,6 +71,55 @@ def test_each_fault_reaches_whoever_must_act(kind: type[WorldError], said: str) 
     assert str(fault).startswith("git fetch for o/r failed: ")
     assert str(fault).endswith(".")
     assert "\n" not in str(fault)
+
+
+REFUSED_BY_GITHUB = [
+    (
+        (
+            "remote: error: GH001: Large files detected.\n"
+            "remote: error: File a is 120 MB; this exceeds GitHub's file size limit of 100.00 MB\n"
+            "!\ta:x\t[remote rejected] (pre-receive hook declined)"
+        ),
+        "over 100 MB",
+    ),
+    (
+        (
+            "remote: error: GH013: Repository rule violations found for refs/heads/x.\n"
+            "remote: - GITHUB PUSH PROTECTION\nremote:     - Push cannot contain secrets\n"
+            "!\ta:x\t[remote rejected] (push declined due to repository rule violations)"
+        ),
+        "remove the secret",
+    ),
+    (
+        (
+            "!\ta:x\t[remote rejected] (refusing to allow a GitHub App to create or update "
+            "workflow `.github/workflows/a.yml` without `workflows` permission)"
+        ),
+        "'Workflows: write'",
+    ),
+    (
+        (
+            "!\ta:x\t[remote rejected] (refusing to allow an OAuth App to create or update "
+            "workflow `.github/workflows/a.yml` without `workflow` scope)"
+        ),
+        "'Workflows: write'",
+    ),
+    (
+        (
+            "remote: error: GH013: Repository rule violations found for refs/heads/x.\n"
+            "remote: - Commits must have verified signatures.\n"
+            "!\ta:x\t[remote rejected] (push declined due to repository rule violations)"
+        ),
+        "change that rule",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "advice"), REFUSED_BY_GITHUB)
+def test_a_refused_push_names_its_fix(said: str, advice: str) -> None:
+    fault = fault_of(said, "git push for o/r")
+    assert type(fault) is DeniedError
+    assert advice in str(fault).rpartition("; ")[2]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,15 @@ def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
         ("tool.egg-info/PKG-INFO", "tool.egg-info/"),
         ("docs/.DS_Store", "docs/.DS_Store"),
         (".coverage", ".coverage"),
+        *(
+            (f"src/{name}", f"src/{name}")
+            for name in ("a.c.orig", "a.c.rej", "a.c~", ".a.c.swp", "Thumbs.db", "nohup.out")
+        ),
+        *((name, name) for name in ("npm-debug.log", "yarn-error.log")),
+        *(
+            (f"web/{name}a", f"web/{name}")
+            for name in (".parcel-cache/", ".next/", ".terraform/", "htmlcov/")
+        ),
         *((work, "") for work in ("node_modules", "__pycache__", ".venv", ".coveragerc", "a.py")),
         *(
             (f"{work}/a", "")
@@ -73,7 +82,20 @@ def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
         ),
         *(
             (work, "")
-            for work in ("", "pyc", "a.pycx", "x.DS_Store", "node_modules.md", "a.egg-info")
+            for work in (
+                "",
+                "orig",
+                "a.orig.c",
+                "a~b",
+                "a.swp",
+                "debug.log",
+                ".next",
+                "pyc",
+                "a.pycx",
+                "x.DS_Store",
+                "node_modules.md",
+                "a.egg-info",
+            )
         ),
     ],
 )

@@ -69,6 +69,13 @@ class ObjectStore:
     def branch(self, name: str) -> str | None:
         return self.ref(f"refs/heads/{name}")
 
+    def heads(self, start: str) -> dict[str, str]:
+        """Map the refs of the branches whose names begin so to their commits."""
+        places = (self.path / "refs" / "heads").rglob("*")
+        loose = {str(place.relative_to(self.path)) for place in places if place.is_file()}
+        names = [name for name in {*loose, *self._packed_refs()} if name.startswith(start)]
+        return {name: sha for name in names if (sha := self.ref(name))}
+
     def _packed_refs(self) -> dict[str, str]:
         try:
             lines = (self.path / "packed-refs").read_text().splitlines()

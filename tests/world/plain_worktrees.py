@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
-from mulligan.domain.issue import BRANCH_DIRECTORY, IssueRef, branch_in_the_way
+from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.implement.ports import GitWriter, PullRequestBase, Worktrees
 from world.git_diffs import diff_text, differences, file_change
 from world.git_objects import FILE, LINK, PROGRAM, Entry, Files, ObjectStore
@@ -156,10 +156,12 @@ class PlainWorktrees:
         """Fetch the base branch."""
         self._fetch()
 
-    def check_branch_names(self, repository: str) -> None:
+    def check_branch_names(
+        self, repository: str, issue: IssueRef | None = None, own: Collection[str] = ()
+    ) -> None:
         """Refuse where a branch is in the way of Mulligan's."""
-        if ObjectStore(self.remote).branch(BRANCH_DIRECTORY):
-            raise branch_in_the_way(repository)
+        heads = ObjectStore(self.remote).heads(f"{HEADS}{BRANCH_DIRECTORY}")
+        check_branches(heads, repository, issue, own)
 
     @contextmanager
     def open(

@@ -70,10 +70,10 @@ def _template(branch: str, files: tuple[tuple[str, str], ...]) -> Path:
     return made
 
 
-def add_submodule(remote: Path, path: str, branch: str = "main") -> None:
-    """Commit a submodule to a bare repository, at a commit that exists nowhere."""
+def add_submodule(remote: Path, path: str, branch: str = "main", sha: str = "1" * 40) -> None:
+    """Commit a submodule to a bare repository; its default commit exists nowhere."""
     directory, _, name = path.rpartition("/")
-    link = f"160000 commit {'1' * 40}\t{name}\n"
+    link = f"160000 commit {sha}\t{name}\n"
     if directory:
         tree = git(remote, "mktree", "--missing", stdin=link)
         link = f"040000 tree {tree}\t{directory}\n"

@@ -18,7 +18,7 @@ from mulligan.domain.explanation import Explanation, ExplanationInputs, explain_
 from mulligan.domain.explanation import explain as word
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, OperatorAct
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue_context import IssueContext, commits_on_branch
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.agent_selection import missing_agent, select_agent
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
@@ -72,7 +72,8 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
     try:
         context.worktrees.fetch_base(facts.issue.ref.repository)
         if not facts.status.pull.number:
-            context.worktrees.check_branch_names(facts.issue.ref.repository)
+            ref, own = facts.issue.ref, commits_on_branch(case.status, case.history)
+            context.worktrees.check_branch_names(ref.repository, ref, own)
     except WorldError as error:
         return str(error)
     return ""

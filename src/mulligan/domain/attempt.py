@@ -180,8 +180,9 @@ class Change:
     (`is_proposed`). Only then does `ignored_files` list the new files that git ignores, and
     `not_checked_out` the branches, stashes and commits with other work.
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
-    behind beside a change; they are not part of it. `submodule_files` were written into submodules,
-    where git keeps nothing of them. `raw_lfs_files` are raw where a Git LFS pointer belongs.
+    behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
+    where git keeps nothing of them, and `submodule_links` in the agent's commits.
+    `raw_lfs_files` are raw where a Git LFS pointer belongs.
     """
 
     start_sha: str
@@ -194,13 +195,14 @@ class Change:
     nested: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     submodule_files: tuple[str, ...] = ()
+    submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
     is_proposed: bool = False
 
     @property
     def tree_changed(self) -> bool:
         """Return whether there is a change to verify, or to refuse."""
-        return self.head_sha is not None or bool(self.submodule_files)
+        return self.head_sha is not None or bool(self.submodule_files or self.submodule_links)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +23,8 @@ COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
 MARKER = "<!-- mulligan:"
 """The start of the hidden marker in everything Mulligan writes on GitHub."""
 
+HEADS = "refs/heads/"
+
 BRANCH_DIRECTORY = "mulligan"
 
 BRANCH_PREFIX = f"{BRANCH_DIRECTORY}/issue-"
@@ -35,6 +37,33 @@ def branch_in_the_way(repository: str) -> MisconfiguredError:
         f"{repository} has a branch named {BRANCH_DIRECTORY!r}, so git cannot create the branch "
         f"{BRANCH_PREFIX}N of an issue. Delete or rename that branch."
     )
+
+
+def check_branches(
+    heads: Mapping[str, str], repository: str, issue: "IssueRef | None", own: Collection[str]
+) -> None:
+    """Raise MisconfiguredError if one of the remote `heads` prevents Mulligan's branches.
+
+    With an `issue`, that is also a branch below the issue's, and the issue's branch itself unless
+    it is at one of Mulligan's `own` commits.
+    """
+    if f"{HEADS}{BRANCH_DIRECTORY}" in heads:
+        raise branch_in_the_way(repository)
+    if issue is None:
+        return
+    below = (name for name in sorted(heads) if name.startswith(f"{HEADS}{issue.branch}/"))
+    if name := next(below, ""):
+        message = (
+            f"{repository} has a branch named {name.removeprefix(HEADS)!r}, so git cannot create "
+            f"the branch {issue.branch} of the issue. Delete or rename that branch."
+        )
+        raise MisconfiguredError(message)
+    if heads.get(f"{HEADS}{issue.branch}", "") not in {"", *own}:
+        message = (
+            f"The branch {issue.branch} of {repository} has commits that Mulligan did not make. "
+            "Merge, delete or rename that branch."
+        )
+        raise MisconfiguredError(message)
 
 
 @dataclass(frozen=True, slots=True, order=True)

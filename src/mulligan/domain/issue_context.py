@@ -77,6 +77,11 @@ def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> fro
     return status.merge_commits | {meta.head_sha for meta in history if meta.head_sha}
 
 
+def commits_on_branch(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
+    """Return the commits at which Mulligan may have left the issue's branch."""
+    return own_commits(status, history) | frozenset(filter(None, [status.effects.pushed]))
+
+
 def bases_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
     """Return the base branch's commits on which those were made, or which were merged."""
     return status.merged_bases | {meta.base_sha for meta in history if meta.base_sha}

@@ -36,7 +36,7 @@ class FaultPattern:
             output = "\n".join(
                 line for line in output.splitlines() if not line.startswith("remote:")
             )
-        return bool(re.search(self.words, output, re.IGNORECASE))
+        return bool(re.search(self.words, output, re.IGNORECASE | re.MULTILINE))
 
 
 FULL_DISK = FaultPattern(
@@ -82,10 +82,29 @@ FAULT_PATTERNS = (
         "delete or rename the branch that is in the way",
     ),
     FaultPattern(
+        # GitHub's and other servers' outages, of which some come as a rejection.
         UnavailableError,
         r"\[remote rejected\].*\((?:failed to (?:update ref|lock)|cannot lock ref|unpacker error|"
-        r"unpack failed|[^)]*internal server error)",
+        r"unpack failed|[^)]*internal server error)|"
+        r"^remote: (?:fatal: |error: )*internal server error|"
+        r"error in commit_refs|hook (?:execution )?timed out|unable to determine if ",
         "it is tried again later",
+    ),
+    FaultPattern(
+        DeniedError,
+        r"\bGH001\b|exceeds GitHub's file size limit",
+        "leave files over 100 MB out of the change, or store them with Git LFS",
+    ),
+    FaultPattern(
+        DeniedError,
+        r"push cannot contain secrets|push protection",
+        "remove the secret from the change, or allow it in GitHub's secret scanning",
+    ),
+    FaultPattern(
+        DeniedError,
+        r"refusing to allow an? .* to create or update workflow",
+        "give the token the permission 'Workflows: write' (a classic token: the scope 'workflow'), "
+        "or ask for a change without workflows",
     ),
     FaultPattern(
         DeniedError,

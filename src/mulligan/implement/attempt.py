@@ -17,7 +17,7 @@ from mulligan.domain.attempt import (
 from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.domain.events import AgentFinished, AgentStarted, AttemptStarted, WorktreeReset
 from mulligan.domain.issue import Issue
-from mulligan.domain.issue_context import IssueContext, bases_of, own_commits
+from mulligan.domain.issue_context import IssueContext, bases_of, commits_on_branch, own_commits
 from mulligan.domain.meanwhile import digests_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
@@ -75,7 +75,8 @@ def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptSta
     announce_attempt(case, context)
     standing = _pull_request_base(case)
     if standing is None:
-        context.worktrees.check_branch_names(ref.repository)
+        own = commits_on_branch(case.status, case.history)
+        context.worktrees.check_branch_names(ref.repository, ref, own)
     with context.worktrees.open(ref, standing) as tree:
         known = AttemptState(base_sha=tree.base_sha, start_sha=tree.start_sha)
         reset = WorktreeReset(

@@ -382,8 +382,13 @@ class Worktrees(Branches, Protocol):
         """Fetch the base branch."""
         ...
 
-    def check_branch_names(self, repository: str) -> None:
-        """Raise MisconfiguredError if the name of a remote branch prevents Mulligan's branches."""
+    def check_branch_names(
+        self, repository: str, issue: IssueRef | None = None, own: Collection[str] = ()
+    ) -> None:
+        """Raise MisconfiguredError if a remote branch prevents Mulligan's, or the issue's.
+
+        The issue's branch may be at one of Mulligan's `own` commits.
+        """
         ...
 
     def open(

@@ -109,10 +109,16 @@ def file_violations(
     for path in sorted(submodules):
         message = f"{path} is a submodule; submodules must not be added, changed or removed."
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for path in change.submodule_links:
+        message = (
+            f"The commit that the submodule {path} links to was changed. Mulligan does not publish "
+            "this. Undo it, and make the change outside the submodule."
+        )
+        yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
     for path in change.submodule_files:
         message = (
-            f"{path} is in a submodule, whose files are not part of this repository. Remove it, "
-            "and make the change outside the submodule."
+            f"{path} is in a submodule, whose files are not part of this repository. Undo its "
+            "change, and make the change outside the submodule."
         )
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
     for path in change.raw_lfs_files:

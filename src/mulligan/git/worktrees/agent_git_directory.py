@@ -48,7 +48,8 @@ COUNT_TIMEOUT = timedelta(seconds=20)
 class AgentCommits:
     """The result in an agent's git directory: its number of commits, and its HEAD.
 
-    `tips` maps the names of branches, of the stash and of former HEADs to their commits.
+    `tips` maps the names of branches, of the stash, and of former HEADs and those of linked
+    worktrees to their commits.
     """
 
     commits: int = 0
@@ -130,9 +131,12 @@ def _trees(repository: Repository, sha: str, known: Sequence[str]) -> set[str]:
 
 
 def _unnamed(decoy: Path) -> Iterator[tuple[str, str]]:
-    """Yield the stash and the former HEADs, the last one first."""
+    """Yield the stash, the HEADs of linked worktrees, and the former HEADs, the last one first."""
     if COMMIT_SHA.fullmatch(sha := _text(decoy / "refs" / "stash")):
         yield STASH, sha
+    for head in islice((decoy / "worktrees").glob("*/HEAD"), MAX_TIPS):
+        if COMMIT_SHA.fullmatch(sha := _text(head)):
+            yield sha[:10], sha
     for line in reversed(_text(decoy / "logs" / "HEAD", LOG_BYTES).splitlines()):
         sha = line.partition(" ")[2].partition(" ")[0]
         if COMMIT_SHA.fullmatch(sha):

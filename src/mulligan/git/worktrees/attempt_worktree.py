@@ -19,15 +19,13 @@ from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
-from mulligan.git.worktrees.files import disk_faults
+from mulligan.git.worktrees.files import FoundDirectories, disk_faults
 from mulligan.git.worktrees.left_out import (
     Excluded,
+    excluded_from,
     is_below,
     left_by_tools,
-    nested_repositories,
     paths_of,
-    submodule_files,
-    tool_leftovers,
     unlike_leftovers,
     written_by_agent,
 )
@@ -53,6 +51,7 @@ from mulligan.git.worktrees.reset import (
     reset_worktree,
     submodules_in,
 )
+from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, copy, keep
 from mulligan.sandbox.process import Finished
@@ -276,26 +275,35 @@ def capture(
         site.cleaner.set_aside(place.tree, place.name)
         place.tree.mkdir()
     site.cleaner.open(place.tree)
-    with meanwhile(lambda: _repositories_before_cleaning(site)) as repositories:
+    with meanwhile(lambda: _search(site)) as searched:
         left = _read_agent_commits(site, start_sha)
         start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
         index = good_index(site, start_sha)
-        found, agents = repositories()
-        excluded = Excluded(nested_repositories(site, found), tool_leftovers(site, index))
+        found, agents = searched()
+        submodules = submodules_in(index)
+        kept = {} if found.is_clean else _clean(site, submodules)
+        excluded = excluded_from(site, found, index)
     tree = _write_tree(site, start_sha, left, excluded)
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
+    links = changed_links(_with_agent_objects(site), submodules, left.head, start_sha)
+    unchanged = {path: sha for path, sha in submodules.items() if path not in links}
+    inside = read_submodules(site, unchanged, kept)
+    nested = (path for path in excluded.nested if path in agents)
     change = Change(
         start_sha,
         None,
         commits,
-        nested=_named(path for path in excluded.nested if path in agents),
-        submodule_files=_named(submodule_files(site, submodules_in(index))),
+        nested=_named((*nested, *inside.unknown)),
+        submodule_files=_named(inside.changed),
+        submodule_links=_named(links),
     )
     if tree == start_tree:
         unseen = unseen_work(left, _with_agent_objects(site), (start_sha, start_tree))
-        return replace(change, ignored_files=_ignored(site), not_checked_out=_named(unseen))
+        return replace(
+            change, ignored_files=_named(_ignored(site, excluded)), not_checked_out=_named(unseen)
+        )
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     with meanwhile(lambda: diff_of(site, start_sha, head_sha)) as diff:
         files, written = _changed_files(site, start_sha, head_sha)
@@ -303,7 +311,7 @@ def capture(
             change,
             head_sha=head_sha,
             files=files,
-            leftovers=_named(left_by_tools(site, excluded)),
+            leftovers=_named((*left_by_tools(site, excluded), *inside.output)),
             raw_lfs_files=_named(
                 raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
             ),
@@ -311,23 +319,25 @@ def capture(
         )
 
 
-def _repositories_before_cleaning(
-    site: IssueWorktree,
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """List the repositories in the tree, and those that the agent made; then clean the tree.
+def _search(site: IssueWorktree) -> tuple[FoundDirectories, frozenset[str]]:
+    """List the repositories and directories of tools in the tree, and the agent's repositories.
 
     Setup commands and package managers leave repositories, too, in which nobody worked.
     """
-    found, is_clean = site.cleaner.repositories(site.paths.tree)
+    found = site.cleaner.search(site.paths.tree)
     made = (
         path
-        for path in written_by_agent(site, found)
+        for path in written_by_agent(site, found.repositories)
         if not leftover_in(f"{path}/", TOOL_LEFTOVERS)
     )
-    agents = frozenset(made)
-    if not is_clean:
-        site.cleaner.clean(site.paths.tree)
-    return found, agents
+    return found, frozenset(made)
+
+
+def _clean(site: IssueWorktree, submodules: Mapping[str, str]) -> dict[str, Path]:
+    """Clean the tree; return the object directories of its submodules."""
+    kept = keep_objects(site, submodules)
+    site.cleaner.clean(site.paths.tree)
+    return kept
 
 
 def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
@@ -339,14 +349,14 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 
 def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
-    nested = excluded.nested
-    without = [f":(top,exclude,literal){path}" for path in nested]
+    directories = excluded.directories
+    without = [f":(top,exclude,literal){path}" for path in directories]
     added = _add(site, ("-A",), [":/", *without] if without else ())
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
     forced = [*_forced(site, start_sha, left, excluded), *unlike_leftovers(site, excluded)]
-    if forced := [path for path in forced if not is_below(path, nested)]:
+    if forced := [path for path in forced if not is_below(path, directories)]:
         _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
     return site.git.line("write-tree")
 
@@ -405,12 +415,14 @@ def _with_agent_objects(site: IssueWorktree) -> Repository:
     return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
 
 
-def _ignored(site: IssueWorktree) -> tuple[str, ...]:
+def _ignored(site: IssueWorktree, excluded: Excluded) -> Iterator[str]:
     """List ignored files that the agent wrote; those that agents and tools leave come last."""
     listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
     is_leftover = partial(leftover_in, patterns=site.mirror.excluded)
     names = sorted(paths_of(listed), key=lambda name: bool(is_leftover(name)))
-    return _named(written_by_agent(site, names))
+    yield from written_by_agent(site, names)
+    if excluded.marked:
+        yield from left_by_tools(site, replace(excluded, tools=()))
 
 
 def _named(paths: Iterable[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,6 +17,7 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_d
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.git.repository import PATH
+from mulligan.git.worktrees.naming import CACHE_SIGNATURE, CACHE_TAG, VIRTUAL_ENVIRONMENT
 from mulligan.sandbox.cancellation import meanwhile, reason_to_stop
 from mulligan.sandbox.process import Command, Finished, run
 
@@ -95,7 +96,25 @@ REPOSITORIES = (
     *("-o", "-execdir", "rm", "-f", "{}", ";", ")"),
 )
 
+MARKS = (
+    *("-type", "f", "(", "-name", "HEAD", "-o", "-name", VIRTUAL_ENVIRONMENT),
+    *("-o", "-name", CACHE_TAG, ")"),
+)
+
 SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDirectories:
+    """Directories in a tree, by their paths in it, and whether the tree needs no cleaning.
+
+    Each of the `repositories` has a `.git` entry, or is a bare repository: it has what git itself
+    looks for. `tools` are virtual environments and caches, by the file in them that says so.
+    """
+
+    repositories: tuple[str, ...]
+    tools: tuple[str, ...]
+    is_clean: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +137,32 @@ class TreeCleaner:
         self._scrub(tree)
         return self.find_unexpected(tree)
 
-    def repositories(self, tree: Path) -> tuple[tuple[str, ...], bool]:
-        """List the directories below a tree that hold a git repository, by their paths in it.
+    def search(self, tree: Path) -> "FoundDirectories":
+        """List the directories below a tree that hold a git repository or belong to a tool.
 
-        Each has a `.git` entry, or is a bare repository: it has what git itself looks for. Return
-        also whether the tree needs no `clean`. Then one search is enough, as after most agents.
+        One search is enough after most agents.
         """
         self._unlink_pointer(tree)
         found = self._find(
             tree,
-            *("(", "-name", "HEAD", "-type", "f", "-printf", r"%P\0", "-false", ")", "-o"),
+            *("(", *MARKS, "-printf", r"%P\0", "-false", ")", "-o"),
             *(*_unexpected(tree), "-printf", r"\0", "-quit"),
         )
-        *heads, end = found.tail.split(b"\0")
-        if b"" not in heads and not end:
-            return _repositories_of(tree, heads), True
-        found = self._find(
-            tree,
-            *("-mindepth", "2", *NEVER_TRUE),
-            *("(", "-name", ".git", "-prune", "-o", "-name", "HEAD", "-type", "f", ")"),
-            *("-printf", r"%P\0"),
+        *marks, end = found.tail.split(b"\0")
+        is_clean = b"" not in marks and not end
+        if not is_clean:
+            found = self._find(
+                tree,
+                *("-mindepth", "2", *NEVER_TRUE),
+                *("(", "-name", ".git", "-prune", "-o", *MARKS, ")"),
+                *("-printf", r"%P\0"),
+            )
+            marks = found.tail.split(b"\0")[:-1]
+        return FoundDirectories(
+            tuple(_parents(marks, lambda mark: _marks_repository(tree / mark))),
+            tuple(_parents(marks, lambda mark: _marks_tool(tree / mark))),
+            is_clean,
         )
-        return _repositories_of(tree, found.tail.split(b"\0")[:-1]), False
 
     def _unlink_pointer(self, tree: Path) -> None:
         self.open(tree)
@@ -276,18 +299,27 @@ def _unexpected(tree: Path) -> tuple[str, ...]:
     )
 
 
-def _repositories_of(tree: Path, listed: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the directories of these `.git` and `HEAD` entries that are repositories."""
-    entries = map(Path, map(os.fsdecode, listed))
-    return tuple(
-        str(entry.parent)
-        for entry in entries
-        if entry.parent.name and (entry.name == ".git" or _is_bare(tree / entry.parent))
-    )
+def _parents(marks: Iterable[bytes], is_wanted: Callable[[Path], bool]) -> Iterator[str]:
+    """Yield the directories of the wanted files, without the tree itself."""
+    paths = map(Path, map(os.fsdecode, marks))
+    return (str(path.parent) for path in paths if path.parent.name and is_wanted(path))
 
 
-def _is_bare(directory: Path) -> bool:
-    return (directory / "objects").is_dir() and (directory / "refs").is_dir()
+def _marks_repository(path: Path) -> bool:
+    if path.name == ".git":
+        return True
+    parent = path.parent
+    return path.name == "HEAD" and (parent / "objects").is_dir() and (parent / "refs").is_dir()
+
+
+def _marks_tool(path: Path) -> bool:
+    if path.name != CACHE_TAG:
+        return path.name == VIRTUAL_ENVIRONMENT
+    try:
+        with path.open("rb") as opened:
+            return opened.read(len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
+    except OSError:
+        return False
 
 
 def _mode(path: Path) -> int:

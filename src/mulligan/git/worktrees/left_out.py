@@ -6,55 +6,65 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
+from mulligan.git.worktrees.files import FoundDirectories
 from mulligan.git.worktrees.naming import TOOL_LEFTOVERS, leftover_in
-from mulligan.git.worktrees.reset import IssueWorktree, submodule_directory
+from mulligan.git.worktrees.reset import IssueWorktree
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
     """The parts of an agent's tree that are not part of its change.
 
-    `nested` are directories with a git repository of their own, `tools` patterns of tools' files.
+    `nested` are directories with a git repository of their own, `marked` virtual environments and
+    caches, and `tools` patterns of tools' files.
     """
 
     nested: tuple[str, ...]
+    marked: tuple[str, ...]
     tools: tuple[str, ...]
 
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """Both kinds of directories."""
+        return (*self.nested, *self.marked)
 
-# Repositories.
+
+# Directories.
 
 
-def nested_repositories(site: IssueWorktree, found: Sequence[str]) -> tuple[str, ...]:
-    """Keep the topmost of these repositories, without those in directories that git tracks.
+def excluded_from(site: IssueWorktree, found: FoundDirectories, index: Sequence[bytes]) -> Excluded:
+    """Return the parts that are not part of the change, of all that was found in the tree.
 
-    A directory with tracked files stays part of the change, whatever git repository it holds.
+    Of directories in each other, only the topmost. A directory with tracked files stays part of
+    the change, whatever it holds.
     """
+    marked = [path for path in found.tools if not leftover_in(f"{path}/", TOOL_LEFTOVERS)]
+    topmost = _untracked((*found.repositories, *marked), index)
+    repositories = set(found.repositories)
+    return Excluded(
+        tuple(path for path in topmost if path in repositories),
+        tuple(path for path in topmost if path not in repositories),
+        tool_leftovers(site, index),
+    )
+
+
+def _untracked(found: Sequence[str], index: Sequence[bytes]) -> list[str]:
     if not found:
-        return ()
-    files = paths_of(site.git.read("ls-files", "-z"))
+        return []
+    files = {os.fsdecode(entry.partition(b"\t")[2]) for entry in index if entry}
     tracked = {str(parent) for name in files for parent in (name, *PurePosixPath(name).parents)}
-    nested = list[str]()
+    topmost = list[str]()
     for path in sorted(found, key=lambda path: path.count("/")):
         # A submodule is tracked itself, and all below it is its own.
-        if path not in tracked and not is_below(path, {*nested, *files}):
-            nested.append(path)
-    return tuple(sorted(nested))
+        if path not in tracked and not is_below(path, {*topmost, *files}):
+            topmost.append(path)
+    return sorted(topmost)
 
 
 def is_below(path: str, others: Collection[str]) -> bool:
     """Return whether a path is one of the others, or below one."""
     above = accumulate(path.split("/"), lambda start, part: f"{start}/{part}")
     return any(parent in others for parent in above)
-
-
-def submodule_files(site: IssueWorktree, submodules: Iterable[str]) -> Iterator[str]:
-    """List the files in submodules, which are empty before the agent runs (WORKTREE-5)."""
-    for submodule in submodules:
-        directory = submodule_directory(site, submodule)
-        for parent, _, names in os.walk(directory) if directory else ():
-            below = Path(submodule, os.path.relpath(parent, directory))
-            paths = (str(below / name) for name in sorted(names))
-            yield from (path for path in paths if not leftover_in(path, site.mirror.excluded))
 
 
 # Files of tools.
@@ -64,9 +74,12 @@ def tool_leftovers(site: IssueWorktree, index: Sequence[bytes]) -> tuple[str, ..
     """Return the patterns of files that tools leave, without those of which git tracks a file."""
     # Few repositories track such files, and a process costs more than this search.
     names = b"\0".join(index)
-    if not any(pattern.strip("*/").encode() in names for pattern in TOOL_LEFTOVERS):
-        return TOOL_LEFTOVERS
-    return tuple(pattern for pattern in TOOL_LEFTOVERS if not _tracked(site, (pattern,)))
+    return tuple(
+        pattern
+        for pattern in TOOL_LEFTOVERS
+        if max(pattern.strip("/").split("*"), key=len).encode() not in names
+        or not _tracked(site, (pattern,))
+    )
 
 
 def _tracked(site: IssueWorktree, patterns: Sequence[str]) -> bool:
@@ -99,11 +112,16 @@ def left_by_tools(site: IssueWorktree, excluded: Excluded) -> Iterator[str]:
     listed = paths_of(site.git.read("ls-files", "-z", "--others", UNIGNORED))
     seen = set[str]()
     paths = (path for path in listed if not is_below(path, excluded.nested))
-    leftovers = ((leftover_in(path, excluded.tools), path) for path in paths)
+    leftovers = ((_leftover_of(path, excluded), path) for path in paths)
     candidates = (path for found, path in leftovers if found and found not in seen)
     for path in written_by_agent(site, candidates):
-        seen.add(found := leftover_in(path, excluded.tools))
+        seen.add(found := _leftover_of(path, excluded))
         yield found
+
+
+def _leftover_of(path: str, excluded: Excluded) -> str:
+    marked = (f"{directory}/" for directory in excluded.marked if is_below(path, {directory}))
+    return leftover_in(path, excluded.tools) or next(marked, "")
 
 
 # Paths.

@@ -105,9 +105,13 @@ TOOL_LEFTOVERS = (
     *(".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/", ".nox/"),
     *(".coverage", ".ipynb_checkpoints/", ".nyc_output/", ".eslintcache", ".phpunit.result.cache"),
     # Installed packages, and the state of build tools.
-    *("node_modules/", ".gradle/", ".dart_tool/"),
-    # The view settings of a directory on macOS.
-    ".DS_Store",
+    *("node_modules/", ".gradle/", ".dart_tool/", ".terraform/", ".next/", ".parcel-cache/"),
+    # Reports and logs.
+    *("htmlcov/", "npm-debug.log", "yarn-error.log", "nohup.out"),
+    # Copies that editors, merges and patches leave beside a file.
+    *("*.orig", "*.rej", "*~", ".*.swp"),
+    # The view settings of a directory on macOS and Windows.
+    *(".DS_Store", "Thumbs.db"),
 )
 """What tools leave behind, as in .gitignore; only names that nobody gives to their own files.
 
@@ -137,6 +141,12 @@ def _matching(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 NEVER = "(?!)"
+
+VIRTUAL_ENVIRONMENT, CACHE_TAG = "pyvenv.cfg", "CACHEDIR.TAG"
+"""Files that mark their directory as a tool's, whatever its name."""
+
+CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""The beginning of a valid CACHEDIR.TAG (https://bford.info/cachedir)."""
 
 
 ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"

@@ -192,10 +192,10 @@ def good_index(site: IssueWorktree, sha: str) -> list[bytes]:
     return _read_index(site)
 
 
-def submodules_in(index: Iterable[bytes]) -> list[str]:
-    """Return the paths of the submodules in an index."""
-    links = (entry for entry in index if entry.startswith(GITLINK))
-    return [os.fsdecode(entry.partition(b"\t")[2]) for entry in links]
+def submodules_in(index: Iterable[bytes]) -> dict[str, str]:
+    """Map the paths of the submodules in an index to the commits that their links name."""
+    links = (entry.partition(b"\t") for entry in index if entry.startswith(GITLINK))
+    return {os.fsdecode(path): about.split()[2].decode() for about, _, path in links}
 
 
 def has_attributes(index: Iterable[bytes]) -> bool:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,13 @@ from pathlib import Path
 from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.errors import DeniedError, MisconfiguredError
-from mulligan.domain.issue import BRANCH_DIRECTORY, IssueRef, RepositoryFacts, branch_in_the_way
+from mulligan.domain.issue import (
+    BRANCH_DIRECTORY,
+    HEADS,
+    IssueRef,
+    RepositoryFacts,
+    check_branches,
+)
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
@@ -48,8 +54,9 @@ MAX_CACHED_FILES = 4000
 """Limit of cached files, since every poll reads the policy; a commit's files never change."""
 
 
-BRANCHES_FREE_SECONDS = 600.0
-"""For how long no branch is expected to get in the way of Mulligan's; a refused push names it."""
+BRANCHES_KNOWN_SECONDS = 600.0
+"""For how long no new branch is expected to get in the way of Mulligan's; a refused push names it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +77,8 @@ class GitWorktrees:
     max_set_up_bytes: int = 10 * 1024**3
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
-    branches_free_until: dict[str, float] = field(
-        default_factory=dict[str, float], init=False, repr=False
+    branches: dict[str, tuple[float, dict[str, str]]] = field(
+        default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
     file_cache: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
@@ -83,16 +90,24 @@ class GitWorktrees:
         self._mirror(repository).fetch(remote, base)
 
     @disk_faults()
-    def check_branch_names(self, repository: str) -> None:
-        """Raise MisconfiguredError if a remote branch has the name of Mulligan's directory."""
-        if time.monotonic() < self.branches_free_until.get(repository, float("-inf")):
-            return
+    def check_branch_names(
+        self, repository: str, issue: IssueRef | None = None, own: Collection[str] = ()
+    ) -> None:
+        """Raise MisconfiguredError if a remote branch prevents Mulligan's, or the issue's.
+
+        The issue's branch may be at one of Mulligan's `own` commits.
+        """
+        read_at, heads = self.branches.get(repository, (float("-inf"), dict[str, str]()))
+        if time.monotonic() < read_at + BRANCHES_KNOWN_SECONDS:
+            with suppress(MisconfiguredError):
+                check_branches(heads, repository, issue, own)
+                return
         mirror, (remote, base) = self._mirror(repository), self._upstream(repository)
         if not mirror.paths.mirror.exists():
             mirror.fetch(remote, base)
-        if remote.head_of(mirror.git, f"refs/heads/{BRANCH_DIRECTORY}"):
-            raise branch_in_the_way(repository)
-        self.branches_free_until[repository] = time.monotonic() + BRANCHES_FREE_SECONDS
+        heads = remote.heads_of(mirror.git, f"{HEADS}{BRANCH_DIRECTORY}*")
+        check_branches(heads, repository, issue, own)
+        self.branches[repository] = (time.monotonic(), heads)
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
