@@ -592,6 +592,26 @@ def plant(git_dir: Path, marker: Path, remote: Path) -> None:
     (git_dir / "info" / "attributes").write_text("* filter=x diff=x merge=x\n")
 
 
+@pytest.mark.parametrize("lines", [CLONE, UPDATE])
+def test_nothing_that_an_agent_planted_in_a_submodule_is_ever_started(
+    lines: str, worktrees: GitWorktrees, remote: Path, tmp_path: Path
+) -> None:
+    library = make_remote(remote.with_name("lib.git"), {"lib.c": "int x;\n"})
+    add_submodule(remote, "vendor/sub", sha=git(library, "rev-parse", "main"))
+    marker = tmp_path / "started"
+    with worktrees.open(REF) as tree:
+        place = run_in_worktree(
+            tree,
+            lines.format(library=library),
+            "echo '* filter=x diff=x merge=x' > .gitattributes; echo y > new.c",
+            "git rev-parse --absolute-git-dir",
+        )
+        plant(Path(place), marker, remote)
+        change = tree.capture(TEXT, SETTINGS)
+    assert change.submodule_files == ("vendor/sub/.gitattributes", "vendor/sub/new.c")
+    assert not marker.exists()
+
+
 def test_nothing_that_an_agent_planted_is_ever_started(
     worktrees: GitWorktrees, remote: Path, place: WorktreePaths, tmp_path: Path
 ) -> None:

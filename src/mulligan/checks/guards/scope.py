@@ -112,13 +112,13 @@ def file_violations(
     for path in change.submodule_links:
         message = (
             f"The commit that the submodule {path} links to was changed. Mulligan does not publish "
-            "this. Undo it, and make the change outside the submodule."
+            "this. Undo it, and change only files outside the submodule."
         )
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
     for path in change.submodule_files:
         message = (
-            f"{path} is in a submodule, whose files are not part of this repository. Undo its "
-            "change, and make the change outside the submodule."
+            f"{path} is in a submodule, whose files are not part of this repository. Undo "
+            "this, and change only files outside the submodule."
         )
         yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
     for path in change.raw_lfs_files:
