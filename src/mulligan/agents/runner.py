@@ -54,6 +54,7 @@ from mulligan.agents.output import (
     read_report,
     refusal,
     refusing_service,
+    reported_error,
     shortened,
     silent_service,
 )
@@ -376,6 +377,7 @@ class CommandAgent:
             fault=fault_of_run(facts, words if has_failed else None),
             refusal=refusal(facts, adapter),
             is_cut_off=cut_off,
+            reported_error=reported_error(facts),
         )
 
     def _with_identity(self, facts: AgentFacts) -> AgentFacts:
