@@ -114,10 +114,14 @@ LOGIN = {
     "a spend limit": (result("You have hit your monthly spend limit"), CLAUDE),
     "a half change": (f"{HALF}echo ExpiredToken >&2; exit 1", CLAUDE),
     "without rules": ("echo 'error: OAuth token has expired'; exit 1", ()),
+    "an organization's rule": (result("Your organization has disabled API key access"), CLAUDE),
+    "a 403": (result('API Error: 403 {"error":{"message":"Request not allowed"}}'), CLAUDE),
     "an unknown model": (result("The model x does not exist", api_error_status=404), CLAUDE),
 }
 LIMIT = {
     "a result": (result("session limit · resets 6:30pm"), CLAUDE),
+    "extra usage": (result("You are out of extra usage · resets 6pm"), CLAUDE),
+    "overload": (result('API Error: 529 {"error":{"type":"overloaded_error"}}'), CLAUDE),
     "a status": (result("Rate limit reached", api_error_status=429), CLAUDE),
     "a message": (said("5-hour limit reached ∙ resets 2pm"), CLAUDE),
     "a line": ('echo "You\'ve hit your usage limit, try again at 3 PM"; exit 1', CLAUDE),

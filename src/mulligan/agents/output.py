@@ -331,6 +331,9 @@ TRANSIENT_STATUSES = frozenset({408, 409, LIMITED})
 
 SERVER_ERROR = 500
 
+OVERLOADED = 529
+"""Anthropic's status while its service is overloaded."""
+
 
 def service_fault(facts: StreamFacts) -> Fault | None:
     """Explain the service error that ended a run; None if none did, or for other 4xx statuses."""
@@ -358,6 +361,8 @@ def cause_of_status(status: int | None) -> Cause | None:
         return Cause.REFUSED
     if status == NOT_FOUND:
         return Cause.NO_MODEL
+    if status == OVERLOADED:
+        return Cause.OVERLOADED
     return Cause.LIMITED if status == LIMITED else None
 
 
@@ -379,6 +384,12 @@ def blame(cause: Cause, reason: str) -> Fault:
         case Cause.UNREACHABLE:
             message = f"The model's service could not be reached: {reason}."
             return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.UNREACHABLE)
+        case Cause.OVERLOADED:
+            message = f"The model's service is overloaded: {reason}."
+            return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.LIMITED)
+        case Cause.NEEDS_A_PERSON:
+            message = f"The agent needs a person: {reason}; start it by hand and do what it asks."
+            return Fault(Outcome.MISCONFIGURED, message, rest=RestKind.REFUSED)
         case Cause.DISK_FULL:
             message = f"The agent had no room on its disk: {reason}; free some disk space."
             return Fault(Outcome.INFRASTRUCTURE, message)
