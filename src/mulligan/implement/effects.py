@@ -498,7 +498,8 @@ def report_blocked(
     ref: IssueRef, reason: str, context: WriteContext, obstacle: Obstacle = Obstacle.ISSUE
 ) -> None:
     """Show on an issue, once for each reason, why it cannot be worked on; no attempt counts."""
-    status = context.ledger.status(ref)
+    # The ledger redacts what it records, so a reason is compared as it is recorded.
+    status, reason = context.ledger.status(ref), context.redactor.text(reason)
     notice = block_shown(obstacle, status.epoch, reason)
     if status.reason == reason and notice in status.effects.done:
         return
