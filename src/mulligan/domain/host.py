@@ -112,12 +112,14 @@ class AgentPresence:
     """The path of the agent's program, None if not found, and anything else that is missing.
 
     `wanted` is the program's configured name; `install` installs a built-in agent, else it is "".
-    `failure` says why a start of the program failed.
+    `not_executable` is the program's file, if nobody may execute it. `failure` says why a start of
+    the program failed.
     """
 
     program: str | None
     wanted: str = ""
     install: str = ""
+    not_executable: str = ""
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
     failure: str = ""
