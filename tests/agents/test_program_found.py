@@ -6,6 +6,7 @@ import pytest
 
 from mulligan.agents.runner import find_program
 from mulligan.config.operator import AgentSettings
+from mulligan.daemon.doctor import agent_faults
 
 
 def program(place: Path, mode: int = 0o755) -> Path:
@@ -31,6 +32,18 @@ def test_a_program_that_is_not_there_is_missing(
     program(tmp_path / "agent")
     monkeypatch.chdir(tmp_path)  # worktrees are elsewhere
     assert find_program(AgentSettings(command=(name,)), {"PATH": str(tmp_path)}).program is None
+
+
+def test_a_file_that_nobody_may_execute_is_named(tmp_path: Path) -> None:
+    there = program(tmp_path / "first" / "agent", mode=0o644)
+    for name, path in (("agent", f"{tmp_path}:{there.parent}"), (str(there), "")):
+        found = find_program(AgentSettings(command=(name,)), {"PATH": path})
+        assert (found.program, found.not_executable) == (None, str(there))
+        (reason,) = agent_faults("", found)
+        assert reason.message == f"The agent's program {there} is not executable."
+        assert reason.fix == f"Run `chmod +x {there}` as its owner."
+    there.chmod(0o755)
+    assert find_program(AgentSettings(command=(str(there),)), {}).not_executable == ""
 
 
 def test_without_a_path_the_systems_own_is_searched() -> None:

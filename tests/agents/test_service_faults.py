@@ -87,7 +87,15 @@ FAILED = "The model's service failed: "
 @pytest.mark.parametrize(
     ("status", "fault"),
     [
-        (529, Fault(Outcome.INFRASTRUCTURE, f"{FAILED}its last answer was HTTP 529.")),
+        (503, Fault(Outcome.INFRASTRUCTURE, f"{FAILED}its last answer was HTTP 503.")),
+        (
+            529,
+            Fault(
+                Outcome.INFRASTRUCTURE,
+                "The model's service is overloaded: its last answer was HTTP 529.",
+                rest=RestKind.LIMITED,
+            ),
+        ),
         (
             0,
             Fault(

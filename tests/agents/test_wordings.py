@@ -41,6 +41,16 @@ WORDS = [
     ("Your credit balance is too low to access the Anthropic API.", REFUSED),
     ("This organization has been disabled.", REFUSED),
     ("Error: No API key found; set ANTHROPIC_API_KEY", REFUSED),
+    ("Your organization has disabled API key access", REFUSED),
+    ('API Error: 403 {"error":{"type":"forbidden","message":"Request not allowed"}}', REFUSED),
+    ("API Error: 401 who are you", REFUSED),
+    ("API Error: Request rejected (402)", REFUSED),
+    ("Please set an Auth method in your /home/a/.gemini/settings.json", REFUSED),
+    ("You're out of extra usage · resets 6pm", LIMITED),
+    ("You are out of messages until 3pm", LIMITED),
+    ("API Error: Request rejected (429) · Please try again later.", LIMITED),
+    ('API Error: 529 {"error":{"type":"overloaded_error"}}', Cause.OVERLOADED),
+    ("API Error: 529 Overloaded", Cause.OVERLOADED),
     ("session limit · resets 6:30pm", LIMITED),
     ("You've hit your session limit · resets 6:30pm", LIMITED),
     ("You\u2019ve hit your limit · resets 6:30pm (Europe/Berlin)", LIMITED),
@@ -71,6 +81,18 @@ PRINTED = [
     ("Error: The model x is not supported with this account.", Cause.NO_MODEL),
     ("Error: getaddrinfo ENOTFOUND api.anthropic.com", Cause.UNREACHABLE),
     ("FetchError: request failed, reason: getaddrinfo EAI_AGAIN api.x", Cause.UNREACHABLE),
+    (
+        "Before using Claude Code, you must accept the updated Terms of Service. Run claude.",
+        Cause.NEEDS_A_PERSON,
+    ),
+    ("You need to accept the new Consumer Terms and Privacy Policy.", Cause.NEEDS_A_PERSON),
+    (
+        "Claude Code needs an update: your version 1.0.1 is too old. Please run claude update",
+        Cause.NEEDS_A_PERSON,
+    ),
+    ("Version 1.0.1 is no longer supported. Please run claude update", Cause.NEEDS_A_PERSON),
+    ("Your version of codex is too old. Please update to 0.42.", Cause.NEEDS_A_PERSON),
+    ("Error: The model is overloaded. Please try again later.", Cause.OVERLOADED),
     ("ENOSPC: no space left on device, write", Cause.DISK_FULL),
     ("OSError: [Errno 28] No space left on device", Cause.DISK_FULL),
 ]
@@ -85,6 +107,10 @@ PROSE = [
     "The page says 'Please run /login' when the session ended.",
     "I added a test for rate_limit_error, and one for ENOSPC.",
     "When the session limit is reached, users see a banner.",
+    "I fixed the handling of API Error: 403 in client.py.",
+    "The page asks users who must accept the updated Terms of Service.",
+    "The README now says: please run claude update.",
+    "It is 2.0; the version 1.0.1 is no longer supported.",
 ]
 
 OTHER = [
@@ -94,6 +120,8 @@ OTHER = [
     "Killed",
     "",
     "prompt is too long",
+    "API Error: 400 prompt is too long: 403 tokens",
+    "npm warn deprecated x@8.5: This version is no longer supported. Please upgrade.",
 ]
 
 
@@ -165,6 +193,8 @@ def test_what_a_program_without_json_prints_may_be_prose() -> None:
         ("model_not_found", Outcome.MISCONFIGURED, RestKind.REFUSED),
         ("rate_limit_error", Outcome.INFRASTRUCTURE, RestKind.LIMITED),
         ("getaddrinfo ENOTFOUND", Outcome.INFRASTRUCTURE, RestKind.UNREACHABLE),
+        ("overloaded_error", Outcome.INFRASTRUCTURE, RestKind.LIMITED),
+        ("Codex needs an update", Outcome.MISCONFIGURED, RestKind.REFUSED),
         ("ENOSPC", Outcome.INFRASTRUCTURE, None),
         (
             "claude: error while loading shared libraries: libx.so",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.agents.adapters import BUILT_IN
 from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Meaning, Rule
@@ -28,8 +29,14 @@ def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
         yield made
 
 
-def visit(here: WorkerEnvironment, ref: IssueRef, script: str, most: int | None = None) -> Visit:
-    adapter = Adapter(program="/bin/sh", arguments=("-c", script), reads=READS, needs_result=True)
+def visit(
+    here: WorkerEnvironment,
+    ref: IssueRef,
+    script: str,
+    most: int | None = None,
+    reads: tuple[Rule, ...] = READS,
+) -> Visit:
+    adapter = Adapter(program="/bin/sh", arguments=("-c", script), reads=reads, needs_result=True)
     own = OperatorAgents({"theirs": adapter}, {})
     agent = CommandAgent(AgentSettings(kind="theirs"), {"PATH": "/usr/bin:/bin"}, own=own)
     context = here.context(agent)
@@ -69,6 +76,39 @@ def test_a_service_that_ended_a_run_for_its_request_ended_it_unfinished(
     visit(here, ref, f"echo '# half' >> src/tool.py; echo '{broken}'; exit 1", most=1)
     assert here.ledger.history(ref)[0].outcome is Outcome.INFRASTRUCTURE
     assert here.pushed(ref) is None
+
+
+CLAUDE = BUILT_IN["claude"].reads
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ('"subtype": "error_during_execution", "is_error": true, "result": ""', "during_execution"),
+        ('"subtype": "error_during_execution", "is_error": false', "error_during_execution"),
+        ('"subtype": "error_x", "is_error": true, "errors": ["Error: EPIPE"]', "(Error: EPIPE)"),
+        ('"subtype": "odd", "is_error": true', "(odd)"),
+    ],
+)
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_run_that_the_agent_calls_an_error_is_not_published(
+    here: WorkerEnvironment, record: str, words: str, code: int
+) -> None:
+    ref = here.desk.ready()
+    ends = f"""echo '{{"type": "result", {record}}}'; exit {code}"""
+    visit(here, ref, f"echo '# half' >> src/tool.py; {ends}", most=1, reads=CLAUDE)
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, here.pushed(ref)) == (Outcome.AGENT_CRASHED, None)
+    assert words in meta.failure_reason
+    assert "and it did not finish its change" in meta.failure_reason
+
+
+def test_an_error_after_refused_calls_is_the_services(here: WorkerEnvironment) -> None:
+    ref = here.desk.ready()
+    refused = '{"type": "system", "subtype": "api_retry", "error_status": 529}'
+    ended = '{"type": "result", "subtype": "error_during_execution", "is_error": true}'
+    visit(here, ref, f"echo '{refused}'; echo '{ended}'; exit 1", most=1, reads=CLAUDE)
+    assert here.ledger.history(ref)[0].outcome is Outcome.INFRASTRUCTURE
 
 
 def test_its_last_line_is_in_the_comment_and_memory_only_after_a_signal(

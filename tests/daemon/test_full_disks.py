@@ -1,5 +1,6 @@
 """A disk that runs full: nothing begins on it, and what fills it is stopped and cleared away."""
 
+import re
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +17,8 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.sandbox.sandbox import Unconfined
+from mulligan.storage.memory import MemoryLeases, MemoryLedger
+from mulligan.text.redact import Redactor
 from world.checkouts import FixedToken
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
@@ -41,6 +44,18 @@ def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: WorkerEnv
     room.clear()
     assert Worker(context).visit(ref).attempts == 1
     assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_a_reason_is_recorded_once_though_the_ledger_redacts_it(here: WorkerEnvironment) -> None:
+    ref, redactor = here.desk.ready(), Redactor(places=((re.compile("/work"), "$WORKSPACE"),))
+    leases = MemoryLeases(here.desk.clock)
+    ledger = MemoryLedger(here.desk.clock, leases, redactor)
+    context = replace(here.context(fix_the_bug), disk_shortage=lambda: FULL)
+    context = replace(context, ledger=ledger, leases=leases, redactor=redactor)
+    for _ in range(3):
+        assert Worker(context).visit(ref).skipped == FULL
+    assert ledger.status(ref).reason == FULL.replace("/work", "$WORKSPACE")
+    assert [each.event.kind for each in ledger.events(ref)].count("waiting") == 1
 
 
 def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(

@@ -12,7 +12,7 @@ from mulligan.daemon.daemon import Daemon, Runtime
 from mulligan.daemon.explain import explain
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
-from mulligan.domain.hold import Hold, Pause
+from mulligan.domain.hold import AGENTS_MISSING, Hold, Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.implement.ports import AgentRegistry, BotContext
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
@@ -147,7 +147,8 @@ def test_a_repository_is_held_once_all_its_agents_are_missing(
     )
     ref = here.desk.ready()
     done = run_once([NAME], context)
-    assert (done.visits, here.writes(), len(done.problems)) == ((), [], 1)
+    assert (done.visits, len(done.problems)) == ((), 1)
+    assert AGENTS_MISSING in here.said(ref)[0]
     assert "'/nowhere/a' was not found" in done.problems[0]
     assert "'/nowhere/b' was not found" in done.problems[0]
     assert "'/nowhere/a' was not found" in explain(ref, context, None).summary
@@ -183,9 +184,14 @@ def test_an_agent_whose_program_does_not_start_holds_all_its_issues(
 
     for _ in range(3):
         done = run_once([NAME], context)
-        assert (done.visits, here.writes(), len(done.problems)) == ((), [], 1)
+        assert (done.visits, len(done.problems)) == ((), 1)
         assert "The agent's program" in done.problems[0]
         assert "start" in done.problems[0]
+    for ref in refs:
+        assert "cannot start work yet" in here.said(ref)[0]
+        assert str(program) not in here.said(ref)[0]
+        assert here.ledger.status(ref).reason == AGENTS_MISSING
+        assert [event.kind for event in here.events(ref)].count("waiting") == 1
     before = started()
     assert before == ("exit 1" in content)
     here.desk.clock.time += timedelta(minutes=1)

@@ -15,6 +15,8 @@ from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.daemon.explain import explain
 from mulligan.daemon.once import PassResult, run_once
+from mulligan.daemon.poll import poll
+from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.attempt import AgentRun, Fault, Task
 from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
@@ -114,10 +116,14 @@ LOGIN = {
     "a spend limit": (result("You have hit your monthly spend limit"), CLAUDE),
     "a half change": (f"{HALF}echo ExpiredToken >&2; exit 1", CLAUDE),
     "without rules": ("echo 'error: OAuth token has expired'; exit 1", ()),
+    "an organization's rule": (result("Your organization has disabled API key access"), CLAUDE),
+    "a 403": (result('API Error: 403 {"error":{"message":"Request not allowed"}}'), CLAUDE),
     "an unknown model": (result("The model x does not exist", api_error_status=404), CLAUDE),
 }
 LIMIT = {
     "a result": (result("session limit · resets 6:30pm"), CLAUDE),
+    "extra usage": (result("You are out of extra usage · resets 6pm"), CLAUDE),
+    "overload": (result('API Error: 529 {"error":{"type":"overloaded_error"}}'), CLAUDE),
     "a status": (result("Rate limit reached", api_error_status=429), CLAUDE),
     "a message": (said("5-hour limit reached ∙ resets 2pm"), CLAUDE),
     "a line": ('echo "You\'ve hit your usage limit, try again at 3 PM"; exit 1', CLAUDE),
@@ -153,7 +159,8 @@ def test_an_account_that_fails_is_found_once_and_all_issues_go_on_after_it(
     assert theirs.starts == 1
     assert (done.visits, len(done.problems), done.escalated) == ((), 1, False)
     assert "The agent 'theirs' has failed since" in done.problems[0]
-    assert done.problems[0] in explain(refs[2], theirs.context(), None).summary
+    told = explain(refs[2], theirs.context(), None).summary
+    assert f"{done.problems[0]} The next try starts after" in told
     (meta,) = here.ledger.history(refs[0])
     assert meta.outcome is (Outcome.MISCONFIGURED if 'api_error_status": 404' in fails else outcome)
     assert_told_once(here, refs)
@@ -165,9 +172,16 @@ def test_an_account_that_fails_is_found_once_and_all_issues_go_on_after_it(
 
 
 def assert_told_once(here: WorkerEnvironment, refs: Sequence[IssueRef]) -> None:
-    """See that the other issues have nothing but the comment that they are queued."""
+    """See that each issue has one comment, which says what it waits for, once."""
     assert [len(here.said(ref)) for ref in refs] == [1, 1, 1]
-    assert ["is queued" in here.said(ref)[0] for ref in refs] == [False, True, True]
+    rest = here.accounts.rest("theirs")
+    assert rest
+    assert f"continues after {rest.until:%Y-%m-%d %H:%M} UTC" in here.said(refs[0])[0]
+    for ref in refs[1:]:
+        assert "cannot start work yet" in here.said(ref)[0]
+        assert "The agent 'theirs' has failed since" in here.said(ref)[0]
+        assert [event.kind for event in here.events(ref)].count("waiting") == 1
+        assert "has failed since" in here.ledger.status(ref).reason
 
 
 def visit(theirs: Theirs, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
@@ -193,6 +207,39 @@ def test_the_waits_of_a_limit_grow_to_an_hour_and_call_nobody(here: WorkerEnviro
     theirs.mend()
     assert visit(theirs, ref).attempts == 1
     assert here.accounts.rest("theirs") is None
+
+
+def test_an_issue_says_what_it_waits_for_until_the_agent_works(here: WorkerEnvironment) -> None:
+    theirs, refs = Theirs(here, KEY), [here.desk.ready() for _ in range(3)]
+    passes(here, theirs.context(), 3)
+    here.desk.clock.time += timedelta(hours=1)
+    passes(here, theirs.context(), 1)
+    assert theirs.starts == 2
+    assert ["has failed since" in here.ledger.status(ref).reason for ref in refs[1:]] == [True] * 2
+    theirs.mend()
+    here.desk.clock.time += timedelta(hours=1)
+    context = theirs.context()
+    context.worktrees.fetch_base(NAME)
+    assert Worker(context, max_attempts=1).visit(refs[0]).attempts == 1
+    worker = Worker(context)
+    assert poll((NAME,), context, worker)[0] == refs[1:]
+    assert [here.ledger.status(ref).reason for ref in refs[1:]] == ["", ""]
+    here.desk.clock.time += timedelta(minutes=1)
+    poll((NAME,), context, worker)
+    write_deferred_comments(context, worker, [NAME], lambda _: None)
+    assert all("is queued" in here.said(ref)[0] for ref in refs[1:])
+
+
+def test_a_new_issue_says_that_the_agent_rests(here: WorkerEnvironment) -> None:
+    theirs = Theirs(here, KEY)
+    here.desk.ready()
+    passes(here, theirs.context(), 1)
+    ref = here.desk.ready()
+    stranger = here.desk.ready(by="rea")
+    passes(here, theirs.context(), 2)
+    assert len(here.said(ref)) == 1
+    assert "cannot start work yet" in here.said(ref)[0]
+    assert (here.ledger.status(stranger).epoch, here.said(stranger)) == (0, [])
 
 
 def test_another_agent_goes_on(here: WorkerEnvironment) -> None:

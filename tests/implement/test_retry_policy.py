@@ -105,7 +105,8 @@ def test_an_agent_that_fails_on_every_issue_calls_nobody_to_one(
     failed = EndedAttempt(outcome, "The key is refused.", rest=resting(kind))
     reason = "Not caused by this issue. The key is refused."
     for history in ((), (failed,) * 9, (FAULT,) * 9, (RED, RED, RED)):
-        assert after(*history, failed) == Retry(reason=reason, backoff_step=1)
+        wait = Retry(reason=reason, backoff_step=1, not_before=NINE, agent_rests=True)
+        assert after(*history, failed) == wait
     crashed = EndedAttempt(O.AGENT_CRASHED, "It crashed.", rest=resting(kind))
     assert isinstance(after(crashed, crashed, crashed), Escalate)
 

@@ -24,7 +24,8 @@ def test_what_runs_is_stopped_at_half_of_what_it_takes_to_begin(tmp_path: Path) 
     free = disk_space_for(tmp_path).free // MIB
     enough, little, full = (made(tmp_path, free_mib) for free_mib in (0, free * 3 // 2, free * 3))
     assert (disk_shortage_of(enough), disk_full_error(enough)) == (None, None)
-    assert f"Less than {free * 3 // 2} MiB are free" in (disk_shortage_of(little) or "")
+    named = f"Less than {free * 3 // 2} MiB are free for the workspace (workspace.root)."
+    assert named in (disk_shortage_of(little) or "")
     assert disk_full_error(little) is None
     assert disk_shortage_of(full)
     assert "The disk ran full, so the command was stopped." in str(disk_full_error(full))

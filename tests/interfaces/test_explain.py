@@ -1,5 +1,6 @@
 """Why an issue is, or is not, worked on: asked of a whole Mulligan, which may be at work."""
 
+import os
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -12,6 +13,7 @@ from mulligan.daemon.explain import NO_SUCH_ISSUE, explain
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.explanation import LOCKED, NOBODY_AT_WORK, Explanation
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work
 from world.issue_names import ref_of
@@ -47,6 +49,44 @@ def test_an_issue_that_asks_for_work_is_next(here: MulliganInstallation) -> None
     assert (found.act.actor, found.act.trusted) == (MAINTAINER, True)
     assert found.notes == (NOBODY_AT_WORK,)
     assert [rule.rule for rule in found.rules if rule.refusal] == []
+
+
+def claude(here: MulliganInstallation, content: str) -> None:
+    """Install a program in the place of Claude Code, which Mulligan's sandbox confines."""
+    program = here.directory / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(content)
+    program.chmod(0o755)
+    here.environment["PATH"] = f"{program.parent}:{os.environ['PATH']}"
+    here.environment["ANTHROPIC_API_KEY"] = "sk-ant-k"
+    here.configure(agent={"kind": "claude"})
+
+
+def test_an_agent_that_rests_is_named_on_every_issue(here: MulliganInstallation) -> None:
+    claude(
+        here,
+        '#!/bin/sh\ntest "$1" = --version && echo 2.1.197 && exit\n'
+        "echo 'Not logged in. Please run /login' >&2; exit 1\n",
+    )
+    first, second = here.issue(), here.issue()
+    done = here.run("once")
+    (failed,) = here.attempts(first)
+    assert (failed.outcome, done.returncode) == (Outcome.DENIED, 1)
+    told = ask(here, second).summary
+    assert "The agent 'claude' has failed since" in told
+    until = failed.last_usage.rest.until if failed.last_usage and failed.last_usage.rest else None
+    assert until
+    assert f"The next try starts after {until:%Y-%m-%d %H:%M:%S} UTC." in told
+    assert f"waits until {until:%H:%M:%S} UTC" in done.stderr
+    assert f"It waits until {until:%Y-%m-%d %H:%M:%S} UTC" in ask(here, first).summary
+    assert "The agent 'claude' has failed since" in here.run("status").stdout
+    (comment,) = here.comments(second)
+    assert "is queued" not in comment
+
+
+def test_a_program_that_does_not_start_is_named(here: MulliganInstallation) -> None:
+    claude(here, "#!/nowhere/node\n")
+    assert "bin/claude does not start" in ask(here, here.issue()).summary
 
 
 UNREADABLE = [

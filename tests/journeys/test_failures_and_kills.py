@@ -82,7 +82,9 @@ def test_a_persons_commits_on_the_branch_are_never_overwritten(here: MulliganIns
     assert "could not publish it" in here.comments(ref)[-1]
 
 
-def test_a_missing_agent_is_said_once_and_no_issue_hears_of_it(here: MulliganInstallation) -> None:
+def test_a_missing_agent_is_said_once_and_on_the_issues_without_its_path(
+    here: MulliganInstallation,
+) -> None:
     here.agent(WRITE)
     agent = here.settings["agent"]
     here.configure(agent={"command": ["/nowhere/agent"]})
@@ -90,7 +92,11 @@ def test_a_missing_agent_is_said_once_and_no_issue_hears_of_it(here: MulliganIns
     done = here.run("once")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("The agent's program '/nowhere/agent' was not found") == 1
-    assert [here.comments(ref) for ref in refs] == [[], []]
+    for ref in refs:
+        (comment,) = here.comments(ref)
+        assert "The agent cannot start where Mulligan runs" in comment
+        assert "/nowhere" not in comment
+    assert here.run("status").stdout.count("The agent cannot start") == 2
     assert {*map(tuple, map(here.world.labels_of, refs))} == {("mulligan",)}
     here.configure(agent=agent)
     assert here.run("once").returncode == 0

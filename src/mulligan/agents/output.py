@@ -172,7 +172,7 @@ def _apply_meaning(facts: StreamFacts, meaning: Meaning) -> None:
                 facts.texts.pop(fact, None)
         case Meaning.REFUSED:
             facts.refused = facts.refused or ["a tool"]
-        case Meaning.RESULT | Meaning.FAILED | Meaning.LIMIT:
+        case Meaning.RESULT | Meaning.FAILED | Meaning.CRASHED | Meaning.LIMIT:
             facts.ended = meaning
         case _:
             assert_never(meaning)
@@ -331,10 +331,14 @@ TRANSIENT_STATUSES = frozenset({408, 409, LIMITED})
 
 SERVER_ERROR = 500
 
+OVERLOADED = 529
+"""Anthropic's status while its service is overloaded."""
+
 
 def service_fault(facts: StreamFacts) -> Fault | None:
     """Explain the service error that ended a run; None if none did, or for other 4xx statuses."""
-    if facts.ended is not Meaning.FAILED and not (facts.ended is None and facts.waiting):
+    waits = facts.waiting and facts.ended in {None, Meaning.CRASHED}
+    if facts.ended is not Meaning.FAILED and not waits:
         return None
     message, status = facts.texts.get(Fact.MESSAGE, ""), facts.status
     found = cause_of(LastWords((message,)))
@@ -357,6 +361,8 @@ def cause_of_status(status: int | None) -> Cause | None:
         return Cause.REFUSED
     if status == NOT_FOUND:
         return Cause.NO_MODEL
+    if status == OVERLOADED:
+        return Cause.OVERLOADED
     return Cause.LIMITED if status == LIMITED else None
 
 
@@ -378,6 +384,12 @@ def blame(cause: Cause, reason: str) -> Fault:
         case Cause.UNREACHABLE:
             message = f"The model's service could not be reached: {reason}."
             return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.UNREACHABLE)
+        case Cause.OVERLOADED:
+            message = f"The model's service is overloaded: {reason}."
+            return Fault(Outcome.INFRASTRUCTURE, message, rest=RestKind.LIMITED)
+        case Cause.NEEDS_A_PERSON:
+            message = f"The agent needs a person: {reason}; start it by hand and do what it asks."
+            return Fault(Outcome.MISCONFIGURED, message, rest=RestKind.REFUSED)
         case Cause.DISK_FULL:
             message = f"The agent had no room on its disk: {reason}; free some disk space."
             return Fault(Outcome.INFRASTRUCTURE, message)
@@ -430,8 +442,20 @@ def refusal(facts: StreamFacts, adapter: Adapter) -> str:
 
 
 def is_cut_off(facts: StreamFacts, adapter: Adapter) -> bool:
-    """Return whether the record is missing that this agent prints at the end of a complete run."""
-    return adapter.needs_result and facts.ended in {None, Meaning.FAILED}
+    """Return whether the record is missing that this agent prints at the end of a complete run.
+
+    A record of an error of its own is none.
+    """
+    is_missing = adapter.needs_result and facts.ended in {None, Meaning.FAILED}
+    return is_missing or facts.ended is Meaning.CRASHED
+
+
+def reported_error(facts: StreamFacts) -> str:
+    """Return the error that the agent reported as its own; "" for none."""
+    if facts.ended is not Meaning.CRASHED:
+        return ""
+    named = facts.texts.get(Fact.MESSAGE) or facts.texts.get(Fact.STOP)
+    return one_line(named or "without a reason", WORDS_CHARS)
 
 
 # Read the last words of a run.

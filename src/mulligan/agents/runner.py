@@ -54,6 +54,7 @@ from mulligan.agents.output import (
     read_report,
     refusal,
     refusing_service,
+    reported_error,
     shortened,
     silent_service,
 )
@@ -376,6 +377,7 @@ class CommandAgent:
             fault=fault_of_run(facts, words if has_failed else None),
             refusal=refusal(facts, adapter),
             is_cut_off=cut_off,
+            reported_error=reported_error(facts),
         )
 
     def _with_identity(self, facts: AgentFacts) -> AgentFacts:
@@ -518,21 +520,19 @@ def find_program(
     path = environment.get("PATH", os.defpath)
     known = None if settings.command else BUILT_IN_AGENTS.get(settings.kind)
     # A relative path is looked for in each worktree, and not where Mulligan runs.
-    places = (place for place in candidate_paths(program, path) if place.startswith("/"))
-    found = (place for place in places if _runs(Path(place)))
+    places = [place for place in candidate_paths(program, path) if place.startswith("/")]
+    files = [place for place in places if Path(place).is_file()]
+    found = next((place for place in files if os.access(place, os.X_OK)), None)
     return AgentPresence(
-        program=next(found, None),
+        program=found,
         wanted=program,
+        not_executable="" if found else next(iter(files), ""),
         install=known.install if known and program == known.adapter.program else "",
         missing_files=tuple(
             each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
         ),
         missing_variables=tuple(name for name in settings.env if name not in environment),
     )
-
-
-def _runs(place: Path) -> bool:
-    return os.access(place, os.X_OK) and place.is_file()
 
 
 def _is_relative(program: str) -> bool:

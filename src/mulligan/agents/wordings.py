@@ -25,6 +25,8 @@ class Cause(StrEnum):
     UNREACHABLE = "unreachable"
     DISK_FULL = "disk_full"
     NOT_STARTED = "not_started"
+    OVERLOADED = "overloaded"
+    NEEDS_A_PERSON = "needs_a_person"
 
 
 HAVE = r"you(?:['\u2019]ve| have)?"
@@ -34,7 +36,11 @@ PLAN = r"claude|ai|codex|gemini|pro|max|plan|opus|sonnet"
 LIMIT = rf"(?:(?:{PLAN}) )*(?:(?:{PERIOD}|{PLAN})[ _-]?)+(?:limits?|quota)(?![\w-])"
 AGAIN = r"(?:\bresets?\b|\bretry (?:in|after)\b|try again (?:at|in)\b)"
 KEY = r"(?:x-)?(?:api|auth|access|bearer|refresh|oauth)[ _-]?(?:key|token)"
+MUST = r"(?:must|need to|have to|please)(?: first)?"
+IS = r"(?:has|has been|is|was)"
 BAD = r"(?:expired|revoked|invalid|disabled|missing)"
+API_ERROR = r"API Error: (?:Request rejected \()?"
+OLD = r"(?:needs (?:an update|to be updated)|(?:is )?(?:too old|outdated|no longer supported))"
 
 CERTAIN = (
     # A limit that ends by itself comes first; "quota exceeded" alone is a matter of money.
@@ -44,6 +50,7 @@ CERTAIN = (
         rf"{YOUR}{LIMIT}[ :.,]*(?:reached|exceeded|hit|exhausted|[\u00b7\u2219|]|$)",
         rf"{YOUR}{LIMIT} (?:is|was|has been|have been) (?:reached|exceeded|hit|exhausted)",
         rf"{HAVE} (?:hit|reached|exceeded) your {LIMIT}",
+        rf"you(?:['\u2019]re| are) out of (?:[\w-]+ )?(?:{PERIOD}|{PLAN})\b",
     ),
     (
         Cause.REFUSED,
@@ -61,9 +68,12 @@ CERTAIN = (
         r"insufficient[_ ](?:quota|credits?|funds|balance)|exceeded your current quota",
         r"(?:your )?credit balance|out of credits?|no credits? (?:left|remaining)",
         rf"{YOUR}(?:your )?(?:\w+ )?(?:spend|spending|billing) (?:limit|cap)",
-        rf"(?:account|organi[sz]ation|subscription) (?:has been|is|was) (?:suspended|{BAD})",
+        rf"(?:account|organi[sz]ation|subscription) {IS} (?:suspended|blocked|restricted|{BAD})",
+        # The status tells it, whatever the message is.
+        rf"{API_ERROR}40[123]\b|please set an auth(?:entication)? method",
     ),
-    (Cause.LIMITED, r"rate_limit(?:_error|_exceeded)?\b"),
+    (Cause.LIMITED, rf"rate_limit(?:_error|_exceeded)?\b|{API_ERROR}429\b"),
+    (Cause.OVERLOADED, rf"overloaded_error|{API_ERROR}529\b"),
     (Cause.NOT_STARTED, r"^[^\s:]+: error while loading shared libraries"),
 )
 """The wordings that only an agent's account or program explains; the first match counts."""
@@ -93,6 +103,14 @@ OF_THE_PROGRAM = (
         r"name or service not known|no address associated with hostname|dns error",
         r"failed to lookup address|unable to connect to (?:the )?(?:API|Anthropic)\b",
     ),
+    (
+        Cause.NEEDS_A_PERSON,
+        rf"{MUST} (?:accept|agree to) [^\n]{{0,40}}\b(?:terms|polic(?:y|ies))\b",
+        rf"\b(?:code|cli|codex|opencode|(?:your|this) version of \S[^\n]{{0,40}}) {OLD}",
+        r"^(?!.*\bdeprecated\b).*\bno longer supported\b.*\b(?:run|update|upgrade)\b",
+        r"please run:? [`']?[\w-]+ (?:update|upgrade)\b",
+    ),
+    (Cause.OVERLOADED, r"\b(?:model|service|server)s? (?:is|are) (?:currently )?overloaded"),
     (Cause.DISK_FULL, r"ENOSPC|no space left on device|EDQUOT|disk quota exceeded"),
 )
 """The wordings that tests and tools print, too; they count only in the program's own lines."""

@@ -39,6 +39,8 @@ class Meaning(StrEnum):
     """The final record of a run; without it, the run was cut off."""
     FAILED = "failed"
     """The model's service ended the run."""
+    CRASHED = "crashed"
+    """The agent reports an error of its own; its change is not complete."""
     LIMIT = "limit"
     """A limit of the agent's own ended the run."""
     REFUSED = "refused"
@@ -77,7 +79,7 @@ class Rule(Settings):
     Example: '^tokens: (?P<tokens>\d+)'
     """
     means: Meaning | None = None
-    """result, failed, limit, refused, waiting or progress.
+    """result, failed, crashed, limit, refused, waiting or progress.
 
     Example: result
     """

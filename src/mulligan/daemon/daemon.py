@@ -24,6 +24,7 @@ from mulligan.daemon.poll import (
     holds_on,
     poll,
     poll_interval,
+    show_holds,
 )
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import BUG_MESSAGE, PoolDispatcher, Visit, Worker
@@ -331,6 +332,7 @@ class Daemon:
         standing = {back.sentence for back in runtime.context.owners.standing_back()}
         self._log_holds(standing | {hold.reason for hold in held.values()})
         self.pulse.held(sorted(hold.reason for hold in held.values() if hold.is_fault))
+        show_holds(found, held, runtime.context, runtime.worker)
         self._admit_and_wake([ref for ref in found if ref.repository not in held], runtime, wake)
 
     def hint(self, repository: str) -> bool:
@@ -356,6 +358,7 @@ class Daemon:
             repositories = [name for name in runtime.repositories if name in names]
             found, failed, held = _poll_each(repositories, runtime)
             _log_failed_polls(failed)
+            show_holds(found, held, runtime.context, runtime.worker)
             due = [ref for ref in found if ref.repository not in held]
             self._admit_and_wake(due, runtime, wake)
 

@@ -552,6 +552,9 @@ def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
             f"The agent's program {program!r} is a path relative to each worktree.",
             f"Write its full path in {key}.command, unless the repositories contain it.",
         )
+    elif found.not_executable:
+        message = f"The agent's program {found.not_executable} is not executable."
+        yield fault(key, message, f"Run `chmod +x {found.not_executable}` as its owner.")
     else:
         fix = f"Install it on the PATH of this process, or fix {key}.command."
         if found.install:

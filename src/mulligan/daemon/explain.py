@@ -66,7 +66,7 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
     if held := hold_on(facts.issue.ref.repository, context):
-        return held.reason
+        return held.sentence
     if obstacle := missing_agent(case, context) or context.disk_shortage():
         return obstacle
     try:

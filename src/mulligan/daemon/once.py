@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mulligan.daemon.commands import known_of, record_commands
 from mulligan.daemon.daemon import run_periodically
-from mulligan.daemon.poll import admit_waiting, holds_on, poll
+from mulligan.daemon.poll import admit_waiting, holds_on, poll, show_holds
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.eligibility import describe_wait
@@ -71,6 +71,7 @@ def run_once(
     ):
         dispatcher.wake(due)
         dispatcher.drain()
+    show_holds(found, holds_on(found, context), context, worker)
     problems = [
         *dict.fromkeys(hold.reason for hold in held.values() if hold.is_fault),
         *(f"{repository}: {problem}" for repository, problem in failed.items()),

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from mulligan.daemon.commands import execute_commands, record_commands
 from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
 from mulligan.daemon.recovery import recover, stand_down_unlabelled
 from mulligan.daemon.restoration import may_be_lost, restore_repository
-from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, hold_on, is_queued
+from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, agents_fail, hold_on, is_queued
 from mulligan.domain.errors import (
     GoneError,
     MisconfiguredError,
@@ -294,6 +294,40 @@ def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
     return {name: hold for name, hold in sorted(found.items()) if hold}
 
 
+def show_holds(
+    refs: Iterable[IssueRef], held: Mapping[str, Hold], context: BotContext, worker: Worker
+) -> None:
+    """Show on waiting issues, once and some in each poll, that no agent can start (OUTCOME-6)."""
+    shown = {name: context.redactor.text(hold.on_issues) for name, hold in held.items()}
+    reasons = {ref: reason for ref in refs if (reason := shown.get(ref.repository))}
+    if not reasons:
+        return
+    known, now = {each.issue: each for each in context.ledger.statuses()}, context.clock.now()
+
+    def is_unshown(ref: IssueRef) -> bool:
+        status = known.get(ref)
+        if status is None or not (status.epoch or status.reason):
+            return True
+        return status.reason != reasons[ref] and status.may_show_hold(now)
+
+    for ref in [ref for ref in reasons if is_unshown(ref)][:MAX_ADMITTED]:
+        if problem := worker.hold(ref, reasons[ref]).problem:
+            log.warning("hold_not_shown", issue=str(ref), reason=problem)
+
+
+def _end_holds(
+    repository: str, known: KnownIssues, context: BotContext, worker: Worker
+) -> KnownIssues:
+    """Queue the issues again that waited for an agent, once one of its runs got through."""
+    held = [ref for ref, status in known.items() if status.is_held]
+    if not held or agents_fail(repository, context):
+        return {}
+    for ref in held[:MAX_ADMITTED]:
+        if problem := worker.end_hold(ref).problem:
+            log.warning("hold_not_ended", issue=str(ref), reason=problem)
+    return {ref: context.ledger.status(ref) for ref in held}
+
+
 def _known(ledger: LedgerReader) -> defaultdict[str, KnownIssues]:
     """Read the ledger once for all repositories."""
     known = defaultdict[str, KnownIssues](dict)
@@ -351,6 +385,7 @@ def _poll_repository(
     Return also an error for each pull request that could not be read. Commands are read first and
     executed last, so that a closed pull request does not end a request made after it.
     """
+    known |= _end_holds(repository, known, context, worker)
     commanded = _read_commands(repository, known, context, worker)
     labelled = _labelled(repository, known, context, worker)
     followed = follow_pull_requests(repository, known.values(), context, worker, pull_request_cache)

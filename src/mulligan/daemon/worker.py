@@ -32,13 +32,14 @@ from mulligan.domain.recorded_effects import NotFoundSince
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.agent_selection import choosable_agents, hold_of_agents
 from mulligan.implement.effects import (
+    end_hold,
     note_absence,
     record_effect,
     stand_down,
     write_deferred_status,
 )
 from mulligan.implement.issue_snapshot import withdrawal
-from mulligan.implement.phase import admit, implement, resume
+from mulligan.implement.phase import admit, hold, implement, resume
 from mulligan.implement.ports import BotContext, NoOwners, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import Cancellation, stopping
 
@@ -166,6 +167,25 @@ class Worker:
         def work(context: BotContext) -> Visit:
             if not restore_issue(ref, context) and not context.ledger.status(ref).epoch:
                 admit(ref, context)
+            return Visit(ref)
+
+        return self.run_leased(ref, work)
+
+    def hold(self, ref: IssueRef, reason: str) -> Visit:
+        """Show on a waiting issue that no agent can start a run; never raises."""
+
+        def work(context: BotContext) -> Visit:
+            if not restore_issue(ref, context):
+                hold(ref, reason, context)
+            return Visit(ref)
+
+        return self.run_leased(ref, work)
+
+    def end_hold(self, ref: IssueRef) -> Visit:
+        """Queue an issue again that waited for an agent; never raises."""
+
+        def work(context: BotContext) -> Visit:
+            end_hold(ref, context)
             return Visit(ref)
 
         return self.run_leased(ref, work)
@@ -336,6 +356,13 @@ def hold_on(repository: str, context: BotContext, *, at_once: bool = False) -> H
     agents = choosable_agents(repository, context)
     held = context.holds.on(repository, agents)
     return held or (None if at_once else hold_of_agents(agents, context))
+
+
+def agents_fail(repository: str, context: BotContext) -> bool:
+    """Return whether no agent of a repository can start, or the last run of each failed so."""
+    agents = choosable_agents(repository, context)
+    held = context.holds.on(repository, agents)
+    return bool(held or hold_of_agents(agents, context, until_a_run=True))
 
 
 def _write_deferred_status(ref: IssueRef, context: WriteContext) -> None:

@@ -51,9 +51,14 @@ def rest_sentence(agent: str, rest: Rest) -> str:
     if rest.kind is RestKind.ASKED:
         until = f"{rest.until:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)"
         return f"The model's service asked the agent {agent!r} to wait until {until}."
+    at_once = "and at once after `mulligan work` or a change of its configuration"
+    return f"{rest_on_issues(agent, rest).removesuffix('.')}, {at_once}."
+
+
+def rest_on_issues(agent: str, rest: Rest) -> str:
+    """Describe on a waiting issue why an agent rests; this stays true until its next good run."""
     often = "every hour" if rest.kind is RestKind.REFUSED else "after waits that grow to an hour"
     return (
         f"The agent {agent!r} has failed since {rest.since:%Y-%m-%d %H:%M} UTC. {rest.words}"
-        f" Mulligan tries it {often}, and at once after `mulligan work` or a change of its"
-        " configuration."
+        f" Mulligan tries it {often}."
     )

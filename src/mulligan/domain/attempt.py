@@ -138,6 +138,7 @@ class AgentRun:
 
     `fault` is a failure of the model's service. `refusal` names the refused tools and the fix.
     `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
+    `reported_error` is an error that the agent itself reported as the end of its run.
     `retry_after` is how long the model's service wants no request, if it refused the last one.
     `learned` are facts about the repository that the agent noted for later attempts.
     """
@@ -153,6 +154,7 @@ class AgentRun:
     fault: Fault | None = None
     refusal: str = ""
     is_cut_off: bool = False
+    reported_error: str = ""
     retry_after: timedelta | None = None
     learned: tuple[str, ...] = ()
 

@@ -27,12 +27,33 @@ class Pause:
         )
 
 
+AGENTS_MISSING = (
+    "The agent cannot start where Mulligan runs: its program or a setting is missing, or the "
+    "program cannot be executed. The command mulligan doctor names the fix. Work starts when that "
+    "is fixed."
+)
+"""What issues show; the findings themselves name paths of the machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why no attempt begins; `is_fault` tells a fault of the machine from a pause."""
+    """Why no attempt begins; `is_fault` tells a fault of the machine from a pause.
+
+    `on_issues` is the reason that waiting issues show, "" for none. `until` is when the first agent
+    that rests is tried again.
+    """
 
     reason: str
     is_fault: bool = False
+    on_issues: str = ""
+    until: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Describe the hold, with the time of the next try."""
+        if self.until is None:
+            return self.reason
+        return f"{self.reason} The next try starts after {self.until:%Y-%m-%d %H:%M:%S} UTC."
 
 
 def hold_on(
@@ -50,6 +71,7 @@ def hold_on(
         if pause.repository in {EVERYTHING, repository}:
             return Hold(pause.sentence)
     found, missing = _faults(faults), [_faults(each) for each in agents]
+    on_issues = AGENTS_MISSING if missing and all(missing) and not found else ""
     if all(missing):
         found += [reason for each in missing for reason in each]
     if not found:
@@ -57,6 +79,7 @@ def hold_on(
     return Hold(
         f"Mulligan starts no attempt. {' '.join(found)} It continues when this is fixed.",
         is_fault=True,
+        on_issues=on_issues,
     )
 
 

@@ -79,22 +79,25 @@ MIN_FREE_FILES = 1000
 class DiskSpace:
     """The free bytes of the disk of a directory, and whether it is writable.
 
-    `free_files` is how many more files fit; None if the file system has no such limit.
+    `free_files` is how many more files fit; None if the file system has no such limit. `use` names
+    the directory to people who do not know the machine.
     """
 
     path: Path
     free: int
     writable: bool
     free_files: int | None = None
+    use: str = ""
 
 
 def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
     """Return a disk with less than `least` bytes or too few files free; None if there is none."""
     for room in rooms:
+        place = room.use or room.path
         if room.free < least:
-            short = f"Less than {least // MIB} MiB are free for {room.path}"
+            short = f"Less than {least // MIB} MiB are free for {place}"
         elif room.free_files is not None and room.free_files < MIN_FREE_FILES:
-            short = f"Almost no free inodes are left on the disk of {room.path}"
+            short = f"Almost no free inodes are left on the disk of {place}"
         else:
             continue
         return f"{short}. Free some space on that disk."
@@ -109,12 +112,14 @@ class AgentPresence:
     """The path of the agent's program, None if not found, and anything else that is missing.
 
     `wanted` is the program's configured name; `install` installs a built-in agent, else it is "".
-    `failure` says why a start of the program failed.
+    `not_executable` is the program's file, if nobody may execute it. `failure` says why a start of
+    the program failed.
     """
 
     program: str | None
     wanted: str = ""
     install: str = ""
+    not_executable: str = ""
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
     failure: str = ""

@@ -80,13 +80,15 @@ class OpenPullRequest(Record):
 class Retry(Record):
     """Make another attempt: at once (step 0), or after step k of the backoff (DECISION-4).
 
-    `not_before` is the time in the `Retry-After` of the model's service, if it sent one (AGENT-6).
+    `not_before` is the time in the `Retry-After` of the model's service, if it sent one (AGENT-6),
+    or the end of the agent's rest, if `agent_rests` (OUTCOME-6).
     """
 
     decision: Literal["retry"] = "retry"
     reason: str
     backoff_step: int = 0
     not_before: datetime | None = None
+    agent_rests: bool = False
 
 
 class Escalate(Record):

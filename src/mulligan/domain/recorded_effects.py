@@ -91,6 +91,8 @@ class Obstacle(StrEnum):
     ISSUE = "issue"
     DISK = "disk"
     AGENT = "agent"
+    ALL_AGENTS = "all_agents"
+    """No agent that the repository may use can start a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,9 +230,9 @@ class RestKind(StrEnum):
     """Why an agent starts no run for a while."""
 
     REFUSED = "refused"
-    """The model's service refused the login, the key, the credit or the model."""
+    """A person must renew the login, key or credit, name another model, or update the agent."""
     LIMITED = "limited"
-    """The account has reached a limit that ends by itself."""
+    """The account has reached a limit that ends by itself, or the service is overloaded."""
     UNREACHABLE = "unreachable"
     """The model's service cannot be reached from this machine."""
     NOT_STARTED = "not_started"

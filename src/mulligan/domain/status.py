@@ -27,9 +27,11 @@ from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
     BaseMerged,
     Effects,
+    Obstacle,
     PublicationDelayed,
     ReviewsSettling,
     StageShown,
+    block_shown,
 )
 
 STATUS_EDIT_INTERVAL = timedelta(seconds=15)
@@ -302,6 +304,20 @@ class IssueStatus:
     def epochs(self) -> int:
         """Count all epochs, including those deleted by retention."""
         return self.forgotten_epochs + self.epoch
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether the issue shows that no agent of its repository can start a run."""
+        if self.stage is not Stage.READY or not self.reason:
+            return False
+        return block_shown(Obstacle.ALL_AGENTS, self.epoch, self.reason) in self.effects.done
+
+    def may_show_hold(self, now: datetime) -> bool:
+        """Return whether the issue waits for an attempt, and shows no other reason for that."""
+        waits = self.stage is Stage.READY and self.phase is Phase.IDLE and not self.paused_by
+        is_over = self.due is not None and self.due <= now
+        is_free = is_over or (self.due is None and (self.is_held or not self.reason))
+        return bool(self.epoch) and waits and is_free
 
     @property
     def ending_reason(self) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from mulligan.config.policy import Policy
-from mulligan.domain.agent_rest import rest_sentence
+from mulligan.domain.agent_rest import rest_on_issues, rest_sentence
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue_context import IssueContext
@@ -73,23 +73,41 @@ def rests_until(case: IssueContext, context: StartContext) -> AgentUnavailable |
     return AgentUnavailable(rest.until, rest_sentence(agent.name, rest)) if rest else None
 
 
-def hold_of_agents(agents: Collection[str], context: StartContext) -> Hold | None:
-    """Return why none of these agents may start a run: all rest, or are missing (OUTCOME-6)."""
-    registry, reasons, is_fault = context.agents, list[str](), False
+def hold_of_agents(
+    agents: Collection[str], context: StartContext, *, until_a_run: bool = False
+) -> Hold | None:
+    """Return why none of these agents may start a run: all rest, or are missing (OUTCOME-6).
+
+    With `until_a_run`, a rest lasts until the agent's next run, which the end of its time allows.
+    """
+    registry, now, rests = context.agents, context.clock.now(), list[tuple[str, Rest]]()
     for name in sorted(agents):
         if context.holds.is_missing(name):
             continue
         agent = registry.named.get(name, registry.default)
-        rest = rest_now(agent, context.usage, context.clock.now())
-        if rest is None:
+        rest = last_failure(agent, context.usage)
+        if rest is None or not (until_a_run or rest.until > now):
             return None
-        reasons.append(rest_sentence(agent.name, rest))
-        is_fault = is_fault or rest.kind is not RestKind.ASKED
-    return Hold(" ".join(["Mulligan starts no attempt.", *reasons]), is_fault) if reasons else None
+        rests.append((agent.name, rest))
+    if not rests:
+        return None
+    reasons = " ".join(rest_sentence(name, rest) for name, rest in rests)
+    faults = [(name, rest) for name, rest in rests if rest.kind is not RestKind.ASKED]
+    return Hold(
+        f"Mulligan starts no attempt. {reasons}",
+        is_fault=bool(faults),
+        on_issues=" ".join(rest_on_issues(name, rest) for name, rest in faults),
+        until=min(rest.until for _, rest in rests) if faults else None,
+    )
 
 
 def rest_now(agent: CodingAgent, usage: UsageStore, now: datetime) -> Rest | None:
     """Return the rest of an agent that is not over, and that no new configuration has ended."""
+    rest = last_failure(agent, usage)
+    return rest if rest and rest.until > now else None
+
+
+def last_failure(agent: CodingAgent, usage: UsageStore) -> Rest | None:
+    """Return the rest that the agent's last run began, unless its configuration has changed."""
     rest = usage.rest(agent.name)
-    is_in_force = rest and rest.until > now and rest.account == agent.account
-    return rest if is_in_force else None
+    return rest if rest and rest.account == agent.account else None

@@ -286,7 +286,12 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
     Equal facts give equal decisions, so a restart can decide again.
     """
     if ended.concerns_all_issues:
-        return Retry(reason=f"Not caused by this issue. {ended.reason_sentence}", backoff_step=1)
+        return Retry(
+            reason=f"Not caused by this issue. {ended.reason_sentence}",
+            backoff_step=1,
+            not_before=ended.rest.until if ended.rest else None,
+            agent_rests=True,
+        )
     match ended.outcome:
         case Outcome.SUCCEEDED:
             return OpenPullRequest(reason=ended.verification)

@@ -513,7 +513,8 @@ def report_blocked(
     ref: IssueRef, reason: str, context: WriteContext, obstacle: Obstacle = Obstacle.ISSUE
 ) -> None:
     """Show on an issue, once for each reason, why it cannot be worked on; no attempt counts."""
-    status = context.ledger.status(ref)
+    # The ledger redacts what it records, so a reason is compared as it is recorded.
+    status, reason = context.ledger.status(ref), context.redactor.text(reason)
     notice = block_shown(obstacle, status.epoch, reason)
     if status.reason == reason and notice in status.effects.done:
         return
@@ -521,6 +522,19 @@ def report_blocked(
         context.ledger.append(ref, Waiting(until=None, reason=reason))
     sync_labels_and_status(ref, context)
     record_effect(ref, notice, context.ledger)
+
+
+def show_hold(ref: IssueRef, reason: str, context: WriteContext) -> None:
+    """Show on a waiting issue that no agent of its repository can start a run (OUTCOME-6)."""
+    if context.ledger.status(ref).may_show_hold(context.clock.now()):
+        report_blocked(ref, reason, context, Obstacle.ALL_AGENTS)
+
+
+def end_hold(ref: IssueRef, context: WriteContext) -> None:
+    """Queue an issue again that waited for an agent."""
+    if context.ledger.status(ref).is_held:
+        context.ledger.append(ref, Waiting(until=None, reason=""))
+        sync_labels_and_status(ref, context)
 
 
 # Waits and the end.
@@ -549,6 +563,10 @@ def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
     now, step = context.clock.now(), decision.backoff_step
     due = max(now + context.clock.backoff(step) if step else now, decision.not_before or now)
     context.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
+    if decision.agent_rests:
+        status = context.ledger.status(ref)
+        notice = block_shown(Obstacle.ALL_AGENTS, status.epoch, status.reason)
+        record_effect(ref, notice, context.ledger)
     if step:
         sync_labels_and_status(ref, context)
     else:

@@ -94,6 +94,14 @@ def admit(ref: IssueRef, context: ConcludeContext) -> None:
         effects.sync_labels_and_status(ref, context)
 
 
+def hold(ref: IssueRef, reason: str, context: ConcludeContext) -> None:
+    """Record the request of an issue, and show that no agent of its repository can start a run."""
+    if not context.ledger.status(ref).epoch:
+        facts = collect_facts(ref, context)
+        effects.record_admission(facts, decide_admission(facts), context)
+    effects.show_hold(ref, reason, context)
+
+
 def conclude(ref: IssueRef, context: ConcludeContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
     # 1. Read the attempts of this epoch.

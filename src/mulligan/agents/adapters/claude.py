@@ -89,6 +89,15 @@ CLAUDE = Adapter(
                 Fact.REFUSED: ("permission_denials.*.tool_name",),
             },
         ),
+        *(
+            Rule(
+                where={"type": "result", **where},
+                matching=matching,
+                means=Meaning.CRASHED,
+                take={Fact.MESSAGE: ("result", "errors.*")},
+            )
+            for where, matching in (({"is_error": True}, {}), ({}, {"subtype": "^error"}))
+        ),
         Rule(
             where={"type": "result", "is_error": True, "subtype": "success"},
             means=Meaning.FAILED,

@@ -192,6 +192,9 @@ def _last_words_of(outcome: Outcome, run: AgentRun, change: Change | None) -> st
         return _reported(run.report)
     has_changed = change is not None and change.tree_changed
     left = "did not finish its change" if has_changed else "changed nothing"
+    if run.reported_error:
+        error = one_line(run.reported_error, ERROR_CHARS).rstrip(".")
+        return f"The agent reported an error ({error}), and it {left}."
     if run.is_cut_off and run.exit_code == 0:
         return f"The agent was cut off: its final record is missing, and it {left}."
     named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None

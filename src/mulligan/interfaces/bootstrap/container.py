@@ -12,6 +12,7 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.daemon.cleanup import RetentionPlan
+from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import Event
 from mulligan.domain.host import MIB
 from mulligan.domain.status import IssueStatus
@@ -214,7 +215,14 @@ def build_on(
 
 @contextmanager
 def build_read_only(operator: Operator, environment: Environment) -> Generator[Container]:
-    """Build for a command that only reads; it takes no lock, so it may run beside a worker."""
+    """Build for a command that only reads; it takes no lock, so it may run beside a worker.
+
+    Its agents are in the sandbox of a worker's, since their rests depend on that.
+    """
+    try:
+        sandbox = confine(operator, environment)
+    except ConfigError:
+        sandbox = Unconfined()
     redactor = publishing_redactor_of(operator, environment)
     with (
         open_github(operator, redactor, QUICK_RETRIES) as github,
@@ -222,7 +230,7 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
     ):
         stores = open_stores(operator, database, redactor, ignore_event)
         git = open_git(operator, github, environment)
-        built = assemble(operator, environment, Unconfined(), github, git, stores)
+        built = assemble(operator, environment, sandbox, github, git, stores)
         owners = NoOwners(SqlSightings(database, SystemClock()).all())
         yield replace(built, context=replace(built.context, owners=owners))
 

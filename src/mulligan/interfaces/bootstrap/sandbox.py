@@ -1,18 +1,25 @@
 """Choose the sandbox for agents, setup commands and checks, and measure free disk space."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import structlog
 
 from mulligan.agents.invocation import adapter_of, choose_network
 from mulligan.config.operator import AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
-from mulligan.domain.host import AS_ROOT, MIB, NOT_AS_ROOT, Network, SandboxStatus, disk_shortage
+from mulligan.domain.host import (
+    AS_ROOT,
+    MIB,
+    NOT_AS_ROOT,
+    DiskSpace,
+    Network,
+    SandboxStatus,
+    disk_shortage,
+)
 from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
@@ -28,22 +35,27 @@ TO_GO_WITHOUT = (
 
 
 def disk_shortage_of(operator: Operator) -> str | None:
-    """Return why the disk has too little space for an attempt (limits.free_mib), or None."""
-    return disk_shortage(map(disk_space_for, _places(operator)), operator.limits.free_mib * MIB)
+    """Return why the disk has too little space for an attempt (limits.free_mib), or None.
+
+    Issues show this, so it names no path of the machine.
+    """
+    return disk_shortage(_disks(operator), operator.limits.free_mib * MIB)
 
 
 def disk_full_error(operator: Operator) -> UnavailableError | None:
     """Return the error that stops commands when half of limits.free_mib is left, or None."""
     with suppress(UnavailableError):
         least = operator.limits.free_mib * MIB // 2
-        if short := disk_shortage(map(disk_space_for, _places(operator)), least):
+        if short := disk_shortage(_disks(operator), least):
             return UnavailableError(f"The disk ran full, so the command was stopped. {short}")
     return None
 
 
-def _places(operator: Operator) -> tuple[Path, ...]:
-    state = state_directory(operator.state.url)
-    return (operator.workspace.root, *([state] if state else []))
+def _disks(operator: Operator) -> Iterator[DiskSpace]:
+    workspace = disk_space_for(operator.workspace.root)
+    yield replace(workspace, use="the workspace (workspace.root)")
+    if state := state_directory(operator.state.url):
+        yield replace(disk_space_for(state), use="the ledger (state.url)")
 
 
 def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
