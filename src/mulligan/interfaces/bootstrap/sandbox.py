@@ -34,12 +34,13 @@ TO_GO_WITHOUT = (
 )
 
 
-def disk_shortage_of(operator: Operator) -> str | None:
+def disk_shortage_of(operator: Operator, *, with_paths: bool = False) -> str | None:
     """Return why the disk has too little space for an attempt (limits.free_mib), or None.
 
-    Issues show this, so it names no path of the machine.
+    Issues show this, so it names no path of the machine, unless `with_paths`.
     """
-    return disk_shortage(_disks(operator), operator.limits.free_mib * MIB)
+    disks = (replace(disk, use="") if with_paths else disk for disk in _disks(operator))
+    return disk_shortage(disks, operator.limits.free_mib * MIB)
 
 
 def disk_full_error(operator: Operator) -> UnavailableError | None:

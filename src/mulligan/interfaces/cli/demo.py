@@ -86,7 +86,7 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
     with running(world) as url:
         config = _configure(console, place, url, seeded)
         operator = load_operator(config, environment())
-        if short := disk_shortage_of(operator):
+        if short := disk_shortage_of(operator, with_paths=True):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
         progress = ProgressLog(console)
