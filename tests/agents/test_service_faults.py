@@ -137,21 +137,28 @@ def test_refused_tools_are_told_with_their_fix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("needs", "ended", "cut_off"),
+    ("needs", "ended", "code", "cut_off"),
     [
-        (True, None, True),
-        (True, Meaning.RESULT, False),
-        (True, Meaning.LIMIT, False),
-        (True, Meaning.FAILED, True),
-        (False, None, False),
+        (True, None, 0, True),
+        (True, Meaning.RESULT, 0, False),
+        (True, Meaning.RESULT, -9, False),
+        (True, Meaning.LIMIT, 0, False),
+        (True, Meaning.FAILED, 0, True),
+        (False, Meaning.CRASHED, 0, True),
+        (False, None, 0, False),
+        (False, None, 1, False),
+        (False, None, -9, True),
+        (False, None, 137, True),
     ],
 )
 def test_a_run_without_the_record_it_needs_was_cut_off(
     needs: bool,  # noqa: FBT001 - a column of the table
     ended: Meaning | None,
+    code: int,
     cut_off: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert is_cut_off(StreamFacts(ended=ended), Adapter(program="x", needs_result=needs)) is cut_off
+    adapter = Adapter(program="x", needs_result=needs)
+    assert is_cut_off(StreamFacts(ended=ended), adapter, code) is cut_off
 
 
 def test_the_facts_are_those_that_were_heard() -> None:

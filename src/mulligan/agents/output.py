@@ -28,7 +28,7 @@ from mulligan.agents.wordings import Cause, LastWords, cause_of
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import Price, format_duration
-from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit
+from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit, signal_of
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, RestKind
@@ -441,13 +441,15 @@ def refusal(facts: StreamFacts, adapter: Adapter) -> str:
     return f"The agent was refused {named}; {adapter.fix or 'allow it in its settings'}."
 
 
-def is_cut_off(facts: StreamFacts, adapter: Adapter) -> bool:
+def is_cut_off(facts: StreamFacts, adapter: Adapter, exit_code: int | None) -> bool:
     """Return whether the record is missing that this agent prints at the end of a complete run.
 
-    A record of an error of its own is none.
+    A record of an error of its own is none. An agent that prints no records was cut off if a
+    signal killed it.
     """
     is_missing = adapter.needs_result and facts.ended in {None, Meaning.FAILED}
-    return is_missing or facts.ended is Meaning.CRASHED
+    is_killed = facts.ended is None and signal_of(exit_code) is not None
+    return is_missing or is_killed or facts.ended is Meaning.CRASHED
 
 
 def reported_error(facts: StreamFacts) -> str:

@@ -352,7 +352,7 @@ class CommandAgent:
         if stopped_by is None and facts.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, facts.texts.get(Fact.SAID)
-        cut_off, words = is_cut_off(facts, adapter), last_words(finished.tail, adapter)
+        cut_off, words = is_cut_off(facts, adapter, code), last_words(finished.tail, adapter)
         has_failed = stopped_by is None and (code != 0 or cut_off)
         if closing is None and marks_closing_text(adapter):
             closing = ""
