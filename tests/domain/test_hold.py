@@ -67,7 +67,8 @@ def test_missing_agents_hold_a_repository_only_together(
 @pytest.mark.pure
 def test_the_reason_ends_with_what_to_do() -> None:
     assert hold_on("o/r", [Pause("o/r", NOON)], ()) == Hold(
-        "o/r has been paused since 2026-03-01 12:00 UTC. To resume: `mulligan resume o/r`."
+        "o/r has been paused since 2026-03-01 12:00 UTC. To resume: `mulligan resume o/r`.",
+        on_issues="An operator paused this repository at 2026-03-01 12:00 UTC, and can resume it.",
     )
     held = hold_on("o/r", (), [GIT])
     assert held

@@ -297,7 +297,7 @@ def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
 def show_holds(
     refs: Iterable[IssueRef], held: Mapping[str, Hold], context: BotContext, worker: Worker
 ) -> None:
-    """Show on waiting issues, once and some in each poll, that no agent can start (OUTCOME-6)."""
+    """Show on waiting issues, once and some in each poll, that no attempt can start (OUTCOME-6)."""
     shown = {name: context.redactor.text(hold.on_issues) for name, hold in held.items()}
     reasons = {ref: reason for ref in refs if (reason := shown.get(ref.repository))}
     if not reasons:

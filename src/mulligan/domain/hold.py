@@ -26,6 +26,12 @@ class Pause:
             f"{what} has been paused since {self.since:%Y-%m-%d %H:%M} UTC. To resume: `{resume}`."
         )
 
+    @property
+    def on_issues(self) -> str:
+        """Describe the pause to people who cannot end it."""
+        what = "this repository" if self.repository else "everything"
+        return f"An operator paused {what} at {self.since:%Y-%m-%d %H:%M} UTC, and can resume it."
+
 
 AGENTS_MISSING = (
     "The agent cannot start where Mulligan runs: its program or a setting is missing, or the "
@@ -69,7 +75,7 @@ def hold_on(
     """
     for pause in pauses:
         if pause.repository in {EVERYTHING, repository}:
-            return Hold(pause.sentence)
+            return Hold(pause.sentence, on_issues=pause.on_issues)
     found, missing = _faults(faults), [_faults(each) for each in agents]
     on_issues = AGENTS_MISSING if missing and all(missing) and not found else ""
     if all(missing):

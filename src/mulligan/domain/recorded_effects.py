@@ -92,7 +92,7 @@ class Obstacle(StrEnum):
     DISK = "disk"
     AGENT = "agent"
     ALL_AGENTS = "all_agents"
-    """No agent that the repository may use can start a run."""
+    """No agent that the repository may use can start a run, or its work is paused."""
 
 
 @dataclass(frozen=True, slots=True)
