@@ -11,6 +11,7 @@ from mulligan.agents.output import (
     is_cut_off,
     refusal,
     refusing_service,
+    reported_error,
     service_fault,
     silent_service,
 )
@@ -217,3 +218,15 @@ def test_the_cost_is_what_was_told_or_what_the_tokens_cost(
     assert cost_from_stream(StreamFacts(numbers=numbers), model, OWN) == cost
     named = StreamFacts(numbers=numbers, texts={Fact.MODEL: model})
     assert cost_from_stream(named, "gpt-4o", OWN) == cost
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (StreamFacts(ended=Meaning.RESULT, texts={Fact.MESSAGE: "no"}), ""),
+        (StreamFacts(ended=Meaning.CRASHED), "without a reason"),
+        (StreamFacts(ended=Meaning.CRASHED, texts={Fact.STOP: "error_x"}), "error_x"),
+    ],
+)
+def test_the_error_that_an_agent_reports_is_named(facts: StreamFacts, said: str) -> None:
+    assert reported_error(facts) == said

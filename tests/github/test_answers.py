@@ -22,10 +22,11 @@ from mulligan.github.answers import (
     TransientError,
     fault,
     may_pass,
+    not_found,
     parsed,
     retry_after,
 )
-from mulligan.github.graphql import Actor, StageAnswer, answered
+from mulligan.github.graphql import Actor, StageAnswer, answered, closers_query
 from mulligan.github.shapes import CHECK_RUNS, STATUSES, Labels, leads_to
 
 pytestmark = pytest.mark.pure
@@ -354,3 +355,20 @@ def test_a_body_of_another_shape_says_where_it_differs(body: str, where: str) ->
     with pytest.raises(UnavailableError, match=where) as caught:
         parsed(TypeAdapter(dict[str, int]), Answer(200, {}, body), "GET /")
     assert not isinstance(caught.value, TransientError)
+
+
+def test_what_decides_and_is_not_found_is_named() -> None:
+    assert not_found("the issue o/r#3").what == "the issue o/r#3"
+    assert str(not_found("the issue o/r#3")).startswith("GitHub does not find the issue o/r#3 (404")
+
+
+def test_a_field_that_a_server_lacks_is_not_found() -> None:
+    problem = {"message": "No field 'x'", "extensions": {"code": "undefinedField"}}
+    with pytest.raises(NotFoundError, match="lacks a field"):
+        answered(TypeAdapter(StageAnswer), answer(200, {"errors": [problem]}))
+
+
+def test_one_query_asks_for_several_issues() -> None:
+    query = closers_query([3, 5])
+    assert "i3: issue(number: 3)" in query
+    assert "i5: issue(number: 5)" in query

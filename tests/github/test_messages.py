@@ -15,8 +15,14 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.recorded_effects import NO_EFFECTS, PullNote, Topic
+from mulligan.domain.outcome import OpenPullRequest, Outcome, StandDown
+from mulligan.domain.recorded_effects import (
+    NO_EFFECTS,
+    Effects,
+    PublicationDelayed,
+    PullNote,
+    Topic,
+)
 from mulligan.domain.result import (
     AgentFacts,
     CheckKind,
@@ -26,7 +32,7 @@ from mulligan.domain.result import (
     OnBase,
     WorkerResultMeta,
 )
-from mulligan.domain.status import PullStatus
+from mulligan.domain.status import Phase, PullStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.markdown_parts import CUT, MAX_BODY, body
 from mulligan.github.messages import (
@@ -260,6 +266,28 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "pull-request-unverified": (pull_request_body, unverified),
     **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},
 }
+
+
+def test_a_publication_that_fails_is_no_agent_at_work() -> None:
+    found = published(attempt(1, Outcome.SUCCEEDED))
+    status = replace(
+        found.status,
+        stage=Stage.RUNNING,
+        phase=Phase.DECIDED,
+        decision=OpenPullRequest(reason="Passed."),
+        effects=Effects((PublicationDelayed(NOON, "GitHub is away."),)),
+    )
+    text = status_comment(replace(found, status=status))
+    assert "The change is ready, and is not published yet." in text
+    assert "and is repeated: GitHub is away." in text
+    assert "agent is at work" not in text
+
+
+def test_an_attempt_that_was_not_needed_any_more_is_not_in_the_pull_request() -> None:
+    found = published(attempt(1, Outcome.SUCCEEDED))
+    status = replace(found.status, decision=StandDown(reason="Approved.", keeps_pull=True))
+    text = status_comment(replace(found, status=status))
+    assert "succeeded, but its change is not in the pull request." in text
 
 
 @pytest.mark.parametrize("name", MESSAGES)

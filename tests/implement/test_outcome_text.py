@@ -254,6 +254,12 @@ TABLE = [
         f"{KILLED} Last observed activity: reading src/a.py",
     ),
     (
+        left(replace(ended(), is_cut_off=True, reported_error="err.")),
+        Outcome.AGENT_CRASHED,
+        "The agent reported an error (err), and it changed nothing.",
+        "The agent reported an error (err), and it changed nothing. Last observed activity: none",
+    ),
+    (
         left(replace(ended(), is_cut_off=True)),
         Outcome.AGENT_CRASHED,
         CUT_OFF,

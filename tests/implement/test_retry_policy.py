@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mulligan.config.operator import Limits
 from mulligan.config.policy import Policy
 from mulligan.domain.attempt import SHUTDOWN
+from mulligan.domain.events import Decided
 from mulligan.domain.outcome import (
     FREE,
     NO_OUTPUT,
@@ -21,10 +22,19 @@ from mulligan.domain.outcome import (
     Retry,
     StandDown,
     WaitForBudget,
+    WaitForPullRequest,
 )
 from mulligan.domain.result import AgentFacts, Rest, RestKind
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide, epoch_of
+from mulligan.implement.decide import (
+    ClosedByOthers,
+    EndedAttempt,
+    RetryPolicy,
+    count_spent,
+    decide,
+    epoch_of,
+    reconsider,
+)
 from mulligan.implement.prompt.outcome_text import DIED
 from world.attempts import REF, attempt, check, red
 
@@ -382,3 +392,8 @@ def test_only_the_attempts_of_the_epoch_count() -> None:
     earlier, later = red(1), attempt(2, O.ZERO_COMMIT).model_copy(update={"epoch": 2})
     status = IssueStatus(REF, epoch=2)
     assert epoch_of(status, [earlier, later]) == [EndedAttempt.of(later)]
+
+
+def test_an_issue_that_others_close_waits_for_them() -> None:
+    waits = Decided(decision=WaitForPullRequest(reason="#8 closes it."))
+    assert reconsider(ClosedByOthers("#8 closes it.")) == waits
