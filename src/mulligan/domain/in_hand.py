@@ -9,7 +9,7 @@ from mulligan.domain.recorded_effects import InHand
 from mulligan.domain.status import IssueStatus, Phase
 
 CHECK_INTERVAL = timedelta(minutes=5)
-"""How often GitHub is asked about all issues of a repository that wait for a pull request."""
+"""How often one query reads the pull requests for which the issues of a repository wait."""
 
 
 @dataclass(frozen=True, slots=True)

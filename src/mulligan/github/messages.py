@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from mulligan.domain.command import PendingCommand, Verb
+from mulligan.domain.explanation import describe_publication
 from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
@@ -236,9 +237,8 @@ def _set_up(case: IssueContext) -> str:
 
 def _at_work(case: IssueContext) -> str:
     """Return the current step of an attempt, or why its change is not published."""
-    if delay := case.status.publication_delay:
-        why = defuse(one_line(delay.reason, REASON_CHARS))
-        return f"Publishing has failed since {moment(delay.since)} UTC, and is repeated: {why}"
+    if delay := describe_publication(case.status):
+        return defuse(one_line(delay, REASON_CHARS))
     known = " It knows why the earlier attempts failed." if case.epoch_history else ""
     checks = "When it ends, Mulligan runs the checks."
     return (
