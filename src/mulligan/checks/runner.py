@@ -42,6 +42,7 @@ from mulligan.sandbox.egress import AccessLog, NoServices, open_access_log, open
 from mulligan.sandbox.egress_rules import Allowed, addresses_of, proxy_variables
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.process import Command, Finished, run
+from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
@@ -254,6 +255,7 @@ class CommandVerifier:
                 environment={
                     "PATH": self.environment.get("PATH", ""),
                     "HOME": str(home),
+                    **variables_of_managers(self.environment),
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
                     "CI": "true",
