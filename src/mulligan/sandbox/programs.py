@@ -95,7 +95,7 @@ def paths_of_environment(
     managers = [Path(environment[name]) for name in VARIABLES if environment.get(name)]
     found = [each for each in managers if search.may_show(each, own=True)]
     linked = list[Path]()
-    for directory in _directories_of(environment):
+    for directory in directories_on_the_path(environment):
         if os.access(directory, os.R_OK):
             # The HOME may be on the PATH, and is not shown for that.
             found += [Path(directory)] if search.is_apart(directory) else []
@@ -108,11 +108,11 @@ def paths_of_environment(
     return (*_outside_the_system(found), *loose[:MAX_LINKED])
 
 
-def _directories_of(environment: Mapping[str, str]) -> list[str]:
+def directories_on_the_path(environment: Mapping[str, str]) -> list[str]:
     """List the directories of the PATH; one of the system once, though /bin is /usr/bin."""
     path = environment.get("PATH", os.defpath)
     found = [each for each in path.split(":") if each.startswith("/")]
-    real = [os.path.realpath(each) if _in_system(each) else each for each in found]
+    real = [os.path.realpath(each) if is_in_system(each) else each for each in found]
     return [*dict.fromkeys(real)]
 
 
@@ -130,6 +130,13 @@ def variables_of_managers(environment: Mapping[str, str]) -> dict[str, str]:
         )
 
     return manager_variables(environment, is_used)
+
+
+def installation_of(program: Path, hidden: Sequence[Path] = ()) -> Path:
+    """Return what to show for a program that is hidden: its installation, or the program alone."""
+    around = program.parent.parent
+    is_prefix = program.parent.name in PROGRAM_DIRECTORIES and _Search(hidden).may_show(around)
+    return around if is_prefix else program
 
 
 def hops(path: str, links: dict[str, str | None] | None = None) -> list[str]:
@@ -198,7 +205,7 @@ class _Search:
     def of_link(self, target: str) -> Iterator[Path]:
         """Yield the paths of the program that a link spells; none if it is no program."""
         spelled = hops(target, self.links)
-        if not spelled or all(_in_system(each) for each in spelled):
+        if not spelled or all(is_in_system(each) for each in spelled):
             return
         if os.path.isfile(spelled[-1]) and os.access(spelled[-1], os.X_OK):  # noqa: PTH113 - many
             yield from self.of_program(target) if not self._is_hidden(Path(spelled[-1])) else ()
@@ -219,7 +226,7 @@ class _Search:
 
     def _prefix(self, root: Path) -> Iterator[Path]:
         """Yield the installation in a prefix: all of it, or its own parts."""
-        if root in self.prefixes or _in_system(str(root)):
+        if root in self.prefixes or is_in_system(str(root)):
             return
         self.prefixes.add(root)
         layouts = [each for each in LAYOUTS if any(root.glob(each.mark))]
@@ -273,7 +280,7 @@ def _python_of(venv: Path) -> Iterator[str]:
 
 
 def _outside_the_system(paths: Iterable[Path]) -> tuple[Path, ...]:
-    return tuple(each for each in dict.fromkeys(paths) if not _in_system(str(each)))
+    return tuple(each for each in dict.fromkeys(paths) if not is_in_system(str(each)))
 
 
 SHOWN_ANYWAY = tuple(path for path in SYSTEM if not path.startswith("/proc"))
@@ -282,7 +289,8 @@ SHOWN_ANYWAY = tuple(path for path in SYSTEM if not path.startswith("/proc"))
 BELOW_THEM = tuple(f"{path}/" for path in SHOWN_ANYWAY)
 
 
-def _in_system(path: str) -> bool:
+def is_in_system(path: str) -> bool:
+    """Return whether every sandbox has a path."""
     return path.startswith(BELOW_THEM) or path in SHOWN_ANYWAY
 
 
@@ -295,6 +303,6 @@ def _targets_in(directory: str) -> Iterator[str]:
     except OSError:
         return
     # A directory that is a link itself is shown as a directory, at both paths.
-    places = (real,) if _in_system(real) else tuple(dict.fromkeys((real, directory)))
+    places = (real,) if is_in_system(real) else tuple(dict.fromkeys((real, directory)))
     for target in sorted(each for each in targets if "/" in each):
         yield from [target] if target[0] == "/" else [f"{place}/{target}" for place in places]
