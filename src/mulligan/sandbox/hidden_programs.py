@@ -40,8 +40,9 @@ WORD = re.compile(r"[\w+-][\w.+-]{0,63}")
 
 LINE_WORD = re.compile(r"[\w./+@-]+")
 
-EXISTENCE_TEST = 'while read -r path; do test -e "$path" || echo "$path"; done'
-"""Reads paths, since the sandbox shows those in a command's arguments."""
+EXISTENCE_TEST = 'while read -r path; do test -e "$path" || test -L "$path" || echo "$path"; done'
+"""Reads paths, since the sandbox shows those in a command's arguments. A link is there even if its
+target, which is a path of its own, is not."""
 
 TEST_TIMEOUT = timedelta(seconds=30)
 
