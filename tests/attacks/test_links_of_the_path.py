@@ -1,6 +1,7 @@
 """Links on the PATH show programs in the sandbox, and open nothing that is private."""
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -107,3 +108,31 @@ def start_anyway(home: Path, work: Path, path: str) -> list[str]:
     )
     ended = sandbox((home.with_name("opt") / "state",)).run(run, CommandAccess(write=(work,)))
     return ended.text.splitlines()
+
+
+def test_a_link_that_a_command_made_shows_nothing_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory of the PATH that commands can write to is a mistake, and shows no more for it."""
+    home, cache, work = (tmp_path / name for name in ("home", "cache", "work"))
+    for place in (home / "venv/bin", cache, work):
+        place.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    (home / "venv/pyvenv.cfg").write_text(SECRET)
+    (home / "venv/bin/tool").write_text("#!/bin/sh\n")
+    (home / "venv/bin/tool").chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/indirect").symlink_to(cache / "made")
+    walls = sandbox()
+    walls = replace(walls, common=replace(walls.common, write=(cache,)))
+    cache.chmod(0o777)
+
+    def run(line: str) -> str:
+        path = f"{cache}:{tmp_path}/bin:{os.defpath}"
+        command = Command(("/bin/sh", "-c", line), work, {"PATH": path}, timedelta(seconds=20))
+        return walls.run(command, CommandAccess(write=(work,))).text
+
+    assert run(f"ln -s {home}/venv/bin/tool {cache}/made && echo made") == "made\n"
+    assert (cache / "made").is_file()
+    assert "Permission denied" not in run(f"cat {home}/venv/pyvenv.cfg")
+    assert SECRET not in run(f"cat {home}/venv/pyvenv.cfg; ls {home}")

@@ -288,7 +288,9 @@ class CommandVerifier:
         variables = self._machine_variables()
         hidden = find_hidden_program(self.sandbox, line, ended.text, variables)
         if hidden:
-            logger.warning("program_hidden", program=hidden.name, reason=hidden.operator_text)
+            logger.warning(
+                "program_hidden", program=hidden.name, reason=hidden.reason, fix=hidden.fix
+            )
         return hidden
 
     def _machine_variables(self) -> dict[str, str]:
@@ -375,7 +377,7 @@ def _append_hint(log: Path, hidden: HiddenProgram | None) -> None:
     """Name in the log, which stays on this machine, the path that the sandbox hides."""
     if hidden:
         with log.open("ab") as whole:
-            whole.write(f"\nMulligan: {hidden.operator_text}\n".encode(errors="replace"))
+            whole.write(f"\nMulligan: {hidden.reason} {hidden.fix}\n".encode(errors="replace"))
 
 
 def _append_cut_output(ended: Finished, log: Path) -> None:

@@ -60,13 +60,15 @@ class HiddenProgram:
     read: Path
 
     @property
-    def operator_text(self) -> str:
-        """Return what is hidden and the setting that shows it, with paths of this machine."""
+    def reason(self) -> str:
+        """Return what is hidden, with paths of this machine."""
         hides = "it" if self.needed == self.path else str(self.needed)
-        return (
-            f"{self.name!r} is installed at {self.path}, but the sandbox hides {hides}."
-            f" Add {self.read} to `sandbox.read` in mulligan.yml."
-        )
+        return f"{self.name!r} is installed at {self.path}, but the sandbox hides {hides}."
+
+    @property
+    def fix(self) -> str:
+        """Return the setting that shows it."""
+        return f"Add {self.read} to `sandbox.read` in mulligan.yml."
 
     @property
     def text(self) -> str:
@@ -108,7 +110,8 @@ def find_hidden_program(
 def _shown(
     common: Confinement, environment: Mapping[str, str], hidden: Sequence[Path]
 ) -> set[Path]:
-    return {*paths_of_environment(environment, hidden), *common.read, *common.write}
+    needed = paths_of_environment(environment, hidden, common.write)
+    return {*needed, *common.read, *common.write}
 
 
 def _words(line: str, output: str) -> Iterator[str]:

@@ -31,10 +31,12 @@ HOMEBREW_PARTS = (
 """What Homebrew's programs start from; `var` has the data of services, `etc` their settings."""
 
 PRIVATE = (
-    *(".local", ".local/bin", ".local/lib", ".local/share", ".local/state", ".config", ".cache"),
-    *(".ssh", ".gnupg", ".cargo", ".aws", ".docker", ".kube", ".password-store"),
+    *("/.local/", "/.local/bin/", "/.local/lib/", "/.local/share/", "/.local/state/", "/.config/"),
+    *("/.cache/", "/.ssh/", "/.gnupg/", "/.cargo/", "/.aws/", "/.docker/", "/.kube/", "/root/"),
 )
-"""Directories of a HOME that are never shown as a whole."""
+"""Ends of directories, of any HOME, that are never shown as a whole."""
+
+HOMES = Path("/home")
 
 MAX_LINKED = 400
 """Limit of the paths to show for the links of the PATH: bubblewrap takes 9,000 arguments."""
@@ -85,20 +87,25 @@ def paths_of_program(
 
 
 def paths_of_environment(
-    environment: Mapping[str, str], hidden: Sequence[Path] = ()
+    environment: Mapping[str, str],
+    hidden: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
 ) -> tuple[Path, ...]:
     """List the paths that the programs of the PATH need, and the directories of version managers.
 
-    Each call follows the links again, since an upgrade may change where they lead.
+    Each call follows the links again, since an upgrade may change where they lead. No link is
+    followed that a command could have made, in one of the `writable` paths.
     """
-    search = _Search(hidden)
+    search = _Search(hidden, writable)
     managers = [Path(environment[name]) for name in VARIABLES if environment.get(name)]
     found = [each for each in managers if search.may_show(each, own=True)]
     linked = list[Path]()
     for directory in directories_on_the_path(environment):
-        if os.access(directory, os.R_OK):
-            # The HOME may be on the PATH, and is not shown for that.
-            found += [Path(directory)] if search.is_apart(directory) else []
+        # The HOME may be on the PATH, and is not shown for that.
+        if not os.access(directory, os.R_OK) or search.is_private(directory):
+            continue
+        found.append(Path(directory))
+        if not search.is_writable(directory):
             found += search.of_directory(directory)
             linked += chain.from_iterable(map(search.of_link, _targets_in(directory)))
     shown = {*_outside_the_system([*found, *linked])}
@@ -187,6 +194,7 @@ class _Search:
     """One search; `links` has each link that it read, and `prefixes` each one it has yielded."""
 
     hidden: Sequence[Path]
+    writable: Sequence[Path] = ()
     homes: tuple[Path, ...] = field(default_factory=_homes)
     links: dict[str, str | None] = field(default_factory=dict[str, str | None])
     prefixes: set[Path] = field(default_factory=set[Path])
@@ -205,7 +213,7 @@ class _Search:
     def of_link(self, target: str) -> Iterator[Path]:
         """Yield the paths of the program that a link spells; none if it is no program."""
         spelled = hops(target, self.links)
-        if not spelled or all(is_in_system(each) for each in spelled):
+        if not spelled or all(map(is_in_system, spelled)) or any(map(self.is_writable, spelled)):
             return
         if os.path.isfile(spelled[-1]) and os.access(spelled[-1], os.X_OK):  # noqa: PTH113 - many
             yield from self.of_program(target) if not self._is_hidden(Path(spelled[-1])) else ()
@@ -254,16 +262,23 @@ class _Search:
         )
         return (
             real.is_dir()
-            and self.is_apart(str(real))
-            and not any(real == home / each for home in self.homes for each in PRIVATE)
+            and not self.is_private(str(real))
+            and not f"{real}/".endswith(PRIVATE)
+            and real.parent != HOMES
             and (own or not any((each / ".git").exists() for each in (real, *around)))
             and not self._is_hidden(real)
         )
 
-    def is_apart(self, directory: str) -> bool:
-        """Return whether a directory contains no HOME of Mulligan's user."""
-        real = os.path.realpath(directory)
-        return not any(home.is_relative_to(real) for home in self.homes)
+    def is_private(self, directory: str) -> bool:
+        """Return whether a directory contains a HOME of Mulligan's user, or is in a hidden one."""
+        real = Path(os.path.realpath(directory))
+        return any(home.is_relative_to(real) for home in self.homes) or any(
+            real.is_relative_to(each) for each in self.hidden
+        )
+
+    def is_writable(self, path: str) -> bool:
+        """Return whether commands can replace a path."""
+        return any(Path(path).is_relative_to(each) for each in self.writable)
 
     def _is_hidden(self, real: Path) -> bool:
         """Return whether a path is in a hidden one, or contains it."""

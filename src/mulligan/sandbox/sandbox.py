@@ -176,18 +176,17 @@ class Bubblewrap:
             (command.argv, _entry_point()) if self._needs_entry_point(access) else (command.argv,)
         )
         environment, hides = command.environment, self.hidden_paths
-        needed = chain.from_iterable(paths_of_program(argv, environment, hides) for argv in started)
+        writable = (*self.common.write, *access.write)
+        needed = (
+            *chain.from_iterable(paths_of_program(argv, environment, hides) for argv in started),
+            *paths_of_environment(environment, hides, writable),
+        )
         return replace(
             self.common,
             hide=tuple(path for path in existing if path.is_dir()),
             hide_files=tuple(path for path in existing if not path.is_dir()),
-            read=(
-                *needed,
-                *paths_of_environment(environment, hides),
-                *self.common.read,
-                *access.read,
-            ),
-            write=(*self.common.write, *access.write, *_own(access)),
+            read=(*needed, *self.common.read, *access.read),
+            write=(*writable, *_own(access)),
             moved=tuple(_own(access).items()),
             network=access.network,
             changes_user=self.user is not None,
