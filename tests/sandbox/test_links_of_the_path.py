@@ -225,3 +225,9 @@ def test_links_beyond_all_measure_do_not_stop_the_sandbox(home: Path) -> None:
         tool = executable(home / f"tools/{number}/tool", "#!/bin/sh\n")
         link(home / f"bin/tool-{number}", tool)
     assert start(f"echo {WORKS}", home, home / "bin").text.strip() == WORKS
+
+
+@pytest.mark.parametrize("target", ["/proc/self/exe", "/dev/fd/0", "nowhere/x", "./loop", "/sys/x"])
+def test_a_link_to_no_file_of_its_own_does_not_stop_the_sandbox(target: str, home: Path) -> None:
+    path = link(home / "bin/loop", target).parent
+    assert start(f"echo {WORKS}", home, path).text.strip() == WORKS

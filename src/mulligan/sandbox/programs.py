@@ -38,6 +38,9 @@ PRIVATE = (
 
 HOMES = Path("/home")
 
+OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/fd/")
+"""No link there leads to the same file inside."""
+
 MAX_LINKED = 400
 """Limit of the paths to show for the links of the PATH: bubblewrap takes 9,000 arguments."""
 
@@ -213,7 +216,7 @@ class _Search:
     def of_link(self, target: str) -> Iterator[Path]:
         """Yield the paths of the program that a link spells; none if it is no program."""
         spelled = hops(target, self.links)
-        if not spelled or all(map(is_in_system, spelled)) or any(map(self.is_writable, spelled)):
+        if not spelled or all(map(is_in_system, spelled)) or any(map(self._is_foreign, spelled)):
             return
         if os.path.isfile(spelled[-1]) and os.access(spelled[-1], os.X_OK):  # noqa: PTH113 - many
             yield from self.of_program(target) if not self._is_hidden(Path(spelled[-1])) else ()
@@ -279,6 +282,10 @@ class _Search:
     def is_writable(self, path: str) -> bool:
         """Return whether commands can replace a path."""
         return any(Path(path).is_relative_to(each) for each in self.writable)
+
+    def _is_foreign(self, path: str) -> bool:
+        """Return whether commands can replace a path, or the kernel makes it for each process."""
+        return path.startswith(OF_THE_KERNEL) or self.is_writable(path)
 
     def _is_hidden(self, real: Path) -> bool:
         """Return whether a path is in a hidden one, or contains it."""
