@@ -176,3 +176,24 @@ def test_mulligans_own_files_are_never_advised(home: Path, tmp_path: Path) -> No
     environment = {"PATH": f"{home}/bin:{os.defpath}"}
     assert find_hidden_program(sandbox((state,)), "tool", "", environment) is None
     assert find_hidden_program(Unconfined(), "tool", "", environment) is None
+
+
+def test_what_a_command_wrote_is_no_reason_for_an_advice(home: Path, tmp_path: Path) -> None:
+    """A directory of the PATH that commands can write to is a mistake, and advises nothing."""
+    cache = tmp_path / "cache"
+    executable(cache / "tool", f"#!{interpreter(home)}\n")
+    walls = sandbox()
+    walls = replace(walls, common=replace(walls.common, write=(cache,)))
+    assert find_hidden_program(walls, "tool", "", {"PATH": f"{cache}:{os.defpath}"}) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "missing"])
+def test_an_interpreter_that_is_no_file_is_not_read(kind: str, home: Path) -> None:
+    odd = home / "odd"
+    if kind == "pipe":
+        os.mkfifo(odd, 0o755)
+    elif kind == "directory":
+        odd.mkdir()
+    executable(home / "bin/tool", f"#!{odd}\n")
+    found = find_hidden_program(sandbox(), "tool", "", {"PATH": f"{home}/bin:{os.defpath}"})
+    assert (found and found.needed) == (None if kind == "missing" else odd)

@@ -89,10 +89,13 @@ def find_hidden_program(
     """
     if not isinstance(sandbox, Bubblewrap):
         return None
-    shown = _shown(sandbox.common, environment, sandbox.hidden_paths)
+    common = sandbox.common
+    shown = _shown(common, environment, sandbox.hidden_paths)
     found = dict[str, list[list[str]]]()
     for name in _words(line, output):
-        places = [_needs(place, environment) for place in _places(name, environment)]
+        # What commands can write may name any file.
+        own = [each for each in _places(name, environment) if not _is_below(each, common.write)]
+        places = [_needs(each, environment) for each in own]
         if places and all(any(not _is_in(each, shown) for each in needs) for needs in places):
             found[name] = places
     paths = dict.fromkeys(path for places in found.values() for needs in places for path in needs)
@@ -101,7 +104,7 @@ def find_hidden_program(
         lacking = [next((each for each in needs if each in missing), "") for needs in places]
         if all(lacking):
             needed = Path(lacking[0])
-            if not any(needed.is_relative_to(each) for each in sandbox.hidden_paths):
+            if not _is_below(needed, sandbox.hidden_paths):
                 read = installation_of(needed, sandbox.hidden_paths)
                 return HiddenProgram(name, Path(places[0][0]), needed, read)
     return None
@@ -145,6 +148,8 @@ def _needs(program: str, environment: Mapping[str, str]) -> list[str]:
 
 def _interpreter(program: str, environment: Mapping[str, str]) -> str:
     """Return the program that starts a script; empty if it is none, or its interpreter is."""
+    if not Path(program).is_file():
+        return ""
     with suppress(OSError), Path(program).open("rb") as file:
         first = file.read(FIRST_LINE_BYTES).partition(b"\n")[0]
         if first.startswith(b"#!"):
@@ -154,6 +159,10 @@ def _interpreter(program: str, environment: Mapping[str, str]) -> str:
                 return next(iter(_places(next(wanted, ""), environment)), "")
             return name if name.startswith("/") else ""
     return ""
+
+
+def _is_below(path: str | Path, places: Sequence[Path]) -> bool:
+    return any(Path(path).is_relative_to(each) for each in places)
 
 
 def _is_in(path: str, shown: Collection[Path]) -> bool:
