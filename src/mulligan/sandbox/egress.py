@@ -16,6 +16,7 @@ from typing import IO, NoReturn, Protocol, assert_never
 import h11
 import httpx
 
+from mulligan.config.certificates import context_of
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.egress_rules import (
     COMPRESSED,
@@ -33,6 +34,7 @@ from mulligan.sandbox.egress_rules import (
     request_headers,
     response_headers,
 )
+from mulligan.text.certificates import TRUST, certificate_fault
 from mulligan.text.escape import one_line
 
 # The log of one proxy.
@@ -118,8 +120,8 @@ class ServiceExchange(Protocol):
         """The service sent a part of the body."""
         ...
 
-    def failed(self) -> None:
-        """The service could not be reached."""
+    def failed(self, reason: str = "") -> None:
+        """The service could not be reached; `reason` says why if a person must fix it."""
         ...
 
     def ended(self) -> None:
@@ -235,10 +237,20 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Proxy:
-    """Serves the connections of one sandbox; `allowed` is fixed by the caller."""
+    """Serves the connections of one sandbox; `allowed` is fixed by the caller.
 
-    def __init__(self, allowed: Allowed, access_log: AccessLog, observer: ServiceObserver) -> None:
+    `bundle` holds the certificates that it trusts, see config/certificates.py.
+    """
+
+    def __init__(
+        self,
+        allowed: Allowed,
+        access_log: AccessLog,
+        observer: ServiceObserver,
+        bundle: Path | None = None,
+    ) -> None:
         self._allowed = allowed
+        self._bundle = bundle
         self._log = access_log
         self._observer = observer
         self._client: httpx.AsyncClient | None = None
@@ -333,8 +345,9 @@ class Proxy:
                 _outgoing(connection, request, decision, exchange), stream=True
             )
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
-            exchange.failed()
-            why = _reason(error)
+            refused = certificate_fault(error)
+            why = f"its certificate {refused.explain(TRUST)}" if refused else _reason(error)
+            exchange.failed(why if refused else "")
             self._log.failed(f"{what}: {why}")
             await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
             return
@@ -391,6 +404,7 @@ class Proxy:
         """Return the HTTP client; made on first use, since loading certificates takes time."""
         if self._client is None:
             self._client = httpx.AsyncClient(
+                verify=context_of(self._bundle) if self._bundle else True,
                 timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
                 limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
             )
@@ -488,7 +502,10 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextmanager
 def open_proxy(
-    allowed: Allowed, access_log: AccessLog, observer: ServiceObserver
+    allowed: Allowed,
+    access_log: AccessLog,
+    observer: ServiceObserver,
+    bundle: Path | None = None,
 ) -> Generator[int]:
     """Start a proxy; return the descriptor for CommandAccess. The end of the block ends everything.
 
@@ -504,7 +521,7 @@ def open_proxy(
     with ours, theirs:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()
-        serving = _serve(ours, Proxy(allowed, access_log, observer), ended)
+        serving = _serve(ours, Proxy(allowed, access_log, observer, bundle), ended)
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:

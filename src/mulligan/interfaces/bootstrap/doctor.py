@@ -135,7 +135,9 @@ def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none takes the lock, so they may run beside a worker."""
-    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment, redactor_of(operator, environment), QUICK_RETRIES
+    ) as github:
         tracker = github.tracker
         worktrees, policies = open_git(operator, github, environment)
 
