@@ -53,6 +53,7 @@ from mulligan.interfaces.bootstrap.stores import (
     publishing_redactor_of,
 )
 from mulligan.interfaces.notify import open_notifier
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
@@ -313,7 +314,12 @@ def assemble(
         worktrees=worktrees,
         git=worktrees,
         policies=policies,
-        verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
+        verifier=CommandVerifier(
+            environment,
+            sandbox,
+            redactor=stores.redactor,
+            network=operator_network(operator.sandbox, environment),
+        ),
         ledger=stores.ledger,
         leases=stores.leases,
         usage=stores.usage,

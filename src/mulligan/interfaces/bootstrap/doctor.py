@@ -32,6 +32,7 @@ from mulligan.interfaces.bootstrap.container import (
 from mulligan.interfaces.bootstrap.machine import MachineProbes
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
+    command_network_status,
     confine,
     network_for,
 )
@@ -170,6 +171,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             has_program=lambda program: program_exists(program, environment),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),
+            command_network=lambda: command_network_status(operator, environment),
             rest=lambda name: _rest(name, operator, environment, sandbox or Unconfined()),
         )
 
