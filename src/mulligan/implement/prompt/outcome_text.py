@@ -476,8 +476,10 @@ def times_text(history: Sequence[WorkerResultMeta]) -> str:
     if sums.set_up_reused and "setup" not in words:
         words["setup"] = "setup reused"
     whole = sum(parts.values())
+    if whole < SECOND_MS:
+        return ""
     named = ", ".join(words[name] for name in parts if name in words)
-    return f"{duration_text(whole)} in all: {named}" if whole >= SECOND_MS else ""
+    return f"{duration_text(whole)} in all: {named}".removesuffix(": ")
 
 
 def used(facts: AgentFacts) -> str:
