@@ -11,12 +11,19 @@ from mulligan.domain.set_up import key_inputs, select_inputs
 from mulligan.implement.ports import AttemptContext, AttemptTools, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.prompt.outcome_text import verdict
+from mulligan.implement.stopwatch import Stopwatch
 
 CACHE_VERSION = 1
 """Increase to run every setup command again."""
 
 
-def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptTools) -> Worktree:
+def set_up(
+    tree: Worktree,
+    case: IssueContext,
+    policy: Policy,
+    context: AttemptTools,
+    stopwatch: Stopwatch,
+) -> Worktree:
     """Return a clean worktree with what the setup commands leave on its start tree.
 
     They run on the base branch's commit: the head of a pull request has an agent's work, too. If
@@ -27,6 +34,7 @@ def set_up(tree: Worktree, case: IssueContext, policy: Policy, context: AttemptT
     fork = tree.blobs(tree.fork_sha)
     key = _key(fork, tree, case, policy, context)
     found = tree.with_set_up(key)
+    stopwatch.set_up_reused = found is not None
     if found is None:
         log = context.artifacts.path(case.issue.ref, case.status.number, "setup.log")
         if tree.fork_sha != tree.start_sha:
