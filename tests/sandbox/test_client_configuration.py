@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.bubblewrap import is_in_system
 from mulligan.sandbox.client_configuration import (
     MAX_BYTES,
     MAX_FILES,
@@ -12,6 +11,7 @@ from mulligan.sandbox.client_configuration import (
     files_named_in,
     has_secret,
 )
+from mulligan.sandbox.programs import is_in_system
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_files_that_a_configuration_names_are_read_too() -> None:
     )
     named = files_named_in(text)
     assert named == (Path("/etc/xdg/pip/constraints.txt"), Path("/opt/corp/ca.pem"))
-    assert is_in_system(Path("/etc/ssl/certs/ca-certificates.crt"))
+    assert is_in_system("/etc/ssl/certs/ca-certificates.crt")
 
 
 def test_a_configuration_that_names_files_without_end_is_read_up_to_a_limit(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
@@ -38,6 +39,7 @@ from mulligan.domain.result import (
 )
 from mulligan.implement.ports import RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
+from mulligan.sandbox.hidden_programs import HiddenProgram, find_hidden_program
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.operator_network import (
     NO_NETWORK_SETTINGS,
@@ -45,10 +47,13 @@ from mulligan.sandbox.operator_network import (
     OperatorNetwork,
 )
 from mulligan.sandbox.process import Command, Finished, run
+from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
 from mulligan.text.certificates import REGISTRY_TRUST, says_untrusted
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
+
+logger = structlog.get_logger()
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
@@ -138,7 +143,9 @@ class CommandVerifier:
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    return _failed_set_up(text, ended, found)
+                    hidden = self._hidden_program(text, ended)
+                    _append_hint(log, hidden)
+                    return _failed_set_up(text, ended, found, hidden)
         return CheckResult(
             name=SET_UP_CHECK,
             kind=CheckKind.OTHER,
@@ -158,10 +165,14 @@ class CommandVerifier:
             # A report of an earlier run must not count for this one.
             source_code.remove(worktree.path, check.report)
         ended = self._run(_Line(check.run, check.timeout), worktree, log, _network(check))
-        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
-            self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
+        hidden = self._hidden_program(check.run, ended)
+        late += f"{hidden.text}\n" if hidden else ""
         found = self._digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        # The digest is published, and the log is not.
+        _append_hint(log, hidden)
+        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
+            self._refuse_a_missing_program(check, worktree, hidden)
         return CheckResult(
             name=check.name,
             kind=check.kind,
@@ -262,8 +273,8 @@ class CommandVerifier:
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=worktree.path,
                 environment={
+                    **self._machine_variables(),
                     **network.variables,
-                    "PATH": self.environment.get("PATH", ""),
                     "HOME": str(home),
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
@@ -280,17 +291,36 @@ class CommandVerifier:
         _append_cut_output(ended, log)
         return ended
 
-    def _refuse_a_missing_program(self, check: Check, worktree: RunDirectory) -> None:
+    def _hidden_program(self, line: str, ended: Finished) -> HiddenProgram | None:
+        """Return a program that a failed line needs and the sandbox hides."""
+        if ended.stopped_by or not ended.exit_code:
+            return None
+        variables = self._machine_variables()
+        hidden = find_hidden_program(self.sandbox, line, ended.text, variables)
+        if hidden:
+            logger.warning(
+                "program_hidden", program=hidden.name, reason=hidden.reason, fix=hidden.fix
+            )
+        return hidden
+
+    def _machine_variables(self) -> dict[str, str]:
+        """Return what commands get from Mulligan's environment: where programs are."""
+        path = self.environment.get("PATH", "")
+        return {"PATH": path, **variables_of_managers(self.environment)}
+
+    def _refuse_a_missing_program(
+        self, check: Check, worktree: RunDirectory, hidden: HiddenProgram | None
+    ) -> None:
         program = program_of(check.run)
         if not program or (worktree.path / program).exists():
             return
         log = worktree.private / "program.log"
         look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, ("sh", program))
         if self._run(look_up, worktree, log).exit_code:
-            raise MisconfiguredError(
-                f"{program!r} not found. It is the program of the check {check.name!r}; "
-                "install it in a setup command, or change the check's command."
-            )
+            cure = "; install it in a setup command, or change the check's command."
+            cure = f". {hidden.text}" if hidden else cure
+            message = f"{program!r} not found. It is the program of the check {check.name!r}"
+            raise MisconfiguredError(message + cure)
 
 
 def _egress_log(log: Path) -> Path:
@@ -330,8 +360,11 @@ LAST_LINES = 15
 LINE_CHARS = 500
 
 
-def _failed_set_up(line: str, ended: Finished, found: Digest) -> CheckResult:
+def _failed_set_up(
+    line: str, ended: Finished, found: Digest, hidden: HiddenProgram | None
+) -> CheckResult:
     """Return the result of a setup command that failed."""
+    hint = f"\n{hidden.text}" if hidden else ""
     return CheckResult(
         name=SET_UP_CHECK,
         kind=CheckKind.OTHER,
@@ -341,8 +374,8 @@ def _failed_set_up(line: str, ended: Finished, found: Digest) -> CheckResult:
         exit_code=_exit_code(ended),
         timed_out=ended.stopped_by is not None,
         duration_ms=round(ended.duration.total_seconds() * 1000),
-        digest=last_lines(ended.text),
-        long_digest=found.text,
+        digest=last_lines(ended.text) + hint,
+        long_digest=found.text + hint,
         findings=found.findings[:MAX_FINDINGS],
         count=found.count,
         fingerprint=found.fingerprint,
@@ -367,6 +400,13 @@ def _digest(line: str, ended: Finished, log: Path) -> Digest:
 
 def _exit_code(ended: Finished) -> int:
     return TIMEOUT_EXIT_CODE if ended.stopped_by else ended.exit_code
+
+
+def _append_hint(log: Path, hidden: HiddenProgram | None) -> None:
+    """Name in the log, which stays on this machine, the path that the sandbox hides."""
+    if hidden:
+        with log.open("ab") as whole:
+            whole.write(f"\nMulligan: {hidden.reason} {hidden.fix}\n".encode(errors="replace"))
 
 
 def _append_cut_output(ended: Finished, log: Path) -> None:

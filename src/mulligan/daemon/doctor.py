@@ -215,6 +215,7 @@ class Probes:
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `rest`: why an agent rests, by name, "" if it does not.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
+    - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
 
     account: Callable[[], str]
@@ -236,6 +237,7 @@ class Probes:
     network: Callable[[str], str]
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
+    hidden_program: Callable[[str], tuple[str, str] | None] = lambda _: None
     pauses: Callable[[], Sequence[Pause]] = tuple
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
     rest: Callable[[str], str] = lambda _: ""
@@ -383,7 +385,10 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
             yield fault(name, message, "Install it, or fix the command.")
         elif program not in made:
             yield warning(name, message, "Make sure that the setup commands install it.")
-    if lines and not missing:
+    hidden = dict.fromkeys(filter(None, (probes.hidden_program(line) for _, line in lines)))
+    for reason, fix in hidden:
+        yield warning(name, reason, fix)
+    if lines and not missing and not hidden:
         yield fine(name, "The programs of the setup commands and checks are installed.")
 
 

@@ -21,12 +21,6 @@ SYSTEM = (
 )
 """System paths that programs need, where they exist; read-only."""
 
-
-def is_in_system(path: Path) -> bool:
-    """Return whether every command can read a path, if it exists."""
-    return _is_in(path, map(Path, SYSTEM))
-
-
 HIDDEN_PROC_PATHS = (
     *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/ide", "/proc/kcore", "/proc/keys"),
     *("/proc/latency_stats", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list"),

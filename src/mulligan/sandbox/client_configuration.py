@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mulligan.sandbox.bubblewrap import is_in_system
+from mulligan.sandbox.programs import is_in_system
 from mulligan.text.redact import Redactor
 
 CLIENT_CONFIGURATION = tuple(
@@ -98,7 +98,7 @@ def _text(file: Path) -> str | None:
 def files_named_in(text: str) -> tuple[Path, ...]:
     """List the files that a configuration names and that commands do not see yet."""
     found = (Path(each) for each in NAMED_FILE.findall(text))
-    return tuple(path for path in found if ".." not in path.parts and not is_in_system(path))
+    return tuple(path for path in found if ".." not in path.parts and not is_in_system(str(path)))
 
 
 def has_secret(text: str) -> bool:
