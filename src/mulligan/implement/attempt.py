@@ -86,7 +86,7 @@ def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptSta
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
         agent = select_agent(case, policy, context.agents)
-        ready = set_up(tree, case, policy, context)
+        ready = set_up(tree, ref, case.status.number, policy, context)
         yield from _rounds(known, AttemptContext(case, policy, ready, agent, context))
 
 

@@ -195,6 +195,14 @@ class Checkout:
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
+    @disk_faults()
+    def changed_files(self, head_sha: str) -> tuple[str, ...]:
+        """List the files of a commit that are different, or missing, in the tree now."""
+        listed = self.worktree.git.read(
+            *("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
+        )
+        return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
     @property
     def _agents_tree(self) -> Path:
         return self.private / "tree-of-agent"
