@@ -17,7 +17,6 @@ from world.confined import sandbox
 from world.fork_server import run_forked, start_forked
 from world.repositories import git
 
-WHO = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
 PASSES = "checks: [{name: tests, run: 'true', kind: test}]"
 BELOW_HOME = ".local/state/mulligan/local"
 
@@ -47,7 +46,7 @@ class Clone:
         if policy:
             self.configure(policy)
         git(self.path, "add", "--all")
-        git(self.path, *WHO, "commit", "--quiet", "--message", "More")
+        git(self.path, "commit", "--quiet", "--message", "More")
 
     def check(self, *options: str, where: str = ".") -> subprocess.CompletedProcess[str]:
         return run_forked(["check", *options], self.path / where, self.environment)
@@ -114,9 +113,10 @@ def test_check_and_the_first_attempt_miss_the_same_program(clone: Clone) -> None
     clone.commit(f"checks: [{{name: tests, run: {tool} -q, kind: test}}]")
     assert clone.check("--here").returncode == 0
     checked, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
-    for done in (checked, tried):
-        assert done.returncode != 0
-        assert "not found" in done.stdout
+    assert (checked.returncode, tried.returncode) == (1, 3)
+    assert f"{tool}: not found" in checked.stdout
+    assert "does not start, or not finish, on this commit." in checked.stdout
+    assert "cannot start on the base branch either" in tried.stdout
 
 
 @pytest.mark.parametrize("where", ["in the clone", "above the clone", "in a variable", "named"])
@@ -307,6 +307,14 @@ def test_check_of_another_directory_and_of_a_linked_worktree(clone: Clone) -> No
     assert done.returncode == 0, done.stderr
     assert f"From the last commit on topic of {clone.home}/linked" in done.stdout
     assert "1 uncommitted file is not part of it. To check it too:" in done.stdout
+
+
+def test_check_of_a_shallow_clone(clone: Clone) -> None:
+    clone.commit(PASSES)
+    clone.commit("checks: [{name: tests, run: git log -p, kind: test}]")
+    git(clone.home, "clone", "--quiet", "--depth", "1", f"file://{clone.path}", "shallow")
+    done = run_forked(["check", "shallow"], clone.home, clone.environment)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--here",)])

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -252,6 +252,10 @@ def refs_for_agent(site: IssueWorktree, base: str, base_sha: str) -> Mapping[str
     return refs
 
 
+SHALLOW = "shallow"
+"""git's list of the commits whose parents a shallow clone lacks (gitrepository-layout(5))."""
+
+
 def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha: str) -> None:
     """Write a new agent's git directory for a restored worktree, with HEAD at its commit."""
     place = site.paths
@@ -260,6 +264,8 @@ def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha:
     objects = site.mirror.paths.mirror / "objects"
     sources = (place.git_dir / "index", objects)
     agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.excluded)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(site.mirror.paths.mirror / SHALLOW, place.agent_git_dir / SHALLOW)
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 

@@ -59,7 +59,7 @@ __all__ = [
     "LocalCommit",
     "digest",
     "open_attempt_checks",
-    "open_checks_here",
+    "open_local_checks",
     "read_local_commit",
     "read_policy",
 ]
@@ -78,7 +78,7 @@ class LocalChecks(Protocol):
         """
         ...
 
-    def run(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check, once; also list the tracked files that it changed.
 
         MisconfiguredError if its program is missing.
@@ -115,17 +115,21 @@ class ChecksHere:
         kept = keep(self.private, None, self.verifier.environment)
         return replace(self, set_up_files=kept), True
 
-    def run(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+    def run(self, check: Check) -> CheckResult:
+        """Run one check, once; MisconfiguredError if its program is missing."""
+        return self.verifier.check(check, self, self.private / "check.log")
+
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check in the directory; outside of a repository, no file is tracked."""
         before = self.clone.changed()
-        result = self.verifier.check(check, self, self.private / "check.log")
+        result = self.run(check)
         after = self.clone.changed()
         paths = sorted(before.keys() | after.keys())
         return result, [path for path in paths if before.get(path) != after.get(path)]
 
 
 @contextmanager
-def open_checks_here(directory: Path, environment: Environment) -> Generator[ChecksHere]:
+def open_local_checks(directory: Path, environment: Environment) -> Generator[ChecksHere]:
     """Open a directory for checks, without a sandbox."""
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
         verifier = CommandVerifier(environment)
@@ -259,7 +263,7 @@ class AttemptChecks:
             raise _failed_set_up(error.failed, self._log(SET_UP_LOG)) from error
         return replace(self, tree=ready), self._log(SET_UP_LOG).exists()
 
-    def run(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check on the commit."""
         self.tree.check_out(self.tree.start_sha)
         result = self.verifier.check(check, self.tree, self._log("check.log"))

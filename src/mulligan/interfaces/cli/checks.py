@@ -21,7 +21,7 @@ from mulligan.interfaces.bootstrap.local_checks import (
     LocalChecks,
     LocalCommit,
     open_attempt_checks,
-    open_checks_here,
+    open_local_checks,
     read_local_commit,
     read_policy,
 )
@@ -174,7 +174,7 @@ class CheckPlace:
 def _checks_here(options: CheckOptions) -> Generator[CheckPlace]:
     directory = options.directory.resolve()
     policy = read_policy(options.policy, directory)
-    with open_checks_here(directory, environment()) as checks:
+    with open_local_checks(directory, environment()) as checks:
         yield CheckPlace(checks, policy, options.setup and bool(policy.setup.run))
 
 
@@ -225,7 +225,7 @@ def _run(wanted: Check, place: LocalChecks, report: Report) -> str:
     """Run and show a check; return what is missing if it cannot run, else an empty string."""
     try:
         with step_shown(report.console, wanted.name, place.logs):
-            result, changed = place.run(wanted)
+            result, changed = place.run_and_compare(wanted)
     except MisconfiguredError as error:
         return str(error)
     report.results.append(result)
