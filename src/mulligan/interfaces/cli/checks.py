@@ -1,5 +1,6 @@
 """`mulligan digest` and `mulligan check`: show the results of checks as an agent gets them."""
 
+import os
 import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -194,11 +195,11 @@ def _introduce(commit: LocalCommit) -> Iterator[str]:
     """Say which commit is checked, where, and what is not part of it."""
     where = "in the sandbox" if commit.is_confined else "without a sandbox (`sandbox: off`)"
     yield (
-        f"From the last commit on {commit.setup.branch} of {commit.setup.clone}"
+        f"From the last commit on {commit.setup.branch} of {commit.setup.clone.name}"
         f" ({commit.sha[:8]}), {where}, as in an attempt."
     )
     if commit.settings:
-        yield f"With the settings of {commit.settings}."
+        yield f"With the settings of {os.path.relpath(commit.settings)}."
     if not commit.is_policy_committed:
         yield "With the policy of your working tree, which is not committed yet."
     if commit.uncommitted:
