@@ -103,6 +103,9 @@ def test_check_says_what_it_runs_on_and_what_it_leaves_out(clone: Clone) -> None
         "2 uncommitted files are not part of it. To check them too: `mulligan check --here`.",
     ]
     assert done.stdout.endswith("\n1 check, and none would fail an attempt.\n")
+    (clone.home / "other.yml").write_text(PASSES)
+    other = clone.check("--policy", "../other.yml").stdout.splitlines()
+    assert other[1].startswith("3 uncommitted files are not part of it.")
 
 
 def test_check_and_the_first_attempt_miss_the_same_program(clone: Clone) -> None:

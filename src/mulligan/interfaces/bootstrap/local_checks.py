@@ -150,7 +150,7 @@ class LocalCommit:
     """The commit that is checked out in a clone, and what an attempt there would depend on.
 
     `settings` is the operator's file, if one was found. `uncommitted` counts the paths that differ
-    from the commit, without the policy's.
+    from the commit, without the clone's policy if that is used.
     """
 
     setup: RehearsalSetup
@@ -185,8 +185,8 @@ def read_local_commit(
     settings = _settings_file(config, directory, environment)
     operator = _read_operator(settings, environment)
     read = read_policy(policy, directory, _overrides(operator, clone))
-    uncommitted = clone.uncommitted().keys()
-    named = policy_in(directory)
+    uncommitted = set(clone.uncommitted())
+    used = set[str]() if policy else {policy_in(directory)}
     return LocalCommit(
         RehearsalSetup(Issue(local_issue(directory), "", ""), directory, branch),
         sha,
@@ -194,8 +194,8 @@ def read_local_commit(
         _confine(operator, environment),
         settings,
         read,
-        is_policy_committed=named not in uncommitted,
-        uncommitted=len(uncommitted - {named}),
+        is_policy_committed=not used & uncommitted,
+        uncommitted=len(uncommitted - used),
     )
 
 
