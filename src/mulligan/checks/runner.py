@@ -244,8 +244,10 @@ class CommandVerifier:
         return str(self.sandbox.worktree_path(worktree.path))
 
     def toolchain(self, lines: Sequence[str]) -> str:
-        """Return a hash, in hex, of the programs on this machine that the shell lines can run."""
-        return toolchain_of(lines, self.environment.get("PATH", ""))
+        """Return a hash, in hex, of the programs and variables that shell lines can use."""
+        programs = toolchain_of(lines, self.environment.get("PATH", ""))
+        variables = json.dumps(self.network.plain_variables, sort_keys=True)
+        return hashlib.sha256(f"{programs}{variables}".encode()).hexdigest()
 
     def _run(
         self, line: _Line, worktree: RunDirectory, log: Path, wanted: Network = Network.NONE

@@ -377,7 +377,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         yield note(
             name,
             f"The repository does not contain {' and '.join(map(repr, made))}.",
-            "The setup commands have to create that. To try: `mulligan check --setup`.",
+            "The setup commands have to create that. To try, in a clone: `mulligan check`.",
         )
     for what, program, before in missing:
         message = f"{program!r} not found. It is the program of {what}."

@@ -17,7 +17,7 @@ import certifi
 
 from mulligan.config.certificates import read_certificates, trusted_bundle
 from mulligan.config.operator import SandboxSettings
-from mulligan.config.secrets import passwords_in
+from mulligan.config.secrets import is_secret, passwords_in
 from mulligan.domain.host import Network
 from mulligan.sandbox.authority import Authority, make_authority
 from mulligan.sandbox.egress import (
@@ -140,6 +140,15 @@ class OperatorNetwork:
             bundle = self._write_certificates(Path(private))
             found = [registry_problem(each, bundle) for each in self.registries]
         return tuple(filter(None, found))
+
+    @property
+    def plain_variables(self) -> Mapping[str, str]:
+        """The variables that hold no secret."""
+        return {
+            name: value
+            for name, value in self.variables.items()
+            if not (is_secret(name, value) or passwords_in(value))
+        }
 
     def exposed(self) -> tuple[str, ...]:
         """List the variables with a password in a URL that every command can read."""

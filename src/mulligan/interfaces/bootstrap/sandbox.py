@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
 from mulligan.agents.invocation import adapter_of, choose_network
-from mulligan.config.operator import AgentSettings, Operator, SandboxMode
+from mulligan.config.operator import STATE_HOME, AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.domain.host import (
     AS_ROOT,
@@ -142,5 +143,6 @@ def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResu
         github.webhook_secret_file,
         app and app.private_key_file,
     )
-    own = (operator.workspace.root, *(each for each in files if each))
+    home = Path(STATE_HOME).expanduser()
+    own = (home, operator.workspace.root, *(each for each in files if each))
     return probe_sandbox(operator.sandbox, environment, tuple(each.absolute() for each in own))
