@@ -60,6 +60,7 @@ from mulligan.agents.output import (
 )
 from mulligan.agents.wordings import LastWords
 from mulligan.config.adapters import Adapter, Fact, Meaning
+from mulligan.config.certificates import trusted_bundle
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Meter, Task, TimeLimit
 from mulligan.domain.errors import (
@@ -105,12 +106,16 @@ class RunNetwork:
 
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
-    """The hosts that agents may reach; `environment` is Mulligan's own and holds the keys."""
+    """The hosts that agents may reach; `environment` is Mulligan's own and holds the keys.
+
+    `bundle` has the certificates to trust, see config/certificates.py.
+    """
 
     network: Network
     hosts: tuple[str, ...]
     environment: Mapping[str, str]
     redact: Callable[[str], str]
+    bundle: Path | None = None
 
     @contextmanager
     def open_network(
@@ -131,7 +136,7 @@ class EgressSettings:
         traffic = ModelTraffic()
         with (
             open_access_log(log, self.redact) as access_log,
-            open_proxy(allowed, access_log, traffic) as proxy,
+            open_proxy(allowed, access_log, traffic, self.bundle) as proxy,
         ):
             yield RunNetwork(pointed, inside, self.network, proxy, access_log, traffic)
 
@@ -162,7 +167,8 @@ class CommandAgent:
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
-        self._egress = EgressSettings(network, own.hosts, environment, self._redactor.text)
+        bundle = trusted_bundle(environment) if network is Network.MODEL else None
+        self._egress = EgressSettings(network, own.hosts, environment, self._redactor.text, bundle)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
         self._name = own.name
@@ -301,9 +307,11 @@ class CommandAgent:
         if fault is None and run.stopped_by in self._time_limits:
             stall = self._settings.provider_stall
             fault = silent_service(silence, stall)
-            if fault is None and refusal and refusal.retry_after and refusal.age >= stall:
+            if fault and refusal and refusal.reason:
+                fault = refusing_service(refusal.status, refusal.reason)
+            elif fault is None and refusal and refusal.retry_after and refusal.age >= stall:
                 # The service still asked for no request, so the agent could only wait.
-                fault = refusing_service(refusal.status)
+                fault = refusing_service(refusal.status, refusal.reason)
         elif run.stopped_by is None and run.exit_code and refusal and not (fault and fault.rest):
             fault = self._blame_refusal(refusal) or fault
         failed = fault or run.stopped_by or run.exit_code
@@ -317,7 +325,7 @@ class CommandAgent:
         An agent that reports refusals itself may also be refused what its model does not need.
         """
         is_known = not self._adapter.reads or refusal.status in {0, LIMITED}
-        return refusing_service(refusal.status) if is_known else None
+        return refusing_service(refusal.status, refusal.reason) if is_known else None
 
     def _output_reader(
         self, reader: Reader, meter: Meter, traffic: ModelTraffic

@@ -22,6 +22,7 @@ from mulligan.domain.host import (
     NOT_AS_ROOT,
     TRY_AGAIN,
     AgentPresence,
+    CommandNetworkStatus,
     Diagnosis,
     DiskSpace,
     Level,
@@ -240,6 +241,7 @@ class Probes:
     pauses: Callable[[], Sequence[Pause]] = tuple
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
     rest: Callable[[str], str] = lambda _: ""
+    command_network: Callable[[], CommandNetworkStatus] = CommandNetworkStatus
 
 
 class MachineProbes(Protocol):
@@ -375,7 +377,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         yield note(
             name,
             f"The repository does not contain {' and '.join(map(repr, made))}.",
-            "The setup commands have to create that. To try: `mulligan check --setup`.",
+            "The setup commands have to create that. To try, in a clone: `mulligan check`.",
         )
     for what, program, before in missing:
         message = f"{program!r} not found. It is the program of {what}."
@@ -458,6 +460,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
         if rest := probes.rest(name):
             yield warning(f"agents.{name}" if name else AGENT, rest, RESTS)
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
+    yield from _command_network(probes.command_network())
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
@@ -604,6 +607,24 @@ def _sandbox(
             f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it.",
             "Give that user access (docs/security.md), or remove it from `sandbox`.",
         )
+
+
+def _command_network(found: CommandNetworkStatus) -> Iterator[Diagnosis]:
+    """Report variables, files and package indexes that commands cannot use as intended."""
+    for name in found.unset:
+        message = f"`sandbox.env` lists {name}, which is not set where Mulligan runs."
+        yield warning(SANDBOX, message, f"Set {name}, or remove it from sandbox.env.")
+    for name in found.exposed:
+        message = f"{name} in `sandbox.env` has a password, which every check can read."
+        yield warning(SANDBOX, message, f"Remove it from {name}. {TO_REGISTRIES}")
+    for path in found.secret_files:
+        message = f"Commands in the sandbox cannot read {path}, since it contains a secret."
+        yield warning(SANDBOX, message, f"Remove the secret from the file. {TO_REGISTRIES}")
+    for problem in found.registry_problems:
+        yield warning(SANDBOX, problem, "Correct sandbox.registries, or fix that server.")
+
+
+TO_REGISTRIES = "For a package index, set `sandbox.registries`."
 
 
 def _network(name: str, probes: MachineProbes) -> Iterator[Diagnosis]:

@@ -46,6 +46,7 @@ from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.stopwatch import Stopwatch
 from mulligan.text.redact import Redactor
 
 # GitHub.
@@ -311,6 +312,10 @@ class Worktree(RunDirectory, Protocol):
 
         Only an agent may find ignored files of agents again.
         """
+        ...
+
+    def changed_files(self, head_sha: str) -> Sequence[str]:
+        """List the files of a commit that are different, or missing, in the tree now."""
         ...
 
     def pristine_checkout(self) -> AbstractContextManager[None]:
@@ -961,6 +966,17 @@ class AttemptTools(ConcludeContext, Protocol):
     def worker(self) -> str: ...
 
 
+class SetUpTools(Protocol):
+    """The dependencies of setting up a worktree."""
+
+    @property
+    def verifier(self) -> Verifier: ...
+    @property
+    def artifacts(self) -> Artifacts: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
 class RouteContext(AttemptTools, StartContext, Protocol):
     """All dependencies of the route of one issue."""
 
@@ -1005,3 +1021,4 @@ class AttemptContext:
     worktree: Worktree
     agent: CodingAgent
     context: AttemptTools
+    stopwatch: Stopwatch

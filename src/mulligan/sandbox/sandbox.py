@@ -25,6 +25,7 @@ from mulligan.sandbox.bubblewrap import (
     Descriptors,
     arguments,
 )
+from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import paths_of_environment, paths_of_program
 from mulligan.sandbox.user import make_usable, passwd_and_group
@@ -40,10 +41,12 @@ class CommandAccess:
 
     It may write to its `worktree` and its `home`. A sandbox shows them at the same paths for every
     issue, and then sets HOME. With a `proxy` (egress.py), the command reaches it at PROXY_PORT of
-    its loopback.
+    its loopback. It may read `shown` with the rights that it has there: for another user, they
+    stay as they are.
     """
 
     read: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     worktree: Path | None = None
     home: Path | None = None
@@ -170,7 +173,8 @@ class Bubblewrap:
         return (*_entry_point(), str(descriptors.diagnostics), *rest)
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:
-        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS))
+        clients = client_configuration()
+        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS), *clients.secret)
         existing = [path for path in hidden if os.access(path, os.F_OK)]
         started = (
             (command.argv, _entry_point()) if self._needs_entry_point(access) else (command.argv,)
@@ -185,7 +189,7 @@ class Bubblewrap:
             self.common,
             hide=tuple(path for path in existing if path.is_dir()),
             hide_files=tuple(path for path in existing if not path.is_dir()),
-            read=(*needed, *self.common.read, *access.read),
+            read=(*needed, *clients.readable, *self.common.read, *access.read, *access.shown),
             write=(*writable, *_own(access)),
             moved=tuple(_own(access).items()),
             network=access.network,

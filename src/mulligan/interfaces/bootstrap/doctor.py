@@ -32,6 +32,7 @@ from mulligan.interfaces.bootstrap.container import (
 from mulligan.interfaces.bootstrap.machine import MachineProbes
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
+    command_network_status,
     confine,
     network_for,
 )
@@ -137,7 +138,9 @@ def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none takes the lock, so they may run beside a worker."""
-    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment, redactor_of(operator, environment), QUICK_RETRIES
+    ) as github:
         tracker = github.tracker
         worktrees, policies = open_git(operator, github, environment)
 
@@ -171,6 +174,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             hidden_program=lambda line: _hidden_program(line, environment, sandbox),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),
+            command_network=lambda: command_network_status(operator, environment),
             rest=lambda name: _rest(name, operator, environment, sandbox or Unconfined()),
         )
 

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 from rich.markup import escape
 
+from mulligan.config.certificates import trusted_bundle
 from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
 from mulligan.config.policy import Labels
@@ -54,7 +55,6 @@ from mulligan.interfaces.cli.terminal import (
     print_command,
     print_diff,
     print_error,
-    program,
     typed,
 )
 from mulligan.interfaces.onboarding.ecosystems import propose
@@ -407,10 +407,10 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
         yield "Merge the pull request with the policy, then fetch it.", there("git pull")
     if not policy.checks:
         yield f"Add the commands that test a change to {_shown(clone / plan.path)}.", ""
-    yield (
-        "Run the checks on the clone as it is.",
-        there(f"{program()} check{' --setup' if policy.setup.run else ''}"),
-    )
+    found = {DEFAULT, clone.parent / DEFAULT}
+    of_clone = "" if Path.cwd() == clone else f" {shlex.quote(_shown(clone))}"
+    checking = typed(f"check{of_clone}", None if config in found else config)
+    yield "Run the setup commands and the checks as an attempt does.", checking
     if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
         what = "Push the policy. Mulligan reads it from the base branch."
@@ -536,7 +536,8 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
     name = wanted.name or f"mulligan-{owner}".rstrip("-")
-    options = Registration(github.api_url, name, wanted.organization, github.ca_file)
+    bundle = trusted_bundle(environment(), github.ca_file)
+    options = Registration(github.api_url, name, wanted.organization, bundle)
     place = (wanted.key_file or config.parent / KEY).absolute()
     try:
         with _reserved(place) as write:
