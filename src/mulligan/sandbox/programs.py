@@ -227,7 +227,7 @@ class _Search:
         if directory.name in PROGRAM_DIRECTORIES:
             yield from self._prefix(root)
         if directory.name == SHIMS and any((root / each).is_dir() for each in SHIM_VERSIONS):
-            yield from [root] if self.may_show(root) else ()
+            yield from [root] if self.may_show(root, own=True) else ()
         modules = [each for each in program.parents if each.name == "node_modules"]
         packages = [each for each in program.parents if each.parent == OPT]
         for place in (*modules[-1:], *packages):
