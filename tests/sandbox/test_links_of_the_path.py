@@ -124,6 +124,13 @@ def shims(home: Path) -> Path:
     return executable(home / "pyenvs/shims/tool", text).parent
 
 
+def shims_in_a_clone(home: Path) -> Path:
+    """pyenv and rbenv are work trees of git, which no variable may name."""
+    (home / "pyenvs/.git").mkdir(parents=True)
+    executable(home / "pyenvs/libexec/pyenv", "#!/bin/sh\n")
+    return shims(home)
+
+
 def homebrew(home: Path) -> Path:
     prefix = home / ".linuxbrew"
     needs(prefix / "Cellar/tool/1.2/bin/tool", "../../../../opt/library/share/file")
@@ -162,7 +169,8 @@ def mise(home: Path) -> Path:
 
 LAYOUTS: tuple[Callable[[Path], Path], ...] = (
     *(pipx, uv_tool, npm_prefix, pnpm_store, yarn_global, node_beside_others, current_version),
-    *(linked_directory, directory_of_one_shell, shims, homebrew, rustup, asdf, mise),
+    *(linked_directory, directory_of_one_shell, shims, shims_in_a_clone),
+    *(homebrew, rustup, asdf, mise),
 )
 
 

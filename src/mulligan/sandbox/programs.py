@@ -20,6 +20,9 @@ SHIMS = "shims"
 SHIM_VERSIONS = ("versions", "installs")
 """Where the directory around shims has what they start: pyenv, rbenv; asdf, mise."""
 
+MANAGER_MARKS = ("libexec/*env", "asdf.sh")
+"""Programs of pyenv, rbenv and asdf, which are installed as work trees of git."""
+
 OPT = Path("/opt")
 """/opt/NAME is one package (FHS 3.0, 3.13)."""
 
@@ -227,7 +230,8 @@ class _Search:
         if directory.name in PROGRAM_DIRECTORIES:
             yield from self._prefix(root)
         if directory.name == SHIMS and any((root / each).is_dir() for each in SHIM_VERSIONS):
-            yield from [root] if self.may_show(root, own=True) else ()
+            is_manager = any(any(root.glob(mark)) for mark in MANAGER_MARKS)
+            yield from [root] if self.may_show(root, own=is_manager) else ()
         modules = [each for each in program.parents if each.name == "node_modules"]
         packages = [each for each in program.parents if each.parent == OPT]
         for place in (*modules[-1:], *packages):
