@@ -145,7 +145,7 @@ def test_check_has_the_settings_of_the_operators_file(clone: Clone, where: str) 
     assert f"With the settings of {shown_as}." in done.stdout
 
 
-def test_check_obeys_the_operators_overrides_for_the_repository(clone: Clone) -> None:
+def test_check_and_rehearse_obey_the_operators_overrides_for_the_repository(clone: Clone) -> None:
     clone.commit("checks: [{name: tests, run: 'false', kind: test}]")
     git(clone.path, "remote", "add", "origin", "git@github.com:acme/tools.git")
     override = "{name: Acme/Tools, policy: {checks: [{name: ours, run: 'true', kind: test}]}}"
@@ -154,6 +154,8 @@ def test_check_obeys_the_operators_overrides_for_the_repository(clone: Clone) ->
     )
     done = clone.check()
     assert (done.returncode, "Check 'ours' passed." in done.stdout) == (0, True)
+    tried = clone.rehearse("echo more >> notes.txt")
+    assert (tried.returncode, "✓ ours" in tried.stdout) == (0, True)
     git(clone.path, "remote", "set-url", "origin", "git@github.com:acme/another.git")
     assert clone.check().returncode == 1
 
