@@ -15,10 +15,12 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, TimeLimit, classify
 from mulligan.domain.host import Network
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import RestKind
 from world.confined import sandbox
 from world.model import serve_model
 from world.model_script import HANG, Fault, Step, Turn, conversation
 from world.replayed_agents import task_in
+from world.tls import Answers, Authority, serve_tls
 
 ASK = """
 import json, os, socket, sys, time, urllib.request
@@ -39,27 +41,38 @@ SERVICE = Service(
 )
 
 
-def run(
-    place: Path, program: str, *steps: Step, stall: float = 6, provider_stall: float = 1
-) -> AgentRun:
-    adapter = Adapter(
+def asker(program: str) -> Adapter:
+    return Adapter(
         program=sys.executable,
         arguments=("-c", ASK + program),
         environment=("MODEL_KEY", "MODEL_URL"),
         services={"model": SERVICE},
     )
-    settings = AgentSettings(
+
+
+def settings_with(stall: float, provider_stall: float) -> AgentSettings:
+    return AgentSettings(
         kind="asker",
         timeout=timedelta(seconds=60),
         stall_timeout=timedelta(seconds=stall),
         provider_stall=timedelta(seconds=provider_stall),
     )
+
+
+def run(
+    place: Path, program: str, *steps: Step, stall: float = 6, provider_stall: float = 1
+) -> AgentRun:
+    adapter, settings = asker(program), settings_with(stall, provider_stall)
     with serve_model(conversation(*steps)) as model:
-        outer = {"PATH": os.environ["PATH"], "MODEL_KEY": "k" * 20, "MODEL_URL": model.address}
-        own = OperatorAgents({"asker": adapter}, {}, ())
-        walls = sandbox((place,))
-        agent = CommandAgent(settings, outer, sandbox=walls, network=Network.MODEL, own=own)
-        return agent.run(task_in(place))
+        return run_at(model.address, settings, adapter, place)
+
+
+def run_at(address: str, settings: AgentSettings, adapter: Adapter, place: Path) -> AgentRun:
+    outer = {"PATH": os.environ["PATH"], "MODEL_KEY": "k" * 20, "MODEL_URL": address}
+    own = OperatorAgents({"asker": adapter}, {}, ())
+    walls = sandbox((place,))
+    agent = CommandAgent(settings, outer, sandbox=walls, network=Network.MODEL, own=own)
+    return agent.run(task_in(place))
 
 
 def outcome(ended: AgentRun) -> Outcome:
@@ -127,3 +140,19 @@ def test_an_agent_that_fails_at_its_service_did_not_crash(
     left = ended.retry_after
     assert (left is None) == (wait is None)
     assert left is None or 0 < left.total_seconds() <= (wait or 0)
+
+
+@pytest.mark.parametrize("program", ["ask()", ASK_AGAIN], ids=["gives up", "asks again"])
+def test_a_service_whose_certificate_is_not_trusted_is_named_with_the_fix(
+    program: str, tmp_path: Path
+) -> None:
+    with serve_tls(Authority(tmp_path).certificate(), Answers) as address:
+        ended = run_at(address, settings_with(4, 1), asker(program), tmp_path)
+    fault = ended.fault
+    assert fault
+    assert (fault.outcome, fault.rest) == (Outcome.MISCONFIGURED, RestKind.UNREACHABLE)
+    assert fault.reason == (
+        "The model's service could not be reached: its certificate is signed by an authority that"
+        " this machine does not trust; add the certificates of that authority to the system's"
+        " certificates, or set SSL_CERT_FILE to a file that contains them."
+    )

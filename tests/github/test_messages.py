@@ -25,6 +25,7 @@ from mulligan.domain.recorded_effects import (
 )
 from mulligan.domain.result import (
     AgentFacts,
+    AttemptTimes,
     CheckKind,
     FileChange,
     Finding,
@@ -76,6 +77,19 @@ def running_again() -> IssueContext:
 
 def second_try() -> IssueContext:
     return published(attempt(1), attempt(2, Outcome.SUCCEEDED))
+
+
+def timed() -> IssueContext:
+    """The second try of a change whose first one waited for twenty minutes and ran setup."""
+    first = AttemptTimes(waited_ms=1_200_000, set_up_ms=120_000, agent_ms=420_000, checks_ms=93_000)
+    again = AttemptTimes(
+        waited_ms=2000, set_up_reused=True, agent_ms=300_000, checks_ms=34_100, other_ms=1200
+    )
+    often = green_check().model_copy(update={"flaky": True, "runs": 3, "wall_ms": 34_000})
+    return published(
+        attempt(1).model_copy(update={"times": first}),
+        attempt(2, Outcome.SUCCEEDED).model_copy(update={"times": again, "checks": (often,)}),
+    )
 
 
 def marked_checks() -> IssueContext:
@@ -253,6 +267,9 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-up-to-date": (status_comment, up_to_date),
     "status-paused": (status_comment, paused),
     "pull-request": (pull_request_body, second_try),
+    "pull-request-timed": (pull_request_body, timed),
+    "status-timed": (status_comment, timed),
+    "draft-timed": (draft_body, lambda: drafted(timed().history[0], attempt(2), attempt(3))),
     "pull-request-marked-checks": (pull_request_body, marked_checks),
     "pull-request-tested-by-nothing": (pull_request_body, old_test_failure),
     "status-tested-by-nothing": (status_comment, old_test_failure),

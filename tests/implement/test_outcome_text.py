@@ -20,7 +20,7 @@ from mulligan.domain.attempt import (
     classify,
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult, OnBase
+from mulligan.domain.result import AgentFacts, AttemptTimes, CheckResult, OnBase
 from mulligan.implement.prompt.outcome_text import (
     DIED,
     SHUT_DOWN,
@@ -33,10 +33,12 @@ from mulligan.implement.prompt.outcome_text import (
     failing,
     failure_reason,
     pluralize,
+    times_text,
+    took_text,
     verdict,
     zero_advice,
 )
-from world.attempts import broken_rules, check
+from world.attempts import attempt, broken_rules, check
 
 pytestmark = pytest.mark.pure
 
@@ -434,6 +436,49 @@ def test_verdicts() -> None:
 )
 def test_spans(milliseconds: int, told: str) -> None:
     assert duration_text(milliseconds) == told
+
+
+@pytest.mark.parametrize(
+    ("runs", "wall_ms", "words"),
+    [
+        (0, 0, "3s"),
+        (1, 4000, "4s"),
+        (3, 34_000, "3 runs, 34s"),
+        (2, 0, "2 runs, 3s"),
+        (1, 0, "3s"),
+    ],
+)
+def test_the_time_of_a_check_is_that_of_all_its_runs(runs: int, wall_ms: int, words: str) -> None:
+    found = check("tests").model_copy(
+        update={"duration_ms": 3100, "runs": runs, "wall_ms": wall_ms}
+    )
+    assert took_text(found) == words
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (None, ""),
+        (AttemptTimes(agent_ms=999), ""),
+        (AttemptTimes(agent_ms=700, other_ms=700), "1s in all"),
+        (AttemptTimes(agent_ms=61_000), "1m1s in all: agent 1m1s"),
+        (
+            AttemptTimes(agent_ms=5000, set_up_reused=True),
+            "5s in all: setup reused, agent 5s",
+        ),
+        (
+            AttemptTimes(waited_ms=1_200_000, worktree_ms=4000, set_up_ms=9000, set_up_reused=True),
+            "20m13s in all: waited 20m, worktree 4s, setup 9s",
+        ),
+        (
+            AttemptTimes(checks_ms=34_000, reviewer_ms=8000, other_ms=2000),
+            "44s in all: checks 34s, reviewer 8s, other 2s",
+        ),
+    ],
+)
+def test_the_parts_of_the_time_are_named_in_order(times: AttemptTimes | None, words: str) -> None:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"times": times})
+    assert times_text([meta]) == words
 
 
 def test_counts() -> None:

@@ -34,7 +34,7 @@ workspace: {{root: {tmp_path / "work"}}}
     )
     operator = load_operator(config, {}, needs_token=False)
     file = f"{litter}left" if litter.endswith("/") else litter
-    with open_github(operator, Redactor()) as github:
+    with open_github(operator, {}, Redactor()) as github:
         worktrees, _ = open_git(operator, github, {})
         with worktrees.open(REF) as tree:
             run_in_worktree(tree, f"mkdir -p $(dirname {file}); touch {file}")

@@ -39,6 +39,6 @@ def test_whoever_hears_of_events_hears_no_secret(tmp_path: Path) -> None:
     def listen(_: IssueStatus, event: Event) -> None:
         told.append(event)
 
-    with with_listeners(settings, listen, redactor_of(settings, {})) as tell:
+    with with_listeners(settings, {}, listen, redactor_of(settings, {})) as tell:
         tell(IssueStatus(IssueRef("a/b", 1)), StoodDown(reason=f"It said {TOKEN}."))
     assert told == [StoodDown(reason="It said [redacted].")]

@@ -33,7 +33,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.recorded_effects import PullNote, Topic, event_of
-from mulligan.domain.result import AgentFacts, OnBase
+from mulligan.domain.result import AgentFacts, AttemptTimes, OnBase
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
 from mulligan.domain.status import IssueStatus, Phase, SeenText
@@ -163,6 +163,19 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     assert "Decision: make another attempt. Check &#39;tests&#39; failed" in page
     assert "$0.21" in page
     assert "the agent claude is running" in section(page, "under-way")
+
+
+def test_the_page_of_an_issue_says_where_the_time_went(dashboard: Dashboard) -> None:
+    times = AttemptTimes(waited_ms=1_200_000, agent_ms=61_000, checks_ms=34_000)
+    often = {"runs": 4, "wall_ms": 34_000}
+    checks = (red_check().model_copy(update=often), green_check("lint"))
+    meta = tried(1).model_copy(update={"checks": checks, "times": times})
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, meta)
+    page = dashboard.ask("/issues/octo/one/1").text
+    assert ">21m35s in all: waited 20m, agent 1m1s, checks 34s</p>" in page
+    assert 'exit code 1. <span class="more">4 runs, 34s</span></summary>' in page
+    assert '✓ lint <span class="more">3s</span>' in page
 
 
 def test_the_page_of_an_issue_has_the_notes_about_its_pull_request(dashboard: Dashboard) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.result import AttemptTimes
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus, Phase, PullStatus
 from mulligan.interfaces.cli.inspect import print_attempt
@@ -16,6 +17,7 @@ from mulligan.interfaces.cli.stats import print_figures
 from mulligan.interfaces.cli.status import print_statuses, screenful
 from world.dashboards import tried
 from world.sample_history import END, sample_month
+from world.stories import green_check, red_check
 
 REVIEW = IssueStatus(
     IssueRef("acme/calculator", 1),
@@ -112,3 +114,14 @@ def test_nothing_to_show_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     console = terminal()
     print_statuses([], console)
     assert lines(console) == ["No issues yet. Add the label to one, then run `mulligan once`."]
+
+
+def test_an_attempt_says_where_its_time_went() -> None:
+    times = AttemptTimes(waited_ms=1_200_000, agent_ms=61_000, checks_ms=34_000)
+    often = red_check().model_copy(update={"runs": 4, "wall_ms": 34_000, "digest": ""})
+    old = green_check("old").model_copy(update={"duration_ms": 0})
+    console, meta = terminal(), tried(1).model_copy(update={"times": times})
+    print_attempt(meta.model_copy(update={"checks": (often, old)}), console)
+    shown = lines(console)
+    assert shown[2] == "  21m35s in all: waited 20m, agent 1m1s, checks 34s"
+    assert shown[-2:] == ["  ✗ tests  4 runs, 34s", "  ✓ old"]

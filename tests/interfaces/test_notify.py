@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
@@ -13,6 +14,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Retry, WaitForBudget
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.notify import WebhookNotifier, message_of, open_notifier
+from world.tls import Answers, Authority, serve_tls
 from world.webhook_receiver import webhook_receiver
 
 STATUS = IssueStatus(IssueRef("octo/calc", 12))
@@ -57,6 +59,30 @@ def test_a_message_is_sent_again_until_it_is_taken() -> None:
                 assert time.monotonic() < until
                 time.sleep(0.01)
     assert [each["event"] for each in heard] == ["escalated"] * 3
+
+
+def test_a_certificate_that_is_not_trusted_is_named_with_the_fix(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    authority, heard = Authority(tmp_path), list[str]()
+
+    class Hears(Answers):
+        def parse_request(self) -> bool:
+            parsed = super().parse_request()
+            heard.append(self.command)
+            return parsed
+
+    with serve_tls(authority.certificate(), Hears) as url:
+        for bundle in (None, authority.ca_file):
+            with open_notifier(settings(url), bundle) as hook:
+                assert hook
+                hook.on_event(STATUS, ASKED)
+    assert heard == ["POST"]
+    assert (
+        "The certificate of notify.url is signed by an authority that this machine does not trust;"
+        " add the certificates of that authority to the system's certificates, or set SSL_CERT_FILE"
+        in capfd.readouterr().out
+    )
 
 
 def test_what_was_not_asked_for_is_not_sent_and_the_end_waits_for_the_rest() -> None:

@@ -59,7 +59,7 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import CheckResult, OnBase, VerifierOutcome
+from mulligan.domain.result import AttemptTimes, CheckResult, OnBase, VerifierOutcome
 from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
@@ -73,6 +73,9 @@ SECOND = replace(FIRST, attempt=2, number=2)
 STARTED = AttemptStarted(attempt=4, number=4, worker="w", position=2, most=3)
 OLD_STARTED = AttemptStarted(attempt=1, number=1, worker="w")
 RESET = WorktreeReset(base_sha="0123456789abcdef", start_sha="0123456789abcdef")
+
+
+TIMES = AttemptTimes(waited_ms=20_000, agent_ms=10_000, checks_ms=34_000, set_up_reused=True)
 
 
 def came_to(outcome: Outcome, decision: Decision | None = None) -> IssueStatus:
@@ -190,6 +193,18 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
             meta=attempt(1, Outcome.INFRASTRUCTURE).model_copy(update={"set_up": SET_UP})
         ),
         "  ✗ setup (0.0 s): pip install [all]\n│ no network\n│ [gave up]",
+    ),
+    (
+        FIRST,
+        AttemptCompleted(meta=attempt(1, Outcome.SUCCEEDED).model_copy(update={"times": TIMES})),
+        "  1m4s in all: waited 20s, setup reused, agent 10s, checks 34s",
+    ),
+    (
+        FIRST,
+        CheckFinished(
+            check=check("a", passed=True).model_copy(update={"runs": 3, "wall_ms": 34_000})
+        ),
+        "  ✓ a (3 runs, 34.0 s)",
     ),
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
     (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),

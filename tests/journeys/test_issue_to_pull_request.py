@@ -264,6 +264,33 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
+def test_the_time_of_attempts_is_shown_with_its_parts(tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, FILES, [TESTS], setup=["sleep 1"]) as here:
+        here.agent(SPOIL)
+        ref = here.issue()
+        told = here.run("once", "--attempts", "1").stdout
+        here.agent(MEND)
+        here.run("once")
+        first, second = here.attempts(ref)
+        assert first.times
+        assert second.times
+        assert (first.times.set_up_reused, second.times.set_up_reused) == (False, True)
+        assert first.times.set_up_ms >= 1000
+        for meta in (first, second):
+            assert meta.times
+            parts = meta.times.model_dump(exclude={"waited_ms", "set_up_reused"})
+            assert sum(parts.values()) == meta.duration_ms
+        # The change twice, and the start tree until it passes or has failed twice.
+        (check,) = first.checks
+        assert check.runs >= 3
+        assert check.wall_ms >= check.duration_ms
+        (pull,) = here.world.pulls_of(NAME)
+        for text in (told, here.run("inspect", str(ref)).stdout, pull.body or ""):
+            assert " in all: " in text
+        assert f"✗ tests ({check.runs} runs, " in told
+
+
+@pytest.mark.deep
 def test_without_checks_the_pull_request_says_that_nothing_was_verified(tmp_path: Path) -> None:
     with mulligan_installation(tmp_path, FILES) as here:
         here.agent(SPOIL)

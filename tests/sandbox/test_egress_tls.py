@@ -1,41 +1,24 @@
 """The key goes to nobody but the host that its certificate names."""
 
-import shutil
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from world.egress import KEY, answering, head_of, open_egress_proxy
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """Make a certificate of this machine that nobody else has signed."""
-    openssl = shutil.which("openssl")
-    if not openssl:
-        pytest.skip("openssl is not there to make a certificate")
-    place = tmp_path / "certificate.pem"
-    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    named = ("-addext", "subjectAltName=DNS:localhost", "-keyout", place, "-out", f"{place}.crt")
-    subprocess.run([openssl, *made, *named], check=True, capture_output=True)
-    place.write_bytes(place.read_bytes() + Path(f"{place}.crt").read_bytes())
-    return place
+from world.tls import Authority
 
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_only_a_certificate_that_is_trusted_gets_the_key(
     trusted: bool,  # noqa: FBT001
-    certificate: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     context, heads = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), list[bytes]()
-    context.load_cert_chain(certificate)
-    if trusted:
-        monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+    authority = Authority(tmp_path)
+    context.load_cert_chain(authority.certificate())
+    bundle = authority.ca_file if trusted else None
 
     def talk(line: socket.socket) -> None:
         try:
@@ -47,9 +30,18 @@ def test_only_a_certificate_that_is_trusted_gets_the_key(
 
     with (
         answering(talk) as (_, port),
-        open_egress_proxy(tmp_path, f"https://localhost:{port}") as way,
+        open_egress_proxy(tmp_path, f"https://localhost:{port}", bundle=bundle) as way,
     ):
         with way.client() as client:
-            status = client.get("/model/v1/models").status_code
-    assert status == (200 if trusted else 502)
+            answer = client.get("/model/v1/models")
+    assert answer.status_code == (200 if trusted else 502)
     assert [KEY.encode() in head for head in heads] == ([True] if trusted else [])
+    refusal = way.traffic.refusal
+    if trusted:
+        assert refusal is None
+        return
+    words = "its certificate is signed by an authority that this machine does not trust; add"
+    assert words in answer.text
+    assert words in way.log.read_text()
+    assert refusal
+    assert (refusal.status, refusal.reason.startswith(words)) == (0, True)

@@ -58,13 +58,14 @@ def open_egress_proxy(
     hosts: tuple[Address, ...] = (),
     key: str = KEY,
     header: tuple[str, str] = ("x-api-key", "{key}"),
+    bundle: Path | None = None,
 ) -> Generator[EgressProxy]:
     """Open a way out to one service, and to hosts."""
     routes = (Route("model", origin, header[0], key, header[1]),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
         journal, traffic = AccessLog(file), ModelTraffic()
-        with open_proxy(Allowed(PORT, routes, hosts), journal, traffic) as channel:
+        with open_proxy(Allowed(PORT, routes, hosts), journal, traffic, bundle) as channel:
             address = send_listener(channel)
             yield EgressProxy(address, channel, journal, log, traffic)
 

@@ -173,13 +173,15 @@ LONGEST_WAIT = timedelta(days=1)
 class ServiceRefusal:
     """The service's last answer, if it was an error or limited the rate.
 
-    `status` is 0 if the service was unreachable. `retry_after` is how long it still refuses
+    `status` is 0 if the service was unreachable, and `reason` says why if a person must
+    fix that. `retry_after` is how long it still refuses
     requests, and `age` is the time since its first refusal without another answer in between.
     """
 
     status: int
     retry_after: timedelta | None = None
     age: timedelta = NO_TIME
+    reason: str = ""
 
 
 class ModelTraffic:
@@ -285,10 +287,10 @@ class ModelExchange:
         self._usage.feed(part)
         self._note_bytes()
 
-    def failed(self) -> None:
-        """Record that the service could not be reached."""
+    def failed(self, reason: str = "") -> None:
+        """Record that the service could not be reached, and why."""
         self._traffic.note_unreachable(self._begun)
-        self._traffic.note_answer(ServiceRefusal(0))
+        self._traffic.note_answer(ServiceRefusal(0, reason=reason))
 
     def ended(self) -> None:
         """Record that the answer is complete, or that the agent closed the connection."""

@@ -421,10 +421,16 @@ def silent_service(silence: timedelta, least: timedelta) -> Fault | None:
     )
 
 
-def refusing_service(status: int) -> Fault:
-    """Blame the service for a run that failed after the service's last answer had this status."""
+def refusing_service(status: int, unreachable: str = "") -> Fault:
+    """Blame the service for a run that failed after the service's last answer had this status.
+
+    `unreachable` says why no answer arrived, if a person must fix that.
+    """
     if cause := cause_of_status(status):
         return blame(cause, f"its last answer was HTTP {status}")
+    if unreachable:
+        message = f"The model's service could not be reached: {unreachable}."
+        return Fault(Outcome.MISCONFIGURED, message, rest=RestKind.UNREACHABLE)
     reason = f"its last answer was HTTP {status}" if status else "it could not be reached"
     rest = None if status else RestKind.UNREACHABLE
     return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.", rest=rest)

@@ -60,6 +60,7 @@ from mulligan.agents.output import (
 )
 from mulligan.agents.wordings import LastWords
 from mulligan.config.adapters import Adapter, Fact, Meaning
+from mulligan.config.certificates import trusted_bundle
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Meter, Task, TimeLimit
 from mulligan.domain.errors import (
@@ -75,6 +76,7 @@ from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
+from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.escape import one_line
@@ -104,12 +106,16 @@ class RunNetwork:
 
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
-    """The hosts that agents may reach; `environment` is Mulligan's own and holds the keys."""
+    """The hosts that agents may reach; `environment` is Mulligan's own and holds the keys.
+
+    `bundle` has the certificates to trust, see config/certificates.py.
+    """
 
     network: Network
     hosts: tuple[str, ...]
     environment: Mapping[str, str]
     redact: Callable[[str], str]
+    bundle: Path | None = None
 
     @contextmanager
     def open_network(
@@ -130,7 +136,7 @@ class EgressSettings:
         traffic = ModelTraffic()
         with (
             open_access_log(log, self.redact) as access_log,
-            open_proxy(allowed, access_log, traffic) as proxy,
+            open_proxy(allowed, access_log, traffic, self.bundle) as proxy,
         ):
             yield RunNetwork(pointed, inside, self.network, proxy, access_log, traffic)
 
@@ -161,7 +167,8 @@ class CommandAgent:
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
-        self._egress = EgressSettings(network, own.hosts, environment, self._redactor.text)
+        bundle = trusted_bundle(environment) if network is Network.MODEL else None
+        self._egress = EgressSettings(network, own.hosts, environment, self._redactor.text, bundle)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
         self._name = own.name
@@ -246,6 +253,7 @@ class CommandAgent:
                 environment={
                     "PATH": self._path,
                     "HOME": str(home),
+                    **variables_of_managers(self._environment),
                     **start.environment,
                     **run_network.variables,
                     **_task_variables(task, report),
@@ -299,9 +307,11 @@ class CommandAgent:
         if fault is None and run.stopped_by in self._time_limits:
             stall = self._settings.provider_stall
             fault = silent_service(silence, stall)
-            if fault is None and refusal and refusal.retry_after and refusal.age >= stall:
+            if fault and refusal and refusal.reason:
+                fault = refusing_service(refusal.status, refusal.reason)
+            elif fault is None and refusal and refusal.retry_after and refusal.age >= stall:
                 # The service still asked for no request, so the agent could only wait.
-                fault = refusing_service(refusal.status)
+                fault = refusing_service(refusal.status, refusal.reason)
         elif run.stopped_by is None and run.exit_code and refusal and not (fault and fault.rest):
             fault = self._blame_refusal(refusal) or fault
         failed = fault or run.stopped_by or run.exit_code
@@ -315,7 +325,7 @@ class CommandAgent:
         An agent that reports refusals itself may also be refused what its model does not need.
         """
         is_known = not self._adapter.reads or refusal.status in {0, LIMITED}
-        return refusing_service(refusal.status) if is_known else None
+        return refusing_service(refusal.status, refusal.reason) if is_known else None
 
     def _output_reader(
         self, reader: Reader, meter: Meter, traffic: ModelTraffic
@@ -582,7 +592,9 @@ def try_start(
     path = environment.get("PATH", os.defpath)
     try:
         ended = _ask_version(
-            (*started, *adapter.version_arguments), {"PATH": path, **adapter.variables}, sandbox
+            (*started, *adapter.version_arguments),
+            {"PATH": path, **variables_of_managers(environment), **adapter.variables},
+            sandbox,
         )
     except NotStartedError as error:
         return StartTrial(failure=str(error))

@@ -31,6 +31,13 @@ class UnavailableError(WorldError):
     """GitHub, git, the disk or a setup command failed; retry later."""
 
 
+class CertificateError(UnavailableError):
+    """A server's certificate is not accepted: a person must act, and it is tried again later.
+
+    It says nothing about the issue, so it asks nobody on the issue.
+    """
+
+
 class SetUpError(UnavailableError):
     """A setup command failed before the agent started; `failed` has the end of its output."""
 

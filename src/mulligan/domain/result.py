@@ -140,6 +140,10 @@ class CheckResult(Record):
     do not explain the failure or do not fit; else it is empty. `is_set_up`: not a check of the
     policy, but the setup commands, which ran again on the change. `on_base` is None if the check
     did not run on the start tree.
+
+    `duration_ms` is the time of the last run, and of the first if the check is flaky. `runs` counts
+    all runs of this round: on the change, again, and on the start tree. `wall_ms` is the time of
+    all of them, with checkouts and copies. Both are 0 in records of earlier versions.
     """
 
     name: str
@@ -152,6 +156,8 @@ class CheckResult(Record):
     flaky: bool = False
     preexisting: bool = False
     duration_ms: int = 0
+    runs: int = 0
+    wall_ms: int = 0
     digest: str = ""
     findings: tuple[Finding, ...] = ()
     count: int = 0
@@ -165,6 +171,11 @@ class CheckResult(Record):
     long_digest: str = ""
     is_set_up: bool = False
     on_base: OnBase | None = None
+
+    @property
+    def took_ms(self) -> int:
+        """Return the time of all runs of the check, as far as it is recorded."""
+        return max(self.wall_ms, self.duration_ms)
 
     @property
     def fails(self) -> bool:
@@ -299,6 +310,24 @@ class FixRound(Record):
     manifest_hash: str | None = None
 
 
+class AttemptTimes(Record):
+    """The parts of an attempt's `duration_ms`, which add up to it, in milliseconds.
+
+    `checks_ms` includes the runs on the start tree. `other_ms` includes commits and requests to
+    GitHub. `waited_ms` comes before the attempt: since the request, or since the end of the
+    previous attempt of its round. `set_up_reused`: the files of earlier setup commands were used.
+    """
+
+    waited_ms: int = 0
+    worktree_ms: int = 0
+    set_up_ms: int = 0
+    set_up_reused: bool = False
+    agent_ms: int = 0
+    checks_ms: int = 0
+    reviewer_ms: int = 0
+    other_ms: int = 0
+
+
 class WorkerResultMeta(Record):
     """The record of one attempt. `attempt` counts within the epoch, `number` over all epochs.
 
@@ -350,6 +379,8 @@ class WorkerResultMeta(Record):
     started_at: datetime
     finished_at: datetime
     duration_ms: int = 0
+    times: AttemptTimes | None = None
+    """The parts of `duration_ms`; None if Mulligan was killed, or an earlier version wrote it."""
     manifest_hash: str | None = None
     worker: str = ""
 

@@ -4,12 +4,14 @@ import re
 from dataclasses import dataclass
 
 from mulligan.domain.errors import (
+    CertificateError,
     DeniedError,
     ForbiddenError,
     MisconfiguredError,
     UnavailableError,
     WorldError,
 )
+from mulligan.text.certificates import GITHUB_TRUST, certificate_fault_in
 
 MAX_MESSAGE_CHARS = 300
 """Length to which an error cuts git's own message."""
@@ -141,6 +143,10 @@ MAY_PASS = re.compile(
 """What servers and networks say in an outage of seconds; GitHub answers 403 then, too."""
 
 
+ADDRESS = re.compile(r"unable to access '[a-z]+://(?:[^/@'\s]*@)?([^/'\s]+)")
+"""The host in a message of git."""
+
+
 def may_pass(output: str) -> bool:
     """Return whether a message of git may be of an outage, so that a second try may succeed."""
     return bool(MAY_PASS.search(output))
@@ -148,6 +154,12 @@ def may_pass(output: str) -> bool:
 
 def fault_of(output: str, doing: str) -> WorldError:
     """Return the error for a message of git: its class names who must act."""
+    if refused := certificate_fault_in(output):
+        named = ADDRESS.search(output)
+        server = f"{named[1]}" if named else "the server"
+        # Git's own message names files of this machine.
+        why = f"the certificate of {server} {refused.explain(GITHUB_TRUST)}"
+        return CertificateError(f"{doing} failed: {why}.")
     sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(output)), ANYTHING_ELSE)
     return sign.fault(f"{doing} failed: {one_line(output)}; {sign.advice}.")
 

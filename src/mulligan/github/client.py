@@ -40,6 +40,7 @@ from mulligan.github.connection import (
     RedirectError,
     Sessions,
     Transport,
+    certificate_error,
     fetch,
     is_refused,
     reason_of,
@@ -410,8 +411,8 @@ class Client:
             if error.renames:
                 raise
             target = urljoin(f"{self._api_url}/", error.to)
-            settings, ca_file = self._retry, self._transport.ca_file
-            return fetch(target, self._api_url, settings.timeout, ca_file)
+            settings, bundle = self._retry, self._transport.bundle
+            return fetch(target, self._api_url, settings.timeout, bundle)
         if wrong := fault(answer, f"GET {path}"):
             raise wrong
         return answer.body.encode()
@@ -479,7 +480,7 @@ class Client:
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
             advice = "start it, or fix github.api_url" if is_refused(error) else "try again later"
-            raise TransientError(
+            raise certificate_error(error, f"GitHub at {host}") or TransientError(
                 f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
             ) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)

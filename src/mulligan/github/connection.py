@@ -21,9 +21,10 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github
-from mulligan.domain.errors import UnavailableError
+from mulligan.domain.errors import CertificateError, UnavailableError
 from mulligan.github.answers import Answer, DeletedError, TransientError
 from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
+from mulligan.text.certificates import GITHUB_TRUST, certificate_fault
 
 CHUNK = 64 * 1024
 
@@ -55,7 +56,7 @@ def reason_of(error: Exception) -> str:
         case Timeout() | SocketTimeout():
             return "it took too long"
         case SSLError():
-            return "its certificate is not trusted on this machine"
+            return "no TLS connection could be made"
         case InvalidResponseError():
             return str(error)
         case OSError() | HTTPError() if is_refused(error):
@@ -64,6 +65,17 @@ def reason_of(error: Exception) -> str:
             return "the connection failed"
         case _:
             return f"its answer could not be read ({type(error).__name__})"
+
+
+def certificate_error(error: Exception, server: str) -> CertificateError | None:
+    """Return the error if the certificate of `server` was not accepted, else None.
+
+    Its message does not name the request, since every request fails with it.
+    """
+    refused = certificate_fault(error)
+    if refused is None:
+        return None
+    return CertificateError(f"The certificate of {server} {refused.explain(GITHUB_TRUST)}.")
 
 
 def is_refused(error: BaseException | None) -> bool:
@@ -108,15 +120,15 @@ class _Https(HTTPSRequestsConnectionClass):
         return _exchange(self)
 
 
-def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connection:
+def connect(api_url: str, timeout: int, bundle: Path | None = None) -> Connection:
     """Return a connection for one thread; `timeout` limits each wait and each body, in seconds.
 
-    `ca_file` holds the trusted certificates; the default is those of the requests library. Proxies
-    come from the environment.
+    `bundle` holds the trusted certificates, see config/certificates.py. Proxies come from the
+    environment.
     """
     parts = urlsplit(api_url)
     kind = _Https if parts.scheme == "https" else _Http
-    verify = str(ca_file) if ca_file else True
+    verify = str(bundle) if bundle else True
     connection = kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
     # Read the environment once: doing so for each request takes a quarter of its time.
     session = connection.session
@@ -205,13 +217,13 @@ class RecordingRequester(Requester):
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Settings of connections: `ca_file` holds trusted certificates; default: those of requests.
+    """Settings of connections: `bundle` holds trusted certificates; default: those of certifi.
 
     Clients share the rate-limit `backoffs`; `metrics` reads every answer.
     """
 
     backoffs: Backoffs = field(default_factory=Backoffs)
-    ca_file: Path | None = None
+    bundle: Path | None = None
     metrics: RateLimitMetrics = field(default_factory=RateLimitMetrics)
 
 
@@ -260,7 +272,7 @@ class Sessions:
 
     def _open(self, token: str | None) -> ThreadSession:
         if self._mine.connection is None:
-            self._mine.connection = connect(self._api_url, self._timeout, self._transport.ca_file)
+            self._mine.connection = connect(self._api_url, self._timeout, self._transport.bundle)
             self._connections.add(self._mine.connection)
         github = Github(
             auth=Bearer(token) if token else None,
@@ -277,13 +289,13 @@ class Sessions:
         return ThreadSession(github, self._mine.connection, backoff)
 
 
-def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> bytes:
+def fetch(url: str, api_url: str, timeout: int, bundle: Path | None = None) -> bytes:
     """Download the end of a file; follow no redirects. `timeout` limits each read, in seconds."""
     host = _host_of(url, api_url)
     try:
-        status, body = _get(url, timeout, ca_file)
+        status, body = _get(url, timeout, bundle)
     except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
-        raise TransientError(
+        raise certificate_error(error, host) or TransientError(
             f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
         ) from error
     if status in DOWNLOAD_GONE:
@@ -301,8 +313,8 @@ def _host_of(url: str, api_url: str) -> str:
     return parts.hostname
 
 
-def _get(url: str, timeout: int, ca_file: Path | None) -> tuple[int, bytes]:
-    verify = str(ca_file) if ca_file else True
+def _get(url: str, timeout: int, bundle: Path | None) -> tuple[int, bytes]:
+    verify = str(bundle) if bundle else True
     with (
         Session() as session,
         session.get(

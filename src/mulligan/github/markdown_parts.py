@@ -15,6 +15,8 @@ from mulligan.implement.prompt.outcome_text import (
     TITLES,
     duration_text,
     pluralize,
+    times_text,
+    took_text,
     verification_doubt,
     verification_text,
 )
@@ -128,6 +130,12 @@ def spending_line(case: IssueContext) -> str:
     return f"{took}, {_cost(history) or 'no cost reported'}"
 
 
+def times_line(case: IssueContext) -> str:
+    """Return the time of the epoch and its parts, as a sentence; empty if it is not recorded."""
+    text = times_text(case.epoch_history)
+    return f"{text}." if text else ""
+
+
 def _cost(history: Iterable[WorkerResultMeta]) -> str:
     """Return the sum that agents reported: dollars, else tokens, else nothing."""
     runs = [run for meta in history for run in _runs(meta)]
@@ -180,7 +188,7 @@ def checks_table(checks: Iterable[CheckResult]) -> str:
 
 def _check_row(check: CheckResult) -> tuple[str, ...]:
     command = code(check.command, 80).replace("|", "\\|")
-    return table_cell(check.name, 100), _verdict(check), command, duration_text(check.duration_ms)
+    return table_cell(check.name, 100), _verdict(check), command, took_text(check)
 
 
 def _verdict(check: CheckResult) -> str:

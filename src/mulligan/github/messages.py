@@ -26,6 +26,7 @@ from mulligan.github.markdown_parts import (
     quoted,
     sentence,
     spending_line,
+    times_line,
     verification,
 )
 from mulligan.github.status_record import record_line
@@ -96,7 +97,7 @@ def draft_body(case: IssueContext) -> str:
         "shown as a draft so that you can review or continue it.",
         missed_line(case),
         "### Failing checks",
-        body(verification(last), checks_table(last.checks))
+        body(verification(last), checks_table(last.checks), times_line(case))
         if last and last.checks
         else "No check ran.",
         last_failure(case, last),
@@ -253,7 +254,7 @@ def _success(case: IssueContext) -> str:
     if isinstance(case.status.decision, StandDown):
         return f"{_progress(case)}, but its change is not in the pull request."
     line = f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}"
-    return body(line, verification(case.last))
+    return body(line, verification(case.last), times_line(case))
 
 
 def _progress(case: IssueContext) -> str:
@@ -409,6 +410,7 @@ def check_summary(case: IssueContext) -> str:
     return body(
         verification(case.last),
         checks_table(checks) if checks else "",
+        times_line(case),
         baseline_and_flaky_notes(case.last),
         "" if case.verifies else ADD_CHECKS,
     )

@@ -1,6 +1,7 @@
 """Run one attempt step by step: worktree, setup commands, prompt, agent, commit, checks."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 from mulligan.domain.attempt import (
@@ -14,6 +15,7 @@ from mulligan.domain.attempt import (
     worth_fixing,
     worth_verifying,
 )
+from mulligan.domain.attempt_times import Part
 from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.domain.events import AgentFinished, AgentStarted, AttemptStarted, WorktreeReset
 from mulligan.domain.issue import Issue
@@ -30,8 +32,9 @@ from mulligan.implement.effects import (
 from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, AttemptTools, PullRequestBase
 from mulligan.implement.prompt.prompt import is_blank
-from mulligan.implement.result import attempt_record, commit_text
+from mulligan.implement.result import attempt_record, commit_text, with_times
 from mulligan.implement.set_up import set_up
+from mulligan.implement.stopwatch import Stopwatch
 from mulligan.implement.verify import verify
 from mulligan.implement.write_prompt import write_first_prompt, write_fix_prompt
 from mulligan.sandbox.cancellation import ignore_cancellation
@@ -56,17 +59,20 @@ def make_attempt(case: IssueContext, context: AttemptTools) -> WorkerResultMeta:
 
     If the attempt ends early, the record holds everything known until then.
     """
-    known = AttemptState()
+    known, stopwatch = AttemptState(), Stopwatch(context.clock.now)
     try:
-        for step in _run_steps(case, context):
+        for step in _run_steps(case, context, stopwatch):
             known = step
     except (WorldError, ShutdownError, WithdrawnError) as error:
         known = replace(known, fault=fault_of(error))
     used = context.usage.usage_of_attempt(case.issue.ref, case.status.number)
-    return attempt_record(case, known, used, context.worker, context.clock.now())
+    record = attempt_record(case, known, used, context.worker, context.clock.now())
+    return with_times(record, case, stopwatch.measured, set_up_reused=stopwatch.set_up_reused)
 
 
-def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptState]:
+def _run_steps(
+    case: IssueContext, context: AttemptTools, stopwatch: Stopwatch
+) -> Iterator[AttemptState]:
     """Prepare the worktree, then run one or more rounds; yield the state after each step."""
     ref = case.issue.ref
     if is_blank(case.issue):
@@ -77,7 +83,9 @@ def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptSta
     if standing is None:
         own = commits_on_branch(case.status, case.history)
         context.worktrees.check_branch_names(ref.repository, ref, own)
-    with context.worktrees.open(ref, standing) as tree:
+    with ExitStack() as opened:
+        with stopwatch.measure(Part.WORKTREE):
+            tree = opened.enter_context(context.worktrees.open(ref, standing))
         known = AttemptState(base_sha=tree.base_sha, start_sha=tree.start_sha)
         reset = WorktreeReset(
             base_sha=tree.base_sha, start_sha=tree.start_sha, recreated=tree.recreated
@@ -86,8 +94,10 @@ def _run_steps(case: IssueContext, context: AttemptTools) -> Iterator[AttemptSta
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
         agent = select_agent(case, policy, context.agents)
-        ready = set_up(tree, ref, case.status.number, policy, context)
-        yield from _rounds(known, AttemptContext(case, policy, ready, agent, context))
+        with stopwatch.measure(Part.SET_UP):
+            ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
+        at = AttemptContext(case, policy, ready, agent, context, stopwatch)
+        yield from _rounds(known, at)
 
 
 def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
@@ -133,7 +143,8 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
         raise WithdrawnError(CHANGES_WITHDRAWN)
     before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
-    run = agent.run(replace(task, meter=budget_meter.meter))
+    with at.stopwatch.measure(Part.AGENT):
+        run = agent.run(replace(task, meter=budget_meter.meter))
     run = run.ended_at(context.clock.now(), before, agent.account)
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(

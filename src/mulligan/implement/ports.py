@@ -46,6 +46,7 @@ from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.stopwatch import Stopwatch
 from mulligan.text.redact import Redactor
 
 # GitHub.
@@ -1020,3 +1021,4 @@ class AttemptContext:
     worktree: Worktree
     agent: CodingAgent
     context: AttemptTools
+    stopwatch: Stopwatch

@@ -1,9 +1,10 @@
 """Write the record of an attempt, and the message of its commit. Pure."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
+from mulligan.domain.attempt_times import Part, attempt_times, time_waited
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
@@ -72,6 +73,20 @@ def attempt_record(
     )
 
 
+def with_times(
+    meta: WorkerResultMeta,
+    case: IssueContext,
+    measured: Mapping[Part, timedelta],
+    *,
+    set_up_reused: bool = False,
+) -> WorkerResultMeta:
+    """Add to a record how long its attempt waited, and the parts of its duration."""
+    waited = time_waited(meta.started_at, case.status.request.at, case.epoch_history)
+    whole = timedelta(milliseconds=meta.duration_ms)
+    times = attempt_times(measured, whole, waited, set_up_reused=set_up_reused)
+    return meta.model_copy(update={"times": times})
+
+
 def _commits(known: AttemptState) -> int:
     """Count the commits of every round; an interrupted round repeats the change before it."""
     changes = dict.fromkeys(each.change for each in known.rounds if each.change)
@@ -84,7 +99,7 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
         FixRound(
             number=number,
             checks=each.checks,
-            duration_ms=sum(check.duration_ms for check in each.checks)
+            duration_ms=sum(check.took_ms for check in each.checks)
             + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
             usage=each.run.facts if each.run else used.get(number),
             manifest_hash=each.manifest_hash,

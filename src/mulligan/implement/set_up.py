@@ -11,6 +11,7 @@ from mulligan.domain.set_up import key_inputs, select_inputs
 from mulligan.implement.ports import AttemptContext, SetUpTools, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.prompt.outcome_text import verdict
+from mulligan.implement.stopwatch import Stopwatch
 
 CACHE_VERSION = 1
 """Increase to run every setup command again."""
@@ -19,7 +20,12 @@ SET_UP_LOG = "setup.log"
 
 
 def set_up(
-    tree: Worktree, ref: IssueRef, number: int, policy: Policy, tools: SetUpTools
+    tree: Worktree,
+    ref: IssueRef,
+    number: int,
+    policy: Policy,
+    tools: SetUpTools,
+    stopwatch: Stopwatch,
 ) -> Worktree:
     """Return a clean worktree with what the setup commands leave on its start tree.
 
@@ -31,6 +37,7 @@ def set_up(
     fork = tree.blobs(tree.fork_sha)
     key = _key(fork, tree, ref.repository, policy, tools)
     found = tree.with_set_up(key)
+    stopwatch.set_up_reused = found is not None
     if found is None:
         log = tools.artifacts.path(ref, number, SET_UP_LOG)
         if tree.fork_sha != tree.start_sha:

@@ -7,9 +7,11 @@ start tree, as it may have failed before the change.
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from mulligan.config.policy import Check, Reviewer
 from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_verifying
+from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import BaselineRecorded, CheckFinished, ReviewFinished
 from mulligan.domain.outcome import Outcome
@@ -31,27 +33,33 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
     A failed check does not skip the others: the next prompt names every failure.
     """
     context, ref = at.context, at.case.issue.ref
-    known = replace(known, violations=context.verifier.violations(change, at.policy.scope))
-    yield known
+    with at.stopwatch.measure(Part.CHECKS):
+        violations = context.verifier.violations(change, at.policy.scope)
+    yield (known := replace(known, violations=violations))
     if known.violations or change.head_sha is None:
         return
     rounds = f"fix-{len(known.earlier)}-" if known.earlier else ""
     tree = at.worktree
-    if ready := set_up_change(change, f"{rounds}setup-again.log", at):
-        result, tree = ready
+    began = context.clock.now()
+    with at.stopwatch.measure(Part.CHECKS):
+        ready = set_up_change(change, f"{rounds}setup-again.log", at)
+    if ready:
+        result, tree = _timed(ready[0], 1, began, at), ready[1]
         context.ledger.append(ref, CheckFinished(check=_recorded(result)))
         yield (known := replace(known, checks=(result,)))
         if result.fails:
             return
     for position, check in enumerate(at.policy.checks, start=1):
-        result = _recorded(
-            _run_with_baseline(check, change.head_sha, f"{rounds}check-{position}", tree, at)
-        )
+        name, began, runs = f"{rounds}check-{position}", context.clock.now(), list[str]()
+        with at.stopwatch.measure(Part.CHECKS):
+            result = _run_with_baseline(check, change.head_sha, name, tree, at, runs)
+        result = _recorded(_timed(result, len(runs), began, at))
         context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
     if at.policy.reviewer and worth_verifying(known):
         changed = replace(at, worktree=tree)
-        review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", changed)
+        with at.stopwatch.measure(Part.REVIEWER):
+            review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", changed)
         yield replace(known, review=review)
 
 
@@ -66,36 +74,50 @@ def _recorded(result: CheckResult) -> CheckResult:
     )
 
 
+def _timed(result: CheckResult, runs: int, began: datetime, at: AttemptContext) -> CheckResult:
+    """Add how often a check ran, and how long all of that took since `began`."""
+    took = max(at.context.clock.now() - began, NO_TIME)
+    return result.model_copy(update={"runs": runs, "wall_ms": took // MILLISECOND})
+
+
 def _run_with_baseline(
-    check: Check, head_sha: str, name: str, tree: Worktree, at: AttemptContext
+    check: Check,
+    head_sha: str,
+    name: str,
+    tree: Worktree,
+    at: AttemptContext,
+    runs: list[str],
 ) -> CheckResult:
-    """Run a check; if it fails, run it again (tests only), then on the start tree."""
+    """Run a check; if it fails, run it again (tests only), then on the start tree.
+
+    Add the name of each run to `runs`.
+    """
     changed = replace(at, worktree=tree)
     try:
-        result = _run(check, head_sha, name, changed)
+        result = _run(check, head_sha, name, changed, runs)
     except MisconfiguredError as error:
-        return _without_program(check, name, error, at)
+        return _without_program(check, name, error, at, runs)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
     for again in range(1, reruns + 1):
         if not result.fails:
             break
         result = at.context.verifier.merge_reruns(
-            result, _run(check, head_sha, f"{name}-again-{again}", changed)
+            result, _run(check, head_sha, f"{name}-again-{again}", changed, runs)
         )
     if not (result.fails and at.policy.baseline):
         return result
-    before = _baseline(check, f"{name}-before", at)
+    before = _baseline(check, f"{name}-before", at, runs)
     files = tree.blobs(at.worktree.start_sha).keys() | tree.blobs(head_sha).keys()
     return at.context.verifier.subtract_baseline(result, before, files)
 
 
 def _without_program(
-    check: Check, name: str, error: MisconfiguredError, at: AttemptContext
+    check: Check, name: str, error: MisconfiguredError, at: AttemptContext, runs: list[str]
 ) -> CheckResult:
     """Return the result of a check whose program is not found; the change may have removed it."""
     if not at.policy.baseline:
         raise error
-    before = _baseline(check, f"{name}-before", at)
+    before = _baseline(check, f"{name}-before", at, runs)
     on_base = OnBase.PASSES if before and before.passed else OnBase.FAILS
     return CheckResult(
         name=check.name,
@@ -109,7 +131,8 @@ def _without_program(
     )
 
 
-def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
+def _run(check: Check, sha: str, name: str, at: AttemptContext, runs: list[str]) -> CheckResult:
+    runs.append(name)
     at.worktree.check_out(sha)
     artifacts = at.context.artifacts
     log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}.log")
@@ -121,7 +144,7 @@ BASELINE_VERSION = 5
 """Increase to run every baseline again; in version 3, comments of TAP were in names of tests."""
 
 
-def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
+def _baseline(check: Check, name: str, at: AttemptContext, runs: list[str]) -> CheckResult | None:
     """Return a check's result on the start tree, from the ledger if any issue ran it today.
 
     A recorded result counts for the same setup commands and the same programs on the machine only.
@@ -139,14 +162,14 @@ def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None
     )
     known = at.context.ledger.baseline(ref.repository, key)
     if known is None:
-        found = _run_baseline(check, start_sha, name, at)
+        found = _run_baseline(check, start_sha, name, at, runs)
         known = BaselineRecorded(key=key, start_sha=start_sha, name=check.name, check=found)
         at.context.ledger.append(ref, known)
     return known.check
 
 
 def _run_baseline(
-    check: Check, start_sha: str, name: str, at: AttemptContext
+    check: Check, start_sha: str, name: str, at: AttemptContext, runs: list[str]
 ) -> CheckResult | None:
     """Run a check on a new checkout of the start tree, in which no agent has run.
 
@@ -155,9 +178,9 @@ def _run_baseline(
     """
     with at.worktree.pristine_checkout():
         try:
-            result = _run(check, start_sha, name, at)
+            result = _run(check, start_sha, name, at, runs)
             if not result.passed:
-                again = _run(check, start_sha, f"{name}-again", at)
+                again = _run(check, start_sha, f"{name}-again", at, runs)
                 result = at.context.verifier.merge_baseline_runs(result, again)
         except MisconfiguredError:
             # The check's program may be part of the change.

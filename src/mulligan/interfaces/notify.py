@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import structlog
 import urllib3
@@ -19,11 +20,13 @@ from tenacity import (
 )
 from urllib3.exceptions import HTTPError
 
+from mulligan.config.certificates import context_of
 from mulligan.config.operator import Notify, Occasion
 from mulligan.domain.command import Verb
 from mulligan.domain.events import CommandReceived, Decided, Escalated, Event
 from mulligan.domain.outcome import WaitForBudget
 from mulligan.domain.status import IssueStatus
+from mulligan.text.certificates import TRUST, certificate_fault
 from mulligan.text.escape import one_line
 
 Message = dict[str, str]
@@ -81,7 +84,12 @@ def _message(occasion: Occasion, ref: str, reason: str, url: str, text: str) -> 
 class WebhookNotifier:
     """Queues messages, and sends them one after the other."""
 
-    def __init__(self, settings: Notify, waits: tuple[float, ...] = RETRY_WAITS) -> None:
+    def __init__(
+        self,
+        settings: Notify,
+        bundle: Path | None = None,
+        waits: tuple[float, ...] = RETRY_WAITS,
+    ) -> None:
         self._url = settings.url.get_secret_value() if settings.url else ""
         self._events = {each.value for each in settings.events}
         self._queue: queue.Queue[Message | None] = queue.Queue(MAX_QUEUED)
@@ -95,7 +103,11 @@ class WebhookNotifier:
             retry_error_callback=_last_reason,
         )
         self._thread = threading.Thread(target=self._send_all, name="notify", daemon=True)
-        self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT)
+        self._pool = urllib3.PoolManager(
+            retries=False,
+            timeout=TIMEOUT,
+            ssl_context=context_of(bundle) if bundle else None,
+        )
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
         """Queue the message of an event, if it is configured; never blocks."""
@@ -135,6 +147,8 @@ class WebhookNotifier:
         try:
             answer = self._pool.request("POST", self._url, json=message, redirect=False)
         except HTTPError as error:
+            if refused := certificate_fault(error):
+                return f"The certificate of notify.url {refused.explain(TRUST)}."
             return f"No answer from notify.url ({type(error).__name__}). Check the address."
         if answer.status < 300:  # noqa: PLR2004
             return ""
@@ -146,11 +160,13 @@ def _last_reason(state: RetryCallState) -> str:
 
 
 @contextmanager
-def open_notifier(settings: Notify) -> Generator[WebhookNotifier | None]:
+def open_notifier(
+    settings: Notify, bundle: Path | None = None
+) -> Generator[WebhookNotifier | None]:
     """Yield the notifier, or None without a configured address."""
     if settings.url is None:
         yield None
         return
-    hook = WebhookNotifier(settings)
+    hook = WebhookNotifier(settings, bundle)
     with hook.running():
         yield hook

@@ -17,6 +17,7 @@ from mulligan.domain.attempt import (
     signal_of,
     zero_kind,
 )
+from mulligan.domain.attempt_times import total_times
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, WorkerResultMeta
 from mulligan.domain.spending import dollars
@@ -443,6 +444,42 @@ def duration_text(milliseconds: int) -> str:
     return format_duration(
         timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
     )
+
+
+SECOND_MS = 1000
+
+
+def took_text(check: CheckResult) -> str:
+    """Return the time that a check took, with the number of its runs: `3 runs, 34s`."""
+    took = duration_text(check.took_ms)
+    return f"{pluralize(check.runs, 'run')}, {took}" if check.runs > 1 else took
+
+
+def times_text(history: Sequence[WorkerResultMeta]) -> str:
+    """Return the time from the request on, and its parts: `41m in all: waited 20m, agent 21m`.
+
+    Empty if no attempt recorded its parts, or if nothing took a second.
+    """
+    if not any(meta.times for meta in history):
+        return ""
+    sums = total_times(history)
+    parts = {
+        "waited": sums.waited_ms,
+        "worktree": sums.worktree_ms,
+        "setup": sums.set_up_ms,
+        "agent": sums.agent_ms,
+        "checks": sums.checks_ms,
+        "reviewer": sums.reviewer_ms,
+        "other": sums.other_ms,
+    }
+    words = {name: f"{name} {duration_text(ms)}" for name, ms in parts.items() if ms >= SECOND_MS}
+    if sums.set_up_reused and "setup" not in words:
+        words["setup"] = "setup reused"
+    whole = sum(parts.values())
+    if whole < SECOND_MS:
+        return ""
+    named = ", ".join(words[name] for name in parts if name in words)
+    return f"{duration_text(whole)} in all: {named}".removesuffix(": ")
 
 
 def used(facts: AgentFacts) -> str:

@@ -54,7 +54,7 @@ def build_shared(
     sandbox = confine(operator, environment)
     redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
     with ExitStack() as opened:
-        github = opened.enter_context(open_github(operator, redactor))
+        github = opened.enter_context(open_github(operator, environment, redactor))
         database = opened.enter_context(open_database(operator.state.url))
         name = operator.repositories[0].name
         remote = remote_of(operator, github, name)
@@ -66,7 +66,9 @@ def build_shared(
         usage = SqlUsageStore(database, redactor)
         known = [status.issue for status in session.ledger.statuses()]
         count_spending(session.ledger, usage, known)
-        event_listener = opened.enter_context(with_listeners(operator, listener, redactor))
+        event_listener = opened.enter_context(
+            with_listeners(operator, environment, listener, redactor)
+        )
         ledger = RefLedger(session, listener=event_listener)
         artifacts = open_artifacts(operator, redactor)
         stores = Stores(ledger, session, usage, artifacts, redactor)
@@ -88,7 +90,7 @@ def build_shared(
 def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:
     """Read a file on the base branch of the one configured repository; None if it has none."""
     name = operator.repositories[0].name
-    with open_github(operator, redactor_of(operator, environment)) as github:
+    with open_github(operator, environment, redactor_of(operator, environment)) as github:
         worktrees, _ = open_git(operator, github, environment)
         worktrees.fetch_base(name)
         return worktrees.base_file(name, path)
@@ -111,7 +113,7 @@ def _move(
 ) -> list[str]:
     redactor, moved = redactor_of(operator, environment), list[str]()
     with (
-        open_github(operator, redactor, QUICK_RETRIES) as github,
+        open_github(operator, environment, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
         ledger = SqlLedger(database, SystemClock(), redactor=redactor)

@@ -151,7 +151,9 @@ def missing_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> tuple[str, ...]:
     """List the labels of Mulligan that a repository lacks."""
-    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment, redactor_of(operator, environment), QUICK_RETRIES
+    ) as github:
         return tuple(look.name for look in _missing(github, repository, labels))
 
 
@@ -159,7 +161,9 @@ def create_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> None:
     """Create the labels of Mulligan that a repository lacks, with colour and description."""
-    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment, redactor_of(operator, environment), QUICK_RETRIES
+    ) as github:
         for look in _missing(github, repository, labels):
             github.writer.create_label(repository, look)
 
@@ -186,7 +190,9 @@ def propose_policy(
     """
     content = load_policy(policy.encode(), {}, path)
     settings = next(each for each in operator.repositories if each.name == repository)
-    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment, redactor_of(operator, environment), QUICK_RETRIES
+    ) as github:
         if found := github.writer.find_branch(repository, SET_UP_BRANCH):
             state = "merged" if found.merged_at else found.state
             return ProposedPull(found.html_url, state)
@@ -231,7 +237,7 @@ class Registration:
     api_url: str
     name: str
     organization: str | None = None
-    ca_file: Path | None = None
+    bundle: Path | None = None
 
     def page(self, state: str, back: str) -> str:
         """Return the page for the browser; GitHub redirects to `back` with a code and the state."""
@@ -240,7 +246,7 @@ class Registration:
 
     def exchange(self, code: str) -> MadeApp:
         """Exchange the code for the App's credentials; WorldError if GitHub refuses."""
-        transport = Transport(ca_file=self.ca_file)
+        transport = Transport(bundle=self.bundle)
         client = Client(self.api_url, lambda _: None, QUICK_RETRIES, transport)
         try:
             return convert(client, code)

@@ -11,6 +11,7 @@ from pathlib import Path
 from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
+from mulligan.config.certificates import configured_bundle, trusted_bundle
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.daemon.cleanup import RetentionPlan
 from mulligan.domain.errors import ConfigError
@@ -53,6 +54,7 @@ from mulligan.interfaces.bootstrap.stores import (
     publishing_redactor_of,
 )
 from mulligan.interfaces.notify import open_notifier
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
@@ -126,7 +128,7 @@ def build(
 ) -> Generator[Container]:
     """Build for real work on GitHub; `listener` receives every event."""
     redactor = publishing_redactor_of(operator, environment)
-    with open_github(operator, redactor) as github:
+    with open_github(operator, environment, redactor) as github:
         mirror = _mirror(operator, environment, github, redactor)
         on_event = _both(listener, mirror.on_event if mirror else None)
         with build_on(github, operator, environment, on_event) as (container, database):
@@ -214,7 +216,7 @@ def build_on(
     redactor = publishing_redactor_of(operator, environment)
     with (
         open_database(operator.state.url, connections_of(operator)) as database,
-        with_listeners(operator, listener, redactor) as event_listener,
+        with_listeners(operator, environment, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
         git = open_git(operator, github, environment, set_up_root)
@@ -233,7 +235,7 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
         sandbox = Unconfined()
     redactor = publishing_redactor_of(operator, environment)
     with (
-        open_github(operator, redactor, QUICK_RETRIES) as github,
+        open_github(operator, environment, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
         stores = open_stores(operator, database, redactor, ignore_event)
@@ -254,7 +256,10 @@ def build_dry(
     def write_redacted(text: str) -> None:
         say(redactor.text(text))
 
-    with open_github(operator, redactor) as github, scratch_artifacts(redactor) as artifacts:
+    with (
+        open_github(operator, environment, redactor) as github,
+        scratch_artifacts(redactor) as artifacts,
+    ):
         writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
         git = open_git(operator, github, environment)
@@ -267,10 +272,10 @@ def build_dry(
 
 @contextmanager
 def with_listeners(
-    operator: Operator, listener: Listener, redactor: Redactor
+    operator: Operator, environment: Environment, listener: Listener, redactor: Redactor
 ) -> Generator[Listener]:
     """Combine a listener with the configured notifier; both receive redacted events."""
-    with open_notifier(operator.notify) as notifier:
+    with open_notifier(operator.notify, trusted_bundle(environment)) as notifier:
         yield redacting(_both(listener, notifier.on_event if notifier else None), redactor)
 
 
@@ -317,7 +322,12 @@ def assemble(
         worktrees=worktrees,
         git=worktrees,
         policies=policies,
-        verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
+        verifier=CommandVerifier(
+            environment,
+            sandbox,
+            redactor=stores.redactor,
+            network=operator_network(operator.sandbox, environment),
+        ),
         ledger=stores.ledger,
         leases=stores.leases,
         usage=stores.usage,
@@ -363,11 +373,14 @@ class GitHub:
 
 @contextmanager
 def open_github(
-    operator: Operator, redactor: Redactor, retry: RetrySettings | None = None
+    operator: Operator,
+    environment: Environment,
+    redactor: Redactor,
+    retry: RetrySettings | None = None,
 ) -> Generator[GitHub]:
     """Open GitHub; `retry` limits the retries and waits of reads."""
     settings, clock = operator.github, SystemClock()
-    transport = Transport(BACKOFFS, settings.ca_file, GAUGES)
+    transport = Transport(BACKOFFS, trusted_bundle(environment, settings.ca_file), GAUGES)
     credentials = (
         AppCredentials(settings.api_url, settings.app, clock, retry, transport)
         if settings.app
@@ -419,7 +432,12 @@ def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Rem
 
 
 def for_git(operator: Operator, environment: Environment) -> Environment:
-    """Return the environment for git, with the certificates of github.ca_file if it is set."""
-    if not operator.github.ca_file:
+    """Return the environment for git, with the certificates that the configuration names, if any.
+
+    Git with GnuTLS reads none of these variables, except its own.
+    """
+    bundle = configured_bundle(environment, operator.github.ca_file)
+    is_set = "GIT_SSL_CAINFO" in environment and not operator.github.ca_file
+    if bundle is None or bundle.is_dir() or is_set:
         return environment
-    return {**environment, "GIT_SSL_CAINFO": str(operator.github.ca_file)}
+    return {**environment, "GIT_SSL_CAINFO": str(bundle)}

@@ -32,6 +32,7 @@ from mulligan.git.local_clone import LocalClone
 from mulligan.implement.ports import Artifacts, Clock, Worktree
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.set_up import SET_UP_LOG, set_up
+from mulligan.implement.stopwatch import Stopwatch
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import Environment, open_git
 from mulligan.interfaces.bootstrap.rehearsal import (
@@ -47,6 +48,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
 from mulligan.interfaces.bootstrap.sandbox import confine
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.home import clear, keep
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.state_directory import make_private
@@ -238,10 +240,11 @@ class AttemptChecks:
         """Set up as an attempt does; the lines are the policy's."""
         del lines
         try:
-            ready = set_up(self.tree, self.ref, ATTEMPT, self.commit.policy, self)
+            stopwatch = Stopwatch(self.clock.now)
+            ready = set_up(self.tree, self.ref, ATTEMPT, self.commit.policy, self, stopwatch)
         except SetUpError as error:
             raise _failed_set_up(error.failed, self._log(SET_UP_LOG)) from error
-        return replace(self, tree=ready), self._log(SET_UP_LOG).exists()
+        return replace(self, tree=ready), not stopwatch.set_up_reused
 
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check on the commit."""
@@ -274,7 +277,12 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
         worktrees, _ = open_git(operator, source, environment, local_set_up())
-        verifier = CommandVerifier(environment, commit.sandbox, redactor=redactor)
+        verifier = CommandVerifier(
+            environment,
+            commit.sandbox,
+            redactor=redactor,
+            network=operator_network(operator.sandbox, environment),
+        )
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())

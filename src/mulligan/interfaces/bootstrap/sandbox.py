@@ -16,11 +16,14 @@ from mulligan.domain.host import (
     AS_ROOT,
     MIB,
     NOT_AS_ROOT,
+    CommandNetworkStatus,
     DiskSpace,
     Network,
     SandboxStatus,
     disk_shortage,
 )
+from mulligan.sandbox.client_configuration import client_configuration
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
@@ -103,7 +106,8 @@ def network_inside(settings: AgentSettings, operator: Operator) -> Network:
 
 def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> SandboxStatus:
     """Report for `doctor` whether the sandbox works here, and which paths it cannot use."""
-    named = (*operator.sandbox.read, *operator.sandbox.write)
+    settings = operator.sandbox
+    named = (*settings.read, *settings.write, *((settings.ca_file,) if settings.ca_file else ()))
     missing = tuple(str(path) for path in named if not os.access(path, os.F_OK))
     tried = try_sandbox(operator, environment)
     if tried.problem:
@@ -114,6 +118,19 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
         calls_filtered=tried.filters,
         missing=missing,
         closed=tuple(path for path in closed if path not in missing),
+    )
+
+
+def command_network_status(
+    operator: Operator, environment: Mapping[str, str]
+) -> CommandNetworkStatus:
+    """Report for `doctor` on sandbox.env and sandbox.registries; each registry is asked once."""
+    network = operator_network(operator.sandbox, environment)
+    return CommandNetworkStatus(
+        unset=tuple(name for name in operator.sandbox.env if not environment.get(name)),
+        exposed=network.exposed(),
+        secret_files=tuple(map(str, client_configuration().secret)),
+        registry_problems=network.problems(),
     )
 
 

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 from rich.markup import escape
 
+from mulligan.config.certificates import trusted_bundle
 from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
 from mulligan.config.policy import Labels
@@ -535,7 +536,8 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
     name = wanted.name or f"mulligan-{owner}".rstrip("-")
-    options = Registration(github.api_url, name, wanted.organization, github.ca_file)
+    bundle = trusted_bundle(environment(), github.ca_file)
+    options = Registration(github.api_url, name, wanted.organization, bundle)
     place = (wanted.key_file or config.parent / KEY).absolute()
     try:
         with _reserved(place) as write:

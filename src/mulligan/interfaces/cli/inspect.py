@@ -25,7 +25,14 @@ from mulligan.domain.verification import Verification
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
-from mulligan.implement.prompt.outcome_text import TITLES, left_out, pluralize, verification_text
+from mulligan.implement.prompt.outcome_text import (
+    TITLES,
+    left_out,
+    pluralize,
+    times_text,
+    took_text,
+    verification_text,
+)
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
@@ -184,6 +191,8 @@ def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
 
 def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
     """Yield the lines about an attempt, each with its mark."""
+    if times := times_text([meta]):
+        yield " ", times
     if meta.error:
         yield " ", meta.error
     if meta.outcome is Outcome.SUCCEEDED:
@@ -212,7 +221,8 @@ def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
     if check.is_set_up and not check.passed:
         yield from _set_up(check)
         return
-    yield "  ✓" if check.passed else "  ✗", check.name
+    took = f"  {took_text(check)}" if check.took_ms else ""
+    yield "  ✓" if check.passed else "  ✗", f"{check.name}{took}"
     listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
     for of, findings in listed.items():
         for found in findings[:5]:

@@ -89,7 +89,9 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
 
 def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
     """Check that the issue exists on GitHub; a known one works without GitHub, too."""
-    with open_github(operator, redactor_of(operator, environment()), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment(), redactor_of(operator, environment()), QUICK_RETRIES
+    ) as github:
         try:
             found = github.tracker.read(ref)
         except (GoneError, UnconfirmedError) as error:

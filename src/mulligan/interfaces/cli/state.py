@@ -70,7 +70,9 @@ def restore(config: Path | None, file: Path) -> Exit:
     """Replace the ledger by a backup, and say what Mulligan will read from GitHub."""
     operator = read_configuration(config)
     start_logs()
-    with open_github(operator, redactor_of(operator, environment()), QUICK_RETRIES) as github:
+    with open_github(
+        operator, environment(), redactor_of(operator, environment()), QUICK_RETRIES
+    ) as github:
         done = restore_state(operator, file, github.tracker.list_updated)
     console = make_console()
     console.print(f"Restored {_counts(done.found)} from {escape(str(file))}.", soft_wrap=True)

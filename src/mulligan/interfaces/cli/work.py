@@ -56,7 +56,7 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize, times_text
 from mulligan.interfaces.bootstrap.container import (
     Container,
     OwnerOptions,
@@ -304,7 +304,8 @@ def _verdict_line(event: Event) -> str | None:
 
 
 def _check_line(check: CheckResult) -> str:
-    took = _seconds(check.duration_ms)
+    runs = f"{pluralize(check.runs, 'run')}, " if check.runs > 1 else ""
+    took = f"{runs}{_seconds(check.took_ms)}"
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
@@ -354,6 +355,8 @@ def _feedback_line(event: Event) -> str | None:
 
 def _result_line(status: IssueStatus, event: Event) -> str | None:
     match event:
+        case AttemptCompleted(meta=meta) if times := times_text([meta]):
+            return f"  [dim]{times}[/]"
         case Decided(decision=decision):
             return _decision_line(status, decision)
         case RetryScheduled(due=due):

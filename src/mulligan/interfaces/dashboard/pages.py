@@ -21,7 +21,14 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
+from mulligan.implement.prompt.outcome_text import (
+    TITLES,
+    duration_text,
+    pluralize,
+    times_text,
+    took_text,
+    verdict,
+)
 from mulligan.interfaces.dashboard.api import find_issue
 from mulligan.interfaces.dashboard.diff_view import diff_view
 from mulligan.interfaces.dashboard.files import (
@@ -158,6 +165,10 @@ def _usd(meta: WorkerResultMeta) -> float:
     return spent_by([meta]).usd
 
 
+def _times(meta: WorkerResultMeta) -> str:
+    return times_text([meta])
+
+
 FILTERS: Mapping[str, Callable[..., object]] = {
     "clock": clock,
     "iso": _iso,
@@ -167,6 +178,8 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "title_of": TITLES.__getitem__,
     "tone": outcome_colour,
     "verdict": verdict,
+    "took": took_text,
+    "times": _times,
     "sentence": sentence_of,
     "decided": decision_text,
     "counted": pluralize,
