@@ -34,7 +34,7 @@ from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.set_up import SET_UP_LOG, set_up
 from mulligan.implement.stopwatch import Stopwatch
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.container import Environment, open_git
+from mulligan.interfaces.bootstrap.container import Environment, build_verifier, open_git
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     branch_of,
@@ -48,7 +48,6 @@ from mulligan.interfaces.bootstrap.rehearsal import (
 from mulligan.interfaces.bootstrap.sandbox import confine
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.home import clear, keep
-from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.state_directory import make_private
@@ -277,12 +276,7 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
         worktrees, _ = open_git(operator, source, environment, local_set_up())
-        verifier = CommandVerifier(
-            environment,
-            commit.sandbox,
-            redactor=redactor,
-            network=operator_network(operator.sandbox, environment),
-        )
+        verifier = build_verifier(operator, environment, commit.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())
