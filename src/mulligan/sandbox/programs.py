@@ -129,8 +129,9 @@ def directories_on_the_path(environment: Mapping[str, str]) -> list[str]:
 def variables_of_managers(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables by which version managers find their directories, wherever HOME is.
 
-    `environment` is Mulligan's own.
+    `environment` is Mulligan's own; without HOME, that of the user counts.
     """
+    known = {"HOME": str(Path("~").expanduser()), **environment}
     path = environment.get("PATH", os.defpath)
 
     def is_used(program: str, directory: str) -> bool:
@@ -139,7 +140,7 @@ def variables_of_managers(environment: Mapping[str, str]) -> dict[str, str]:
             or shutil.which(program, path=path) is not None
         )
 
-    return manager_variables(environment, is_used)
+    return manager_variables(known, is_used)
 
 
 def installation_of(program: Path, hidden: Sequence[Path] = ()) -> Path:

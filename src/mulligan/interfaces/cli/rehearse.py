@@ -9,7 +9,7 @@ import yaml
 from pydantic import JsonValue, TypeAdapter
 from rich.console import Console
 
-from mulligan.config.load import load_operator, load_policy, policy_in
+from mulligan.config.load import load_operator, load_policy, policy_in, read_content
 from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
@@ -93,7 +93,7 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
     """Write the configuration of the rehearsal, so that later commands can use it."""
     path = settings_file(config, setup.clone, environment())
     operator = load_operator(path, environment(), needs_token=False) if path else None
-    given = _given(operator) if operator else {}
+    given = _given(path) if path else {}
     if agent:
         given["agent"] = _agent(agent, given.get("agent"))
     if "agent" not in given:
@@ -122,11 +122,14 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
     return written
 
 
-def _given(operator: Operator) -> dict[str, JsonValue]:
-    """Return the operator's settings that concern attempts."""
+def _given(path: Path) -> dict[str, JsonValue]:
+    """Return the operator's settings that concern attempts.
+
+    They are as the file has them, so that secrets stay in variables.
+    """
+    content = read_content(path.read_bytes(), str(path))
     left_out = {"github", "repositories", "state", "workspace"}
-    dumped: object = operator.model_dump(mode="json", exclude=left_out, exclude_unset=True)
-    return SETTINGS.validate_python(dumped)
+    return {key: value for key, value in content.items() if key not in left_out}
 
 
 def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
