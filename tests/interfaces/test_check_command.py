@@ -118,7 +118,7 @@ def test_check_and_the_first_attempt_miss_the_same_program(clone: Clone) -> None
     checked, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
     assert (checked.returncode, tried.returncode) == (1, 3)
     assert f"{tool}: not found" in checked.stdout
-    assert "does not start, or not finish, on this commit." in checked.stdout
+    assert "cannot run on this commit: it does not start" in checked.stdout
     assert "cannot start on the base branch either" in tried.stdout
 
 
@@ -145,7 +145,7 @@ def test_check_has_the_settings_of_the_operators_file(clone: Clone, where: str) 
     assert f"With the settings of {shown_as}." in done.stdout
 
 
-def test_check_obeys_the_operators_overrides_for_the_repository(clone: Clone) -> None:
+def test_check_and_rehearse_obey_the_operators_overrides_for_the_repository(clone: Clone) -> None:
     clone.commit("checks: [{name: tests, run: 'false', kind: test}]")
     git(clone.path, "remote", "add", "origin", "git@github.com:acme/tools.git")
     override = "{name: Acme/Tools, policy: {checks: [{name: ours, run: 'true', kind: test}]}}"
@@ -154,6 +154,8 @@ def test_check_obeys_the_operators_overrides_for_the_repository(clone: Clone) ->
     )
     done = clone.check()
     assert (done.returncode, "Check 'ours' passed." in done.stdout) == (0, True)
+    tried = clone.rehearse("echo more >> notes.txt")
+    assert (tried.returncode, "✓ ours" in tried.stdout) == (0, True)
     git(clone.path, "remote", "set-url", "origin", "git@github.com:acme/another.git")
     assert clone.check().returncode == 1
 
@@ -231,9 +233,9 @@ def test_check_says_when_nothing_is_a_test(clone: Clone) -> None:
 LISTS = "echo notes.txt:1:1: error: wrong; exit 1"
 MEANINGS = {
     "pre-existing": (LISTS, "", "without any change. In attempts, Mulligan reports"),
-    "not identified": ("echo oh; exit 1", "", "its output does not identify each failure."),
-    "baseline off": (LISTS, "baseline: off", "and `baseline` is off."),
-    "does not start": ("./notes.txt", "", "does not start, or not finish, on this commit."),
+    "not identified": ("echo oh; exit 1", "", "its output does not identify each failure. Fix"),
+    "baseline off": (LISTS, "baseline: off", "and `baseline` is off. Fix this first."),
+    "does not start": ("./notes.txt", "", "cannot run on this commit: it does not start"),
 }
 
 

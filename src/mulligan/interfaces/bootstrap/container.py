@@ -322,12 +322,7 @@ def assemble(
         worktrees=worktrees,
         git=worktrees,
         policies=policies,
-        verifier=CommandVerifier(
-            environment,
-            sandbox,
-            redactor=stores.redactor,
-            network=operator_network(operator.sandbox, environment),
-        ),
+        verifier=build_verifier(operator, environment, sandbox, stores.redactor),
         ledger=stores.ledger,
         leases=stores.leases,
         usage=stores.usage,
@@ -343,6 +338,14 @@ def assemble(
     )
     retention = RetentionPlan(operator.retention, stores.retention)
     return Container(tuple(each.name for each in operator.repositories), context, retention)
+
+
+def build_verifier(
+    operator: Operator, environment: Environment, sandbox: Sandbox, redactor: Redactor
+) -> CommandVerifier:
+    """Build what runs the setup commands and checks of attempts."""
+    network = operator_network(operator.sandbox, environment)
+    return CommandVerifier(environment, sandbox, redactor=redactor, network=network)
 
 
 def build_agents(

@@ -19,7 +19,6 @@ from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import (
-    OPERATOR_FILE,
     AgentSettings,
     Operator,
     RepositorySettings,
@@ -35,7 +34,7 @@ from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.set_up import SET_UP_LOG, set_up
 from mulligan.implement.stopwatch import Stopwatch
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.container import Environment, open_git
+from mulligan.interfaces.bootstrap.container import Environment, build_verifier, open_git
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     branch_of,
@@ -43,12 +42,12 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     local_set_up,
     local_source,
     local_state,
+    overrides_for,
+    settings_file,
 )
 from mulligan.interfaces.bootstrap.sandbox import confine
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
-from mulligan.interfaces.onboarding.proposal import REMOTES, at_address
 from mulligan.sandbox.home import clear, keep
-from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.state_directory import make_private
@@ -184,9 +183,9 @@ def read_local_commit(
         raise UsageError(f"{error} {TRY_HERE}") from error
     if sha is None:
         raise UsageError(f"{directory} has no commit on {branch} yet. Commit first. {TRY_HERE}")
-    settings = _settings_file(config, directory, environment)
+    settings = settings_file(config, directory, environment)
     operator = _read_operator(settings, environment)
-    read = read_policy(policy, directory, _overrides(operator, clone))
+    read = read_policy(policy, directory, overrides_for(operator, clone))
     uncommitted = set(clone.uncommitted())
     used = set[str]() if policy else {policy_in(directory)}
     return LocalCommit(
@@ -208,32 +207,12 @@ def _confine(operator: Operator, environment: Environment) -> Sandbox:
         raise ConfigError(f"{error} {TRY_HERE}") from error
 
 
-def _settings_file(config: Path | None, directory: Path, environment: Environment) -> Path | None:
-    """Return the given file, else the first of the usual ones; `init` writes one above a clone."""
-    named = environment.get("MULLIGAN_CONFIG")
-    usual = (Path(OPERATOR_FILE), *([Path(named)] if named else []))
-    above = directory.parent / OPERATOR_FILE
-    return config or next((path for path in (*usual, above) if path.exists()), None)
-
-
 def _read_operator(settings: Path | None, environment: Environment) -> Operator:
     if settings:
         return load_operator(settings, environment, needs_token=False)
     # No agent runs here.
     nobody = AgentSettings(command=("false",))
     return Operator(repositories=(RepositorySettings(name="local/none"),), agent=nobody)
-
-
-def _overrides(operator: Operator, clone: LocalClone) -> Mapping[str, JsonValue]:
-    """Return the policy's keys that the operator's file overrides for the clone's repository."""
-    urls = (clone.url(remote) for remote in REMOTES)
-    origin = next((found for url in urls if url and (found := at_address(url))), None)
-    named = (each for each in operator.repositories if origin and _is_same(each.name, origin.name))
-    return next((each.policy for each in named), dict[str, JsonValue]())
-
-
-def _is_same(name: str, other: str) -> bool:
-    return name.casefold() == other.casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +276,7 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
         worktrees, _ = open_git(operator, source, environment, local_set_up())
-        verifier = CommandVerifier(
-            environment,
-            commit.sandbox,
-            redactor=redactor,
-            network=operator_network(operator.sandbox, environment),
-        )
+        verifier = build_verifier(operator, environment, commit.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())

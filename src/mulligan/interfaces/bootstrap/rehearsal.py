@@ -1,20 +1,30 @@
 """Build a rehearsal: an issue from a file, a local repository, and no GitHub."""
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mulligan.config.operator import STATE_HOME, GitHubSettings, Operator, SandboxMode
+from pydantic import JsonValue
+
+from mulligan.config.operator import (
+    OPERATOR_FILE,
+    STATE_HOME,
+    GitHubSettings,
+    Operator,
+    SandboxMode,
+)
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
+from mulligan.git.local_clone import LocalClone
 from mulligan.git.worktrees.naming import repository_paths
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.issue_file import LocalTracker, split_issue
 from mulligan.github.writer import RehearsalWriter
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.container import Container, Environment, Source, build_on
+from mulligan.interfaces.onboarding.proposal import REMOTES, at_address
 
 OWNER = "local"
 BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
@@ -65,6 +75,28 @@ def local_set_up() -> Path:
 def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
     """Return the mirror that holds the commits of a rehearsal."""
     return repository_paths(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
+
+
+def settings_file(config: Path | None, directory: Path, environment: Environment) -> Path | None:
+    """Return the given file, else the first of the usual ones; `init` writes one above a clone."""
+    named = environment.get("MULLIGAN_CONFIG")
+    usual = (Path(OPERATOR_FILE), *([Path(named)] if named else []))
+    above = directory.parent / OPERATOR_FILE
+    return config or next((path for path in (*usual, above) if path.exists()), None)
+
+
+def overrides_for(operator: Operator | None, clone: LocalClone) -> Mapping[str, JsonValue]:
+    """Return the policy's keys that the operator's file overrides for the clone's repository."""
+    if operator is None:
+        return {}
+    urls = (clone.url(remote) for remote in REMOTES)
+    origin = next((found for url in urls if url and (found := at_address(url))), None)
+    named = (
+        each
+        for each in operator.repositories
+        if origin and each.name.casefold() == origin.name.casefold()
+    )
+    return next((each.policy for each in named), dict[str, JsonValue]())
 
 
 @contextmanager

@@ -289,8 +289,8 @@ def _without_change(
         )
     if broken:
         yield (
-            f"{broken} {of_all} {'does' if broken == 1 else 'do'} not start, or not finish, on"
-            " this commit. Every attempt would end with a request for human review: fix this first."
+            f"{broken} {of_all} cannot run on this commit: it does not start, or it times out."
+            " Every attempt would end with a request for human review. Fix this first."
         )
     if new:
         why = (
@@ -298,4 +298,4 @@ def _without_change(
             if place.commit.policy.baseline
             else "it fails without any change, and `baseline` is off"
         )
-        yield f"{new} {of_all} would fail every attempt: {why}."
+        yield f"{new} {of_all} would fail every attempt: {why}. Fix this first."

@@ -1,6 +1,5 @@
 """`mulligan rehearse`: real attempts at an issue from a file, in a local repository."""
 
-import os
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,18 +16,20 @@ from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.git.local_clone import LocalClone
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
     mirror_of,
+    overrides_for,
     read_rehearsal_setup,
+    settings_file,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
-    configuration_path,
     environment,
     make_console,
     start_logs,
@@ -90,8 +91,9 @@ def rehearse(
 
 def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path | None) -> Path:
     """Write the configuration of the rehearsal, so that later commands can use it."""
-    path = configuration_path(config)
-    given = _given(path) if config or path.exists() else {}
+    path = settings_file(config, setup.clone, environment())
+    operator = load_operator(path, environment(), needs_token=False) if path else None
+    given = _given(path) if path else {}
     if agent:
         given["agent"] = _agent(agent, given.get("agent"))
     if "agent" not in given:
@@ -99,6 +101,8 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
             "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
         )
     policy = setup.clone / policy_in(setup.clone)
+    clone = LocalClone(setup.clone, environment())
+    overrides = overrides_for(operator, clone)
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
     settings = {
         **given,
@@ -107,7 +111,7 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
                 "name": setup.issue.ref.repository,
                 "clone_url": str(setup.clone),
                 "base_branch": setup.branch,
-                "policy": _policy(policy) if policy.exists() else {},
+                "policy": {**(_policy(policy) if policy.exists() else {}), **overrides},
             }
         ],
         "state": {"url": f"sqlite:///{place}/mulligan.db"},
@@ -119,11 +123,10 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
 
 
 def _given(path: Path) -> dict[str, JsonValue]:
-    """Return the operator's settings that concern attempts; the token is not needed.
+    """Return the operator's settings that concern attempts.
 
     They are as the file has them, so that secrets stay in variables.
     """
-    load_operator(path, os.environ, needs_token=False)
     content = read_content(path.read_bytes(), str(path))
     left_out = {"github", "repositories", "state", "workspace"}
     return {key: value for key, value in content.items() if key not in left_out}
