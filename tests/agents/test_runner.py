@@ -66,6 +66,14 @@ def test_it_sees_what_is_for_it_and_nothing_of_mulligans(task: Task) -> None:
     }
 
 
+def test_it_finds_the_version_managers_of_mulligans_home(task: Task, tmp_path: Path) -> None:
+    for name in (".pyenv/shims", ".rustup"):
+        (tmp_path / name).mkdir(parents=True)
+    outer = {"PATH": f"{tmp_path}/.pyenv/shims:/usr/bin:/bin", "HOME": str(tmp_path)}
+    settings = AgentSettings(command=("sh", "-c", "echo $PYENV_ROOT; echo $RUSTUP_HOME"))
+    assert CommandAgent(settings, outer).run(task).summary == f"{tmp_path}/.pyenv"
+
+
 def test_its_home_and_its_report_lie_in_the_private_directory(task: Task) -> None:
     given = environment(task)
     for name in ("HOME", "MULLIGAN_REPORT"):

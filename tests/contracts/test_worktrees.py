@@ -215,6 +215,17 @@ def test_checks_see_the_commit_and_nothing_else(worktrees: Clones) -> None:
         assert contents(tree.path) == files_as_committed({**FILES, "README.md": "changed\n"})
 
 
+def test_files_that_a_command_changed_are_listed(worktrees: Clones) -> None:
+    with worktrees.open(REF) as tree:
+        assert tree.changed_files(tree.start_sha) == ()
+        run_in_worktree(tree, "echo x > new.txt; echo x >> README.md; touch src/calc.py")
+        assert tree.changed_files(tree.start_sha) == ("README.md",)
+        run_in_worktree(tree, "rm src/calc.py")
+        assert set(tree.changed_files(tree.start_sha)) == {"README.md", "src/calc.py"}
+        tree.check_out(tree.start_sha)
+        assert tree.changed_files(tree.start_sha) == ()
+
+
 def test_git_sees_the_commit_that_is_checked_and_nothing_else(with_git: Clones) -> None:
     with with_git.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log")

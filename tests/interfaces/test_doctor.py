@@ -247,6 +247,31 @@ def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInsta
     assert only(see(here)).level is Level.FAULT
 
 
+def test_a_program_that_the_sandbox_hides_is_named_with_the_setting(
+    here: MulliganInstallation, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    sandbox()
+    tools = tmp_path_factory.mktemp("tools")
+    for file, first in (
+        ("bin/lint", f"#!{tools}/venv/bin/python"),
+        ("venv/bin/python", "#!/bin/sh"),
+    ):
+        (tools / file).parent.mkdir(parents=True)
+        (tools / file).write_text(f"{first}\n")
+        (tools / file).chmod(0o755)
+    policy(here, checks=[CHECK, {"name": "lint", "run": "lint ."}])
+    here.configure(sandbox="auto")
+    path = f"{tools}/bin:/usr/bin:/bin"
+    found = only(see(here, PATH=path))
+    assert found.level is Level.WARNING
+    assert found.message == (
+        f"'lint' is installed at {tools}/bin/lint, but the sandbox hides {tools}/venv/bin/python."
+    )
+    assert found.fix == f"Add {tools}/venv to `sandbox.read` in mulligan.yml."
+    here.configure(sandbox={"mode": "auto", "read": [str(tools / "venv")]})
+    assert bad(see(here, PATH=path)) == []
+
+
 def test_a_check_of_the_repositorys_own_is_looked_for_in_it(here: MulliganInstallation) -> None:
     policy(here, checks=[{"name": "own", "run": "./check.sh"}])
     assert "'./check.sh'" in only(see(here)).message

@@ -11,8 +11,10 @@ import pytest
 from github_simulator.records import IssueName
 from github_simulator.world import Fault
 from mulligan.config.load import load_policy
+from world.confined import usable_mode
 from world.place import BIN, NAME, MulliganInstallation, mulligan_installation
 from world.pseudo_terminal import on_a_terminal
+from world.repositories import git
 from world.samples import is_as_documented
 from world.simulated import push
 from world.starts import clone, run_mulligan
@@ -45,7 +47,9 @@ def test_proposed_checks_run(tmp_path: Path, sample: str) -> None:
         pytest.skip(f"{PROGRAMS[sample]!r} does not work on this machine")
     here = clone(tmp_path, sample)
     assert run_mulligan(here, "init", "--yes").returncode == 0
-    done = run_mulligan(here, "check")
+    git(here, "add", "--all")
+    git(here, "commit", "--quiet", "--message", "Begin")
+    done = run_mulligan(here, "check", *(["--here"] if usable_mode() == "off" else []))
     assert done.returncode == 0, done.stdout + done.stderr
     assert load_policy((here / ".github" / "mulligan.yml").read_bytes(), {}, "written").checks
 

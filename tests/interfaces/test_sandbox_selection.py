@@ -15,6 +15,8 @@ from mulligan.sandbox.sandbox import Bubblewrap, Unconfined
 from world.confined import sandbox
 
 WITHOUT = {"PATH": "/nowhere"}
+STATE_HOME = Path("~/.local/state/mulligan").expanduser()
+"""It holds what setup commands left for `check` and `rehearse`, whatever the configuration."""
 COMMAND = "agent: {command: [sh]}"
 CONFIGURATION = """
 repositories: [{{name: o/r}}]
@@ -37,7 +39,8 @@ def test_where_it_works_it_is_used_and_hides_what_is_mulligans(tmp_path: Path) -
     sandbox()
     chosen = confine(operator(tmp_path, "{read: [/srv], limits: {processes: 77}}"), os.environ)
     assert isinstance(chosen, Bubblewrap)
-    assert set(chosen.hidden_paths) == {tmp_path / name for name in ("state", "work", "token")}
+    own = {tmp_path / name for name in ("state", "work", "token")}
+    assert set(chosen.hidden_paths) == {*own, STATE_HOME}
     assert (chosen.common.read, chosen.limits.processes) == ((Path("/srv"),), 77)
 
 
@@ -48,7 +51,8 @@ def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
     github = made.github.model_copy(update={"token_file": None, "app": app})
     chosen = confine(made.model_copy(update={"github": github}), os.environ)
     assert isinstance(chosen, Bubblewrap)
-    assert set(chosen.hidden_paths) == {tmp_path / name for name in ("state", "work", "app.pem")}
+    own = {tmp_path / name for name in ("state", "work", "app.pem")}
+    assert set(chosen.hidden_paths) == {*own, STATE_HOME}
 
 
 def test_where_it_does_not_work_nothing_starts_and_the_cures_are_said(tmp_path: Path) -> None:

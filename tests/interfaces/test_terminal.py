@@ -174,7 +174,7 @@ def test_nobody_is_waited_for_in_a_pipe_or_in_ci(tmp_path: Path) -> None:
     [
         ("Run `mulligan once`.", "a b.yml", "Run `prog once --config 'a b.yml'`."),
         ("Run `mulligan once`.", "", "Run `prog once`."),
-        ("Run `mulligan check --setup`.", "x.yml", "Run `prog check --setup`."),
+        ("Run `mulligan check --here`.", "x.yml", "Run `prog check --here`."),
         (
             "`mulligan run` (process 812) is running.",
             "x.yml",

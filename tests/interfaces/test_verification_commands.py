@@ -53,11 +53,11 @@ def test_a_report_that_is_not_there_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: Path) -> None:
+def test_check_here_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: Path) -> None:
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github" / "mulligan.yml").write_text(POLICY)
     (tmp_path / "cart.py").write_text("def total(lines):\n    return sum(lines)\n")
-    done = mulligan("check", where=tmp_path)
+    done = mulligan("check", "--here", where=tmp_path)
     assert done.returncode == 1
     lines = [line.rpartition("  ")[0] or line for line in done.stdout.splitlines()]
     assert lines[0] == "✓ Check 'types' passed."
@@ -65,7 +65,7 @@ def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: 
     assert "✗ Check 'style' failed with exit code 3. It is not required." in lines
     assert "  - cart.py:2:1: error: no tax" in done.stdout
     assert done.stdout.splitlines()[-1] == "1 of 3 checks would fail an attempt."
-    found = json.loads(mulligan("check", "--json", where=tmp_path).stdout)
+    found = json.loads(mulligan("check", "--here", "--json", where=tmp_path).stdout)
     assert [each["passed"] for each in found] == [True, False, False]
     assert found[1]["source"][0]["text"].startswith("  1 | def total(lines):\n> 2 |")
     assert sorted(place.name for place in tmp_path.iterdir()) == [".github", "cart.py"]
@@ -74,12 +74,12 @@ def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: 
 def test_check_runs_the_setup_commands_here_if_it_is_told_to(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yml"
     policy.write_text("setup: [touch made]\nchecks: [{name: a, run: test -f made}]\n")
-    assert mulligan("check", "--policy", "policy.yml", where=tmp_path).returncode == 1
-    done = mulligan("check", "--policy", "policy.yml", "--setup", where=tmp_path)
+    assert mulligan("check", "--here", "--policy", "policy.yml", where=tmp_path).returncode == 1
+    done = mulligan("check", "--here", "--policy", "policy.yml", "--setup", where=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("✓ 1 setup command finished.\n")
+    assert done.stdout.startswith("✓ 1 setup command finished.  ")
     policy.write_text("setup: ['exit 3']\nchecks: [{name: a, run: 'true'}]\n")
-    failed = mulligan("check", "--policy", "policy.yml", "--setup", where=tmp_path)
+    failed = mulligan("check", "--here", "--policy", "policy.yml", "--setup", where=tmp_path)
     assert failed.returncode == 1
     assert "The setup command 'exit 3' failed" in failed.stderr
 
@@ -87,14 +87,14 @@ def test_check_runs_the_setup_commands_here_if_it_is_told_to(tmp_path: Path) -> 
 def test_check_names_the_option_where_a_program_is_missing(tmp_path: Path) -> None:
     policy = "setup: [make]\nchecks: [{name: a, run: no-such-program}]"
     (tmp_path / "policy.yml").write_text(policy)
-    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "1 check could not run.\n")
-    assert "To run them here first: `mulligan check --setup`." in done.stderr
+    done = mulligan("check", "--here", "--policy", "policy.yml", where=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (2, "1 check could not run.")
+    assert "To run them here first: `mulligan check --here --setup`." in done.stderr
 
 
 def test_check_says_that_a_policy_without_checks_verifies_nothing(tmp_path: Path) -> None:
     (tmp_path / "policy.yml").write_text("checks: []")
-    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    done = mulligan("check", "--here", "--policy", "policy.yml", where=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "would publish every change without verification" in done.stdout
 
@@ -113,7 +113,7 @@ def test_check_ends_as_its_policy_deserves(
 ) -> None:
     if policy:
         (tmp_path / "policy.yml").write_text(policy)
-    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    done = mulligan("check", "--here", "--policy", "policy.yml", where=tmp_path)
     assert done.returncode == code
     assert done.stderr.startswith(f"mulligan: {said}" if said else "")
 
@@ -151,6 +151,6 @@ def test_baseline_may_be_written_off() -> None:
 def test_a_check_whose_program_is_missing_does_not_stop_the_others(tmp_path: Path) -> None:
     checks = "[{name: a, run: 'false'}, {name: b, run: no-such-program}, {name: c, run: 'true'}]"
     (tmp_path / "policy.yml").write_text(f"checks: {checks}\n")
-    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    done = mulligan("check", "--here", "--policy", "policy.yml", where=tmp_path)
     assert (done.returncode, "Check 'c' passed." in done.stdout) == (2, True)
     assert "'no-such-program' not found. It is the program of the check 'b'" in done.stderr

@@ -8,23 +8,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.sandbox.egress_rules import (
+    HTTPS_PROXY_VARIABLES,
     Allowed,
     Decision,
     KeyFilter,
     Refused,
+    Registry,
     Route,
     ToHost,
     ToItself,
+    ToRegistry,
     ToService,
     address_of,
     addresses_of,
     decide_route,
+    is_authorized,
     is_literal,
     is_public,
     is_readable,
     proxy_variables,
+    registry_at,
     request_headers,
     response_headers,
+    to_registry,
 )
 
 pytestmark = pytest.mark.pure
@@ -231,3 +237,142 @@ def test_what_was_held_back_is_told_once() -> None:
 
 def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:
     assert "sk-real" not in repr(ALLOWED)
+
+
+# Package indexes, and the proxy for commands with the whole network
+
+
+def basic(user: str, password: str) -> str:
+    return b64encode(f"{user}:{password}".encode()).decode()
+
+
+def known(
+    host: str = "index.example", user: str = "", password: str = "", token: str = ""
+) -> Registry:
+    found = registry_at(host, user, password, token)
+    assert found
+    return found
+
+
+INDEX = known(user="ci", password="secret-word")
+WHOLE = Allowed(0, any_host=True, registries=(INDEX,), password="the-way-in")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("index.example", "https://index.example"),
+        ("Index.Example:443", "https://index.example"),
+        ("index.example:8443", "https://index.example:8443"),
+        ("[::1]:8443", "https://[::1]:8443"),
+    ],
+)
+def test_an_index_is_reached_by_https(host: str, origin: str) -> None:
+    assert known(host, password="p").route.origin == origin
+
+
+def test_an_index_gets_its_password_or_its_token() -> None:
+    assert INDEX.route.value == f"Basic {basic('ci', 'secret-word')}"
+    assert INDEX.route.masked == ("secret-word",)
+    assert known(token="a-token").route.value == "Bearer a-token"
+    assert registry_at("https://index.example") is None
+    assert "secret-word" not in repr(WHOLE)
+    assert "the-way-in" not in repr(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "allowed", "way"),
+    [
+        ("CONNECT index.example:443", WHOLE, ToRegistry(INDEX)),
+        ("CONNECT index.example:8443", WHOLE, ToHost("index.example", 8443)),
+        ("CONNECT any.example:443", WHOLE, ToHost("any.example", 443)),
+        ("CONNECT index.example:443", Allowed(3128, registries=(INDEX,)), refused("index.example")),
+        (
+            "CONNECT index.example:443",
+            Allowed(3128, hosts=(("index.example", 443),), registries=(INDEX,)),
+            ToRegistry(INDEX),
+        ),
+        (
+            "POST http://any.example:81/a?key=b",
+            WHOLE,
+            ToService(Route("", "http://any.example:81", keeps_credentials=True), b"/a?key=b"),
+        ),
+        (
+            "GET https://any.example/a",
+            WHOLE,
+            Refused(
+                f"The host any.example {PLAIN}; Mulligan lets nothing else out.", "any.example"
+            ),
+        ),
+    ],
+)
+def test_what_the_whole_network_and_an_index_lead_to(
+    request_line: str, allowed: Allowed, way: Decision
+) -> None:
+    method, _, target = request_line.partition(" ")
+    assert decide_route(method.encode(), target.encode(), allowed) == way
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+def test_an_index_is_read(method: bytes) -> None:
+    assert to_registry(INDEX, method, b"/simple/") == ToService(INDEX.route, b"/simple/")
+
+
+def test_an_index_is_not_changed() -> None:
+    for method in (b"POST", b"PUT", b"DELETE", b"CONNECT"):
+        found = to_registry(INDEX, method, b"/simple/")
+        assert isinstance(found, Refused)
+        assert "may only be read from a sandbox" in found.message
+    assert to_registry(INDEX, b"GET", b"http://other.example/") == NO_ADDRESS
+
+
+WAY_IN = f"Basic {basic('mulligan', 'the-way-in')}".encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "password", "authorized"),
+    [
+        ([], "", True),
+        ([], "the-way-in", False),
+        ([(b"proxy-authorization", b"Basic nonsense")], "the-way-in", False),
+        (
+            [(b"Proxy-Authorization", f"Basic {basic('mulligan', 'the-way-in')}".encode())],
+            "the-way-in",
+            True,
+        ),
+        (
+            [(b"authorization", f"Basic {basic('mulligan', 'the-way-in')}".encode())],
+            "the-way-in",
+            False,
+        ),
+    ],
+)
+def test_who_may_use_a_proxy_that_others_can_reach(
+    headers: list[tuple[bytes, bytes]],
+    password: str,
+    authorized: bool,  # noqa: FBT001
+) -> None:
+    assert is_authorized(headers, password) is authorized
+
+
+def test_only_the_proxys_own_password_is_removed_for_an_ordinary_host() -> None:
+    given_headers = [(b"Authorization", b"mine"), (b"Proxy-Authorization", b"x"), (b"A", b"b")]
+    found = request_headers(Route("", "http://any.example", keeps_credentials=True), given_headers)
+    names = [name for name, _ in found]
+    assert b"Authorization" in names
+    assert b"Proxy-Authorization" not in names
+
+
+def test_variables_lead_to_the_proxy_with_its_password_and_others_directly() -> None:
+    found = proxy_variables(99, "w", HTTPS_PROXY_VARIABLES, ["intern.example"])
+    assert found == {
+        "HTTPS_PROXY": "http://mulligan:w@127.0.0.1:99",
+        "https_proxy": "http://mulligan:w@127.0.0.1:99",
+        "NO_PROXY": "127.0.0.1,localhost,::1,intern.example",
+        "no_proxy": "127.0.0.1,localhost,::1,intern.example",
+    }
+
+
+def test_every_key_of_an_answer_is_blanked() -> None:
+    found = KeyFilter("first-secret", "second-secret", "")
+    assert found.text(b"first-secret, second-secret") == b"************, *************"

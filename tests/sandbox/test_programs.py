@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.sandbox import paths_of_command
+from mulligan.sandbox.programs import paths_of_environment, paths_of_program
 
 
 def program(place: Path) -> Path:
@@ -17,16 +17,18 @@ def program(place: Path) -> Path:
 
 
 def found(argv: tuple[str, ...], *path: Path) -> set[Path]:
-    return set(paths_of_command(argv, {"PATH": ":".join(map(str, path))}))
+    environment = {"PATH": ":".join(map(str, path))}
+    return {*paths_of_program(argv, environment), *paths_of_environment(environment)}
 
 
 def test_what_belongs_to_the_system_is_there_anyway() -> None:
-    assert paths_of_command(("sh", "-c", "true"), {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == ()
+    assert found(("sh", "-c", "true"), *map(Path, ("/usr/bin", "/bin", "/usr/local/bin"))) == set()
 
 
 def test_nothing_brings_the_whole_machine() -> None:
     """/bin is a directory of programs like others, and what holds it is /."""
-    shown = paths_of_command(("/bin/sh", "/", "//"), {"PATH": f"{os.environ['PATH']}:/bin:/sbin"})
+    path = [*os.environ["PATH"].split(":"), "/bin", "/sbin", "/"]
+    shown = found(("/bin/sh", "/", "//"), *map(Path, path))
     home = Path("~").expanduser()
     assert [path for path in shown if home.is_relative_to(path)] == []
 
@@ -57,7 +59,7 @@ def test_the_directories_of_the_path_bring_their_installation(tmp_path: Path) ->
     python, shims, plain = (tmp_path / name for name in ("python", "env/shims", "home/bin"))
     (python / "lib" / "python3.12").mkdir(parents=True)
     (python / "lib" / "python3.12" / "os.py").touch()
-    for directory in (python / "bin", shims, plain):
+    for directory in (python / "bin", shims, shims.parent / "versions", plain):
         directory.mkdir(parents=True)
     assert found(("sh",), python / "bin", shims, plain, tmp_path / "none") == {
         *(python, python / "bin", shims.parent, shims, plain),

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -46,6 +47,18 @@ def test_an_entry_is_what_was_left(tmp_path: Path) -> None:
     assert (entry / "tree" / "file").read_bytes().startswith(b"made")
     with ExitStack() as uses:
         assert cache.find("20260101-a", uses) == entry
+
+
+def test_what_was_left_on_another_disk_is_copied(tmp_path: Path) -> None:
+    disks = [path for path in map(Path, ("/dev/shm", "/var/tmp")) if path.is_dir()]  # noqa: S108
+    other = [path for path in disks if path.stat().st_dev != tmp_path.stat().st_dev]
+    if not other:
+        pytest.skip("This machine has one disk.")
+    cache = cache_of(tmp_path)
+    with tempfile.TemporaryDirectory(dir=other[0]) as directory:
+        entry = add(cache, "20260101-a", left(Path(directory), "made"))
+    assert (entry / "tree" / "file").read_bytes().startswith(b"made")
+    assert is_there(cache, "20260101-a")
 
 
 def test_of_two_that_make_one_entry_each_has_what_it_made_or_the_others(tmp_path: Path) -> None:

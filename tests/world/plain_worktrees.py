@@ -109,6 +109,11 @@ class PlainWorktree:
                 place.write_bytes(content)
                 place.chmod(0o755 if entry.mode == PROGRAM else 0o644)
 
+    def changed_files(self, head_sha: str) -> tuple[str, ...]:
+        found = self._read()
+        tracked = self.store.files(head_sha).items()
+        return tuple(name for name, entry in tracked if found.get(name) != entry)
+
     @contextmanager
     def pristine_checkout(self) -> Generator[None]:
         aside = self.path.with_name(f"{self.path.name}-aside")

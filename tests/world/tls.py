@@ -43,6 +43,8 @@ class Authority:
         names: list[x509.GeneralName] = [x509.DNSName(host)]
         if host == "localhost":
             names.append(x509.IPAddress(IPv4Address("127.0.0.1")))
+        elif host.startswith("127."):
+            names = [x509.IPAddress(IPv4Address(host))]
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         made = (
             _unsigned(_named(host), self._name, key, began, 2 * DAY if expired else 6 * DAY)
@@ -99,17 +101,22 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 @contextmanager
 def serve_tls(
-    certificate: Path, handler: Callable[..., http.server.BaseHTTPRequestHandler]
+    certificate: Path,
+    handler: Callable[..., http.server.BaseHTTPRequestHandler],
+    host: str = "localhost",
 ) -> Generator[str]:
-    """Serve on loopback while the block lasts; return the address, `https://localhost:PORT`."""
+    """Serve on loopback while the block lasts; return the address, `https://HOST:PORT`.
+
+    Of all hosts on loopback, only `localhost` and 127.0.0.1 are reached without a proxy.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with http.server.ThreadingHTTPServer((host, 0), handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"https://localhost:{server.server_port}"
+            yield f"https://{host}:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

@@ -40,6 +40,9 @@ class PlainWorktree:
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> NoReturn:
         raise NotImplementedError
 
+    def changed_files(self, head_sha: str) -> NoReturn:
+        raise NotImplementedError
+
     def pristine_checkout(self) -> NoReturn:
         raise NotImplementedError
 

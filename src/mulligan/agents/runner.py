@@ -76,6 +76,7 @@ from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
+from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.escape import one_line
@@ -252,6 +253,7 @@ class CommandAgent:
                 environment={
                     "PATH": self._path,
                     "HOME": str(home),
+                    **variables_of_managers(self._environment),
                     **start.environment,
                     **run_network.variables,
                     **_task_variables(task, report),
@@ -590,7 +592,9 @@ def try_start(
     path = environment.get("PATH", os.defpath)
     try:
         ended = _ask_version(
-            (*started, *adapter.version_arguments), {"PATH": path, **adapter.variables}, sandbox
+            (*started, *adapter.version_arguments),
+            {"PATH": path, **variables_of_managers(environment), **adapter.variables},
+            sandbox,
         )
     except NotStartedError as error:
         return StartTrial(failure=str(error))

@@ -8,12 +8,13 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
@@ -38,13 +39,21 @@ from mulligan.domain.result import (
 )
 from mulligan.implement.ports import RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
-from mulligan.sandbox.egress import AccessLog, NoServices, open_access_log, open_proxy
-from mulligan.sandbox.egress_rules import Allowed, addresses_of, proxy_variables
+from mulligan.sandbox.hidden_programs import HiddenProgram, find_hidden_program
 from mulligan.sandbox.home import Homes
+from mulligan.sandbox.operator_network import (
+    NO_NETWORK_SETTINGS,
+    CommandNetwork,
+    OperatorNetwork,
+)
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
+from mulligan.sandbox.programs import variables_of_managers
+from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
+from mulligan.text.certificates import REGISTRY_TRUST, says_untrusted
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
+
+logger = structlog.get_logger()
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
@@ -64,15 +73,15 @@ class _Line:
 
     text: str
     timeout: timedelta
-    network: Network
     arguments: tuple[str, ...] = ()
     stdin: bytes = b""
-    proxy: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandVerifier:
     """Implements the port Verifier with shell lines, which get only PATH of `environment`.
+
+    `network` adds the operator's variables, certificates and package indexes.
 
     A log keeps at most `max_log_bytes` of an output, and the end of a longer one.
     """
@@ -82,6 +91,7 @@ class CommandVerifier:
     set_up_timeout: timedelta = SET_UP_TIMEOUT
     max_log_bytes: int = MAX_LOG_BYTES
     redactor: Redactor = field(default_factory=Redactor)
+    network: OperatorNetwork = NO_NETWORK_SETTINGS
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         """List every rule of the scope that the change breaks (GUARD-1)."""
@@ -89,43 +99,36 @@ class CommandVerifier:
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
         """Run the setup commands in order, until one fails (SETUP-1)."""
-        return self._set_up(lines, worktree, log, Network.OPEN)
+        with self._open_network(Network.OPEN, worktree, log) as network:
+            return _with_hints(self._set_up(lines, worktree, log, network), network)
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
     ) -> CheckResult:
-        """Run the setup commands on a change, with the network of `hosts` only (SETUP-3)."""
-        egress_log = log.with_name(f"{log.stem}-egress.log")
-        with self._open_hosts(settings.hosts, egress_log) as (network, proxy, access_log):
-            result = self._set_up(settings.run, worktree, log, network, proxy)
+        """Run the setup commands on a change, with the network of `hosts` only (SETUP-3).
+
+        Without a sandbox, they have the whole network (see security.md).
+        """
+        with ExitStack() as opened:
+            if isinstance(self.sandbox, Unconfined):
+                network = opened.enter_context(self._open_network(Network.OPEN, worktree, log))
+            else:
+                hosts = self.network.open_hosts(
+                    settings.hosts, worktree.private, _egress_log(log), self.redactor.text
+                )
+                network = opened.enter_context(hosts)
+            result = _with_hints(self._set_up(settings.run, worktree, log, network), network)
         if result.passed:
             return result
-        refused = ", ".join(access_log.hosts)
-        hint = f"\nRefused: {refused}; a maintainer can list it in setup.hosts." if refused else ""
-        first = f"{note} {verdict(result)}{hint}\n"
-        parts = {"digest": result.digest, "long_digest": result.long_digest}
-        return result.model_copy(update={name: first + part for name, part in parts.items()})
+        return _with_first_line(result, f"{note} {verdict(result)}")
 
-    @contextmanager
-    def _open_hosts(
-        self, hosts: Sequence[str], log: Path
-    ) -> Generator[tuple[Network, int | None, AccessLog]]:
-        """Open a proxy to some hosts; without a sandbox the network is open (see security.md)."""
-        with open_access_log(log, self.redactor.text) as access_log:
-            if isinstance(self.sandbox, Unconfined):
-                yield Network.OPEN, None, access_log
-                return
-            allowed = Allowed(PROXY_PORT, hosts=addresses_of(hosts))
-            with open_proxy(allowed, access_log, NoServices()) as proxy:
-                yield Network.NONE, proxy, access_log
+    def _open_network(
+        self, wanted: Network, worktree: RunDirectory, log: Path
+    ) -> AbstractContextManager[CommandNetwork]:
+        return self.network.open(wanted, worktree.private, _egress_log(log), self.redactor.text)
 
     def _set_up(
-        self,
-        lines: Sequence[str],
-        worktree: RunDirectory,
-        log: Path,
-        network: Network,
-        proxy: int | None = None,
+        self, lines: Sequence[str], worktree: RunDirectory, log: Path, network: CommandNetwork
     ) -> CheckResult:
         """Run setup commands until one fails; its digest is the end of its output."""
         began = time.monotonic()
@@ -133,14 +136,16 @@ class CommandVerifier:
         part = log.with_name(f"{log.name}.part")
         with self._homes(worktree).for_set_up() as home:
             for text in lines:
-                line = _Line(text, self.set_up_timeout, network, proxy=proxy)
+                line = _Line(text, self.set_up_timeout)
                 try:
-                    ended = self._run_in(home, line, worktree, part)
+                    ended = self._run_in(home, line, worktree, part, network)
                     found = _digest(text, ended, part)
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    return _failed_set_up(text, ended, found)
+                    hidden = self._hidden_program(text, ended)
+                    _append_hint(log, hidden)
+                    return _failed_set_up(text, ended, found, hidden)
         return CheckResult(
             name=SET_UP_CHECK,
             kind=CheckKind.OTHER,
@@ -159,11 +164,15 @@ class CommandVerifier:
         if check.report:
             # A report of an earlier run must not count for this one.
             source_code.remove(worktree.path, check.report)
-        ended = self._run(_Line(check.run, check.timeout, _network(check)), worktree, log)
-        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
-            self._refuse_a_missing_program(check, worktree)
+        ended = self._run(_Line(check.run, check.timeout), worktree, log, _network(check))
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
+        hidden = self._hidden_program(check.run, ended)
+        late += f"{hidden.text}\n" if hidden else ""
         found = self._digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        # The digest is published, and the log is not.
+        _append_hint(log, hidden)
+        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
+            self._refuse_a_missing_program(check, worktree, hidden)
         return CheckResult(
             name=check.name,
             kind=check.kind,
@@ -218,8 +227,8 @@ class CommandVerifier:
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
         """Run the reviewer command on a change; a missing answer counts as PASS (REVIEWER-1)."""
-        line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
-        ended = self._run(line, worktree, log)
+        line = _Line(reviewer.run, reviewer.timeout, stdin=question)
+        ended = self._run(line, worktree, log, _network(reviewer))
         if ended.stopped_by:
             return unreadable(
                 f"The reviewer command gave no answer within {format_duration(reviewer.timeout)}."
@@ -235,29 +244,43 @@ class CommandVerifier:
         return str(self.sandbox.worktree_path(worktree.path))
 
     def toolchain(self, lines: Sequence[str]) -> str:
-        """Return a hash, in hex, of the programs on this machine that the shell lines can run."""
-        return toolchain_of(lines, self.environment.get("PATH", ""))
+        """Return a hash, in hex, of the programs and variables that shell lines can use."""
+        programs = toolchain_of(lines, self.environment.get("PATH", ""))
+        variables = json.dumps(self.network.plain_variables, sort_keys=True)
+        return hashlib.sha256(f"{programs}{variables}".encode()).hexdigest()
 
-    def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
+    def _run(
+        self, line: _Line, worktree: RunDirectory, log: Path, wanted: Network = Network.NONE
+    ) -> Finished:
         """Run a line with its own copy of the HOME that the setup commands left."""
-        with self._homes(worktree).for_command() as home:
-            return self._run_in(home, line, worktree, log)
+        with (
+            self._homes(worktree).for_command() as home,
+            self._open_network(wanted, worktree, log) as network,
+        ):
+            return self._run_in(home, line, worktree, log, network)
 
     def _homes(self, worktree: RunDirectory) -> Homes:
         return Homes(worktree.private, self.environment, worktree.set_up_files)
 
-    def _run_in(self, home: Path, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
+    def _run_in(
+        self,
+        home: Path,
+        line: _Line,
+        worktree: RunDirectory,
+        log: Path,
+        network: CommandNetwork,
+    ) -> Finished:
         ended = self.sandbox.run(
             Command(
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=worktree.path,
                 environment={
-                    "PATH": self.environment.get("PATH", ""),
+                    **self._machine_variables(),
+                    **network.variables,
                     "HOME": str(home),
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
                     "CI": "true",
-                    **(proxy_variables(PROXY_PORT) if line.proxy is not None else {}),
                 },
                 timeout=line.timeout,
                 stdin=line.stdin,
@@ -265,33 +288,71 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            _command_access(line, worktree, home),
+            _command_access(network, worktree, home),
         )
         _append_cut_output(ended, log)
         return ended
 
-    def _refuse_a_missing_program(self, check: Check, worktree: RunDirectory) -> None:
+    def _hidden_program(self, line: str, ended: Finished) -> HiddenProgram | None:
+        """Return a program that a failed line needs and the sandbox hides."""
+        if ended.stopped_by or not ended.exit_code:
+            return None
+        variables = self._machine_variables()
+        hidden = find_hidden_program(self.sandbox, line, ended.text, variables)
+        if hidden:
+            logger.warning(
+                "program_hidden", program=hidden.name, reason=hidden.reason, fix=hidden.fix
+            )
+        return hidden
+
+    def _machine_variables(self) -> dict[str, str]:
+        """Return what commands get from Mulligan's environment: where programs are."""
+        path = self.environment.get("PATH", "")
+        return {"PATH": path, **variables_of_managers(self.environment)}
+
+    def _refuse_a_missing_program(
+        self, check: Check, worktree: RunDirectory, hidden: HiddenProgram | None
+    ) -> None:
         program = program_of(check.run)
         if not program or (worktree.path / program).exists():
             return
         log = worktree.private / "program.log"
-        look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
+        look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, ("sh", program))
         if self._run(look_up, worktree, log).exit_code:
-            raise MisconfiguredError(
-                f"{program!r} not found. It is the program of the check {check.name!r}; "
-                "install it in a setup command, or change the check's command."
-            )
+            cure = "; install it in a setup command, or change the check's command."
+            cure = f". {hidden.text}" if hidden else cure
+            message = f"{program!r} not found. It is the program of the check {check.name!r}"
+            raise MisconfiguredError(message + cure)
 
 
-def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:
+def _egress_log(log: Path) -> Path:
+    """Return the log of a command's proxy, beside the command's own."""
+    return log.with_name(f"{log.stem}-egress.log")
+
+
+def _with_hints(result: CheckResult, network: CommandNetwork) -> CheckResult:
+    """Add the refusals and failures of the proxy to a failure."""
+    hints = [*network.hints]
+    if not hints and says_untrusted(result.digest):
+        hints.append(f"A program does not trust a certificate: {REGISTRY_TRUST}.")
+    return result if result.passed or not hints else _with_first_line(result, "\n".join(hints))
+
+
+def _with_first_line(result: CheckResult, line: str) -> CheckResult:
+    parts = {"digest": result.digest, "long_digest": result.long_digest}
+    return result.model_copy(update={name: f"{line}\n{part}" for name, part in parts.items()})
+
+
+def _command_access(network: CommandNetwork, worktree: RunDirectory, home: Path) -> CommandAccess:
     """Return the paths and the network that a command may use."""
     return CommandAccess(
         read=worktree.readable,
+        shown=network.shown,
         write=worktree.writable,
         worktree=worktree.path,
         home=home,
-        network=line.network,
-        proxy=line.proxy,
+        network=network.network,
+        proxy=network.proxy,
     )
 
 
@@ -301,8 +362,11 @@ LAST_LINES = 15
 LINE_CHARS = 500
 
 
-def _failed_set_up(line: str, ended: Finished, found: Digest) -> CheckResult:
+def _failed_set_up(
+    line: str, ended: Finished, found: Digest, hidden: HiddenProgram | None
+) -> CheckResult:
     """Return the result of a setup command that failed."""
+    hint = f"\n{hidden.text}" if hidden else ""
     return CheckResult(
         name=SET_UP_CHECK,
         kind=CheckKind.OTHER,
@@ -312,8 +376,8 @@ def _failed_set_up(line: str, ended: Finished, found: Digest) -> CheckResult:
         exit_code=_exit_code(ended),
         timed_out=ended.stopped_by is not None,
         duration_ms=round(ended.duration.total_seconds() * 1000),
-        digest=last_lines(ended.text),
-        long_digest=found.text,
+        digest=last_lines(ended.text) + hint,
+        long_digest=found.text + hint,
         findings=found.findings[:MAX_FINDINGS],
         count=found.count,
         fingerprint=found.fingerprint,
@@ -338,6 +402,13 @@ def _digest(line: str, ended: Finished, log: Path) -> Digest:
 
 def _exit_code(ended: Finished) -> int:
     return TIMEOUT_EXIT_CODE if ended.stopped_by else ended.exit_code
+
+
+def _append_hint(log: Path, hidden: HiddenProgram | None) -> None:
+    """Name in the log, which stays on this machine, the path that the sandbox hides."""
+    if hidden:
+        with log.open("ab") as whole:
+            whole.write(f"\nMulligan: {hidden.reason} {hidden.fix}\n".encode(errors="replace"))
 
 
 def _append_cut_output(ended: Finished, log: Path) -> None:

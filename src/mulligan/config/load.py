@@ -225,6 +225,8 @@ def _mapping(
 TOKEN_KEY: KeyPath = ("github", "token")
 WRITTEN_SECRETS: tuple[KeyPath, ...] = (TOKEN_KEY, ("github", "webhook_secret"))
 
+REGISTRIES: KeyPath = ("sandbox", "registries")
+
 
 def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[ConfigMistake]:
     for place, value in _texts(document.content):
@@ -258,6 +260,9 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
             if not _variable(value):
                 yield ConfigMistake(spot.line, dotted(key), WRITTEN_OUT.format(key=key[-1]))
     for place, value in _texts(document.content):
+        if place[:2] == REGISTRIES and place[-1] in {"password", "token"} and not _variable(value):
+            message = "is a secret in the file; put it into an environment variable and write $NAME"
+            yield ConfigMistake(document.line(place), dotted(place), message)
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
             message = (
                 "contains a password; put the whole value into an environment variable and "

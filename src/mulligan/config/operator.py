@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     JsonValue,
@@ -360,6 +361,54 @@ class SandboxLimits(Settings):
     """
 
 
+class RegistrySettings(Settings):
+    """A private package index. Mulligan adds its credentials outside the sandbox."""
+
+    host: HostName
+    """Its host, as NAME or NAME:PORT (default port: 443). It is reached by HTTPS.
+
+    Example: packages.example.com
+    """
+    user: str = ""
+    """The user name that belongs to the password.
+
+    Example: ci
+    """
+    password: SecretStr | None = None
+    """The password, as $NAME (an environment variable).
+
+    Example: $PACKAGES_PASSWORD
+    """
+    token: SecretStr | None = Field(default=None, validate_default=True)
+    """A token that is sent as `Bearer`, as $NAME, instead of user and password.
+
+    Example: $PACKAGES_TOKEN
+    """
+
+    @field_validator("token")
+    @classmethod
+    def _one_of_both(cls, token: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if (token is None) is (info.data.get("password") is None):
+            raise ValueError("name either the password or the token, as $NAME")
+        for secret in (token, info.data.get("password")):
+            value = secret.get_secret_value() if secret else "-"
+            if not (value and value.isprintable()):
+                raise ValueError("the password or token is empty or has control characters")
+        return token
+
+
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+OWN_VARIABLES = frozenset({"PATH", "HOME", "PWD", "LANG", "TERM", "CI"})
+"""Variables of setup commands and checks that Mulligan sets itself."""
+
+
+def _passed_on(name: str) -> str:
+    if name in OWN_VARIABLES:
+        raise ValueError(f"Mulligan sets {name} itself; remove it here")
+    return name
+
+
 class SandboxSettings(Settings):
     """The sandbox of agents and checks; may be given as the mode alone."""
 
@@ -390,6 +439,31 @@ class SandboxSettings(Settings):
     443).
 
     Example: [pypi.org, files.pythonhosted.org]
+    """
+    env: tuple[
+        Annotated[
+            str,
+            matching(VARIABLE_NAME, "write the name of an environment variable"),
+            AfterValidator(_passed_on),
+        ],
+        ...,
+    ] = ()
+    """Names of environment variables to pass to setup commands, checks and the reviewer. A file
+    or directory that a value names can be read there.
+
+    Example: [PIP_INDEX_URL, HTTPS_PROXY]
+    """
+    ca_file: LocalPath | None = None
+    """Certificates, in PEM form, that setup commands and checks with the network trust besides
+    the system's.
+
+    Example: /etc/ssl/example-authority.pem
+    """
+    registries: tuple[RegistrySettings, ...] = ()
+    """Private package indexes for setup commands, and for checks with the network. No command
+    sees the password or token.
+
+    Example: [{host: packages.example.com, user: ci, password: $PACKAGES_PASSWORD}]
     """
     limits: SandboxLimits = SandboxLimits()
     """The limits of one sandboxed command."""

@@ -19,9 +19,11 @@ RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_.+/=-]{24,}")
 
 
 def secrets_of(operator: Operator, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """List every secret value: those in the file, and in variables that agents may get."""
-    given = ((name, environment.get(name, "")) for name in operator.agent.env)
+    """List every secret value: those in the file, and in variables that commands may get."""
+    names = (*operator.agent.env, *operator.sandbox.env)
+    given = [(name, environment.get(name, "")) for name in names]
     passed_on = [value for name, value in given if is_secret(name, value)]
+    passed_on += [each for _, value in given for each in passwords_in(value)]
     return tuple(dict.fromkeys((*_written(operator), *_passwords(operator), *passed_on)))
 
 
@@ -50,12 +52,17 @@ def _written(value: object) -> Iterator[str]:
 def _passwords(operator: Operator) -> Iterator[str]:
     """Yield the passwords in URLs."""
     for url in (operator.state.url, *(each.clone_url or "" for each in operator.repositories)):
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            continue
+        yield from passwords_in(url)
+
+
+def passwords_in(url: str) -> frozenset[str]:
+    """Return the password in a URL, as it is written and decoded; nothing for another text."""
+    try:
+        parts = urlsplit(url)
         found = {parts.password or "", *map(_password_in, parts.query.split("&"))}
-        yield from (found | set(map(unquote, found))) - {""}
+    except ValueError:
+        return frozenset()
+    return frozenset((found | set(map(unquote, found))) - {""})
 
 
 def _password_in(setting: str) -> str:

@@ -22,6 +22,7 @@ from mulligan.domain.host import (
     NOT_AS_ROOT,
     TRY_AGAIN,
     AgentPresence,
+    CommandNetworkStatus,
     Diagnosis,
     DiskSpace,
     Level,
@@ -214,6 +215,7 @@ class Probes:
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `rest`: why an agent rests, by name, "" if it does not.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
+    - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
 
     account: Callable[[], str]
@@ -235,9 +237,11 @@ class Probes:
     network: Callable[[str], str]
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
+    hidden_program: Callable[[str], tuple[str, str] | None] = lambda _: None
     pauses: Callable[[], Sequence[Pause]] = tuple
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
     rest: Callable[[str], str] = lambda _: ""
+    command_network: Callable[[], CommandNetworkStatus] = CommandNetworkStatus
 
 
 class MachineProbes(Protocol):
@@ -373,7 +377,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         yield note(
             name,
             f"The repository does not contain {' and '.join(map(repr, made))}.",
-            "The setup commands have to create that. To try: `mulligan check --setup`.",
+            "The setup commands have to create that. To try, in a clone: `mulligan check`.",
         )
     for what, program, before in missing:
         message = f"{program!r} not found. It is the program of {what}."
@@ -381,7 +385,10 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
             yield fault(name, message, "Install it, or fix the command.")
         elif program not in made:
             yield warning(name, message, "Make sure that the setup commands install it.")
-    if lines and not missing:
+    hidden = dict.fromkeys(filter(None, (probes.hidden_program(line) for _, line in lines)))
+    for reason, fix in hidden:
+        yield warning(name, reason, fix)
+    if lines and not missing and not hidden:
         yield fine(name, "The programs of the setup commands and checks are installed.")
 
 
@@ -453,6 +460,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
         if rest := probes.rest(name):
             yield warning(f"agents.{name}" if name else AGENT, rest, RESTS)
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
+    yield from _command_network(probes.command_network())
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
@@ -599,6 +607,24 @@ def _sandbox(
             f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it.",
             "Give that user access (docs/security.md), or remove it from `sandbox`.",
         )
+
+
+def _command_network(found: CommandNetworkStatus) -> Iterator[Diagnosis]:
+    """Report variables, files and package indexes that commands cannot use as intended."""
+    for name in found.unset:
+        message = f"`sandbox.env` lists {name}, which is not set where Mulligan runs."
+        yield warning(SANDBOX, message, f"Set {name}, or remove it from sandbox.env.")
+    for name in found.exposed:
+        message = f"{name} in `sandbox.env` has a password, which every check can read."
+        yield warning(SANDBOX, message, f"Remove it from {name}. {TO_REGISTRIES}")
+    for path in found.secret_files:
+        message = f"Commands in the sandbox cannot read {path}, since it contains a secret."
+        yield warning(SANDBOX, message, f"Remove the secret from the file. {TO_REGISTRIES}")
+    for problem in found.registry_problems:
+        yield warning(SANDBOX, problem, "Correct sandbox.registries, or fix that server.")
+
+
+TO_REGISTRIES = "For a package index, set `sandbox.registries`."
 
 
 def _network(name: str, probes: MachineProbes) -> Iterator[Diagnosis]:

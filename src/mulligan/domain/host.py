@@ -167,3 +167,18 @@ class SandboxStatus:
     calls_filtered: bool = True
     missing: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNetworkStatus:
+    """What setup commands and checks cannot use of the operator's network as intended.
+
+    Of sandbox.env, `unset` are the variables that are not set, and `exposed` those with a password
+    in a URL. `secret_files` are configuration files that commands cannot read, since they contain a
+    secret. `registry_problems` are sentences about sandbox.registries.
+    """
+
+    unset: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
+    secret_files: tuple[str, ...] = ()
+    registry_problems: tuple[str, ...] = ()

@@ -383,7 +383,7 @@ SET_UP = Advice(
 BROKEN_CHECK = Advice(
     "Please fix the check.",
     (
-        "Run the checks in a clone of the base branch: `mulligan check --setup`.",
+        "Run the checks as an attempt does, in a clone of the base branch: `mulligan check`.",
         (
             "If a program is missing, install it in `setup` in `.github/mulligan.yml`, or change "
             "the check's `run`."

@@ -95,7 +95,7 @@ def _run_steps(
         policy = context.policies.at(ref.repository, tree.base_sha)
         agent = select_agent(case, policy, context.agents)
         with stopwatch.measure(Part.SET_UP):
-            ready = set_up(tree, case, policy, context, stopwatch)
+            ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
         at = AttemptContext(case, policy, ready, agent, context, stopwatch)
         yield from _rounds(known, at)
 

@@ -314,6 +314,10 @@ class Worktree(RunDirectory, Protocol):
         """
         ...
 
+    def changed_files(self, head_sha: str) -> Sequence[str]:
+        """List the files of a commit that are different, or missing, in the tree now."""
+        ...
+
     def pristine_checkout(self) -> AbstractContextManager[None]:
         """Replace this checkout by a new one of `start_sha` inside the context (BASELINE-1).
 
@@ -960,6 +964,17 @@ class AttemptTools(ConcludeContext, Protocol):
     def agents(self) -> AgentRegistry: ...
     @property
     def worker(self) -> str: ...
+
+
+class SetUpTools(Protocol):
+    """The dependencies of setting up a worktree."""
+
+    @property
+    def verifier(self) -> Verifier: ...
+    @property
+    def artifacts(self) -> Artifacts: ...
+    @property
+    def clock(self) -> Clock: ...
 
 
 class RouteContext(AttemptTools, StartContext, Protocol):

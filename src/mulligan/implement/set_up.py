@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from mulligan.config.policy import Policy, SetUp
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import SetUpError
-from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import key_inputs, select_inputs
-from mulligan.implement.ports import AttemptContext, AttemptTools, Worktree
+from mulligan.implement.ports import AttemptContext, SetUpTools, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.stopwatch import Stopwatch
@@ -16,12 +16,15 @@ from mulligan.implement.stopwatch import Stopwatch
 CACHE_VERSION = 1
 """Increase to run every setup command again."""
 
+SET_UP_LOG = "setup.log"
+
 
 def set_up(
     tree: Worktree,
-    case: IssueContext,
+    ref: IssueRef,
+    number: int,
     policy: Policy,
-    context: AttemptTools,
+    tools: SetUpTools,
     stopwatch: Stopwatch,
 ) -> Worktree:
     """Return a clean worktree with what the setup commands leave on its start tree.
@@ -32,42 +35,34 @@ def set_up(
     if not policy.setup.run:
         return tree
     fork = tree.blobs(tree.fork_sha)
-    key = _key(fork, tree, case, policy, context)
+    key = _key(fork, tree, ref.repository, policy, tools)
     found = tree.with_set_up(key)
     stopwatch.set_up_reused = found is not None
     if found is None:
-        log = context.artifacts.path(case.issue.ref, case.status.number, "setup.log")
+        log = tools.artifacts.path(ref, number, SET_UP_LOG)
         if tree.fork_sha != tree.start_sha:
             tree.check_out(tree.fork_sha)
-        _require(context.verifier.set_up(policy.setup.run, tree, log), case)
+        _require(tools.verifier.set_up(policy.setup.run, tree, log), ref)
         found = tree.keep_set_up(key)
     found.check_out(found.start_sha)
     if tree.fork_sha == tree.start_sha:
         return found
     start = tree.blobs(tree.start_sha).items()
     touched = _inputs({path for path, _ in fork.items() ^ start}, policy.setup)
-    return _set_up_start(found, touched, case, policy.setup, context) if touched else found
-
-
-def _set_up_start(
-    tree: Worktree,
-    touched: tuple[str, ...],
-    case: IssueContext,
-    settings: SetUp,
-    context: AttemptTools,
-) -> Worktree:
-    """Run the setup commands again on the head of a pull request, as on a change (SETUP-3)."""
-    log = context.artifacts.path(case.issue.ref, case.status.number, "setup-start.log")
-    note = _note("pull request", touched, settings)
-    _require(context.verifier.set_up_again(settings, tree, log, note), case)
-    kept = tree.keep_set_up()
+    if not touched:
+        return found
+    log = tools.artifacts.path(ref, number, "setup-start.log")
+    note = _note("pull request", touched, policy.setup)
+    # As on a change (SETUP-3).
+    _require(tools.verifier.set_up_again(policy.setup, found, log, note), ref)
+    kept = found.keep_set_up()
     kept.check_out(kept.start_sha)
     return kept
 
 
-def _require(result: CheckResult, case: IssueContext) -> None:
+def _require(result: CheckResult, ref: IssueRef) -> None:
     if not result.passed:
-        whole = f"For its whole output, run: mulligan inspect {case.issue.ref} --log setup"
+        whole = f"For its whole output, run: mulligan inspect {ref} --log setup"
         raise SetUpError(f"{verdict(result)} {whole}", result)
 
 
@@ -116,20 +111,20 @@ def _note(what: str, touched: tuple[str, ...], settings: SetUp) -> str:
 def _key(
     blobs: Mapping[str, str],
     tree: Worktree,
-    case: IssueContext,
+    repository: str,
     policy: Policy,
-    context: AttemptTools,
+    tools: SetUpTools,
 ) -> str:
     """Return the cache key of the setup commands: all their inputs, and the day."""
     commands = policy.setup.run
     hashed = hash_of(
         {
             "version": CACHE_VERSION,
-            "repository": case.issue.ref.repository,
+            "repository": repository,
             "commands": [*commands],
             "inputs": dict(key_inputs(blobs, commands, policy.setup.inputs)),
-            "place": context.verifier.place(tree),
-            "toolchain": context.verifier.toolchain(commands),
+            "place": tools.verifier.place(tree),
+            "toolchain": tools.verifier.toolchain(commands),
         }
     )
-    return f"{context.clock.now():%Y%m%d}-{hashed}"
+    return f"{tools.clock.now():%Y%m%d}-{hashed}"

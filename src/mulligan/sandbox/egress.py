@@ -1,40 +1,48 @@
-"""The proxy through which an agent reaches its model and the allowed hosts, and nothing else."""
+"""The proxy through which commands reach a model, package indexes and the allowed hosts."""
 
 import asyncio
 import errno
 import os
 import resource
 import socket
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, NoReturn, Protocol, assert_never
+from typing import IO, Protocol, assert_never
 
 import h11
 import httpx
 
 from mulligan.config.certificates import context_of
 from mulligan.domain.errors import UnavailableError
+from mulligan.sandbox.authority import Authority
 from mulligan.sandbox.egress_rules import (
     COMPRESSED,
     Allowed,
     KeyFilter,
     Refused,
+    Registry,
+    Route,
     ToHost,
     ToItself,
+    ToRegistry,
     ToService,
     decide_route,
+    is_authorized,
     is_literal,
     is_public,
     is_readable,
     refuse,
     request_headers,
     response_headers,
+    to_registry,
 )
-from mulligan.text.certificates import TRUST, certificate_fault
+from mulligan.sandbox.upstream_proxy import open_upstream_tunnel, upstream_proxy_for
+from mulligan.text.certificates import REGISTRY_TRUST, TRUST, certificate_fault
 from mulligan.text.escape import one_line
 
 # The log of one proxy.
@@ -45,11 +53,17 @@ MAX_REFUSED_HOSTS = 20
 
 LINE_CHARS = 300
 
+UNAUTHORIZED = 401
+
+DENIED = frozenset({UNAUTHORIZED, 403})
+
 
 class AccessLog:
-    """Writes one line per request; `hosts` are the refused ones, in order.
+    """Writes one line per request.
 
-    Every line goes through `redact` first. A full disk loses lines, but stops no work.
+    `hosts` are the refused ones, and `problems` says which servers failed or refused Mulligan's
+    credentials; both in order. Every line goes through `redact` first. A full disk loses lines,
+    but stops no work.
     """
 
     def __init__(self, file: IO[str], redact: Callable[[str], str] = str) -> None:
@@ -58,18 +72,35 @@ class AccessLog:
         self._started = time.monotonic()
         self._lines = 0
         self._hosts = dict[str, None]()
+        self._problems = dict[str, None]()
 
     @property
     def hosts(self) -> tuple[str, ...]:
         return tuple(self._hosts)
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self._problems)
+
     def passed(self, what: str) -> None:
         """Log a request that was forwarded."""
         self._write("passed", what)
 
-    def failed(self, what: str) -> None:
-        """Log a request that was allowed but failed."""
-        self._write("failed", what)
+    def answered(self, route: Route, what: str, status: int) -> None:
+        """Log a request with its answer's status."""
+        self._write("passed", f"{what} {status}")
+        if route.header and status in DENIED:
+            self._note(f"{route.origin} refused Mulligan's credentials with {status}")
+
+    def failed(self, what: str, origin: str = "", why: str = "") -> None:
+        """Log a request that was allowed but failed, with the server and the reason if known."""
+        self._write("failed", f"{what}: {why}" if why else what)
+        if origin:
+            self._note(f"{origin} could not be reached: {why}")
+
+    def _note(self, problem: str) -> None:
+        if len(self._problems) < MAX_REFUSED_HOSTS:
+            self._problems[one_line(self._redact(problem), LINE_CHARS)] = None
 
     def refused(self, refusal: Refused) -> None:
         """Log a request that was refused."""
@@ -137,12 +168,27 @@ class ServiceObserver(Protocol):
         ...
 
 
-class NoServices:
-    """Observes a proxy without services."""
+class Unobserved:
+    """Observes nothing: for package indexes, whose answers mean nothing to Mulligan."""
 
-    def begin(self) -> NoReturn:
-        """Raise an error: there is nothing to observe."""
-        raise NotImplementedError
+    def begin(self) -> "Unobserved":
+        """Return this object, which ignores every request."""
+        return self
+
+    def waits(self) -> None:
+        """Ignore the request."""
+
+    def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Ignore the answer."""
+
+    def received(self, part: bytes) -> None:
+        """Ignore the body."""
+
+    def failed(self, reason: str = "") -> None:
+        """Ignore the failure."""
+
+    def ended(self) -> None:
+        """Ignore the end."""
 
 
 # One connection from the sandbox.
@@ -154,7 +200,12 @@ MAX_HEADER_BYTES = 64 * 1024
 SILENCE_SECONDS = 300
 """How long the proxy waits for the next bytes of a request."""
 
-REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
+REASONS = {
+    400: b"Bad Request",
+    403: b"Forbidden",
+    407: b"Proxy Authentication Required",
+    502: b"Bad Gateway",
+}
 
 
 class Connection:
@@ -197,6 +248,8 @@ class Connection:
         """Send a response with one sentence of text."""
         text = f"{message}\n".encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
+        if status == PASSWORD_WANTED:
+            headers.append((b"proxy-authenticate", b"Basic realm=Mulligan"))
         length = [(b"content-length", str(len(text)).encode())]
         reason = REASONS[status]
         await self.send(
@@ -223,10 +276,15 @@ class Connection:
 
 # The proxy.
 
+PASSWORD_WANTED = 407
+"""Proxy Authentication Required (RFC 9110, 15.5.8)."""
+
 MAX_CONNECTIONS = 64
 """Limit of connections per sandbox; each takes at most two descriptors of Mulligan's."""
 
 CONNECT_SECONDS = 30.0
+
+PROBE_SECONDS = 10.0
 
 ANSWER_SECONDS = 900.0
 """Limit of a model's silence, equal to the default stall limit of an agent."""
@@ -239,7 +297,8 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Proxy:
     """Serves the connections of one sandbox; `allowed` is fixed by the caller.
 
-    `bundle` holds the certificates that it trusts, see config/certificates.py.
+    `bundle` holds the certificates that it trusts, see config/certificates.py. Tunnels to package
+    indexes need an `authority`, which the commands trust.
     """
 
     def __init__(
@@ -248,11 +307,13 @@ class Proxy:
         access_log: AccessLog,
         observer: ServiceObserver,
         bundle: Path | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._allowed = allowed
         self._bundle = bundle
         self._log = access_log
         self._observer = observer
+        self._authority = authority
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
 
@@ -298,6 +359,11 @@ class Proxy:
 
     async def _serve_requests(self, connection: Connection, allowed: Allowed) -> None:
         while request := await connection.request():
+            if not is_authorized(request.headers, allowed.password):
+                await connection.answer(PASSWORD_WANTED, "This proxy needs its password.")
+                if await connection.reset():
+                    continue
+                return
             decision = decide_route(request.method, request.target, allowed)
             match decision:
                 case ToService():
@@ -305,12 +371,15 @@ class Proxy:
                 case ToHost():
                     await self._tunnel(connection, decision)
                     return
+                case ToRegistry(registry):
+                    await self._serve_registry(connection, registry)
+                    return
                 case ToItself():
                     tunnel = await connection.open_tunnel()
                     # Nested tunnels would have no end.
                     await self._serve_requests(
                         Connection(connection.reader, connection.writer, tunnel),
-                        replace(allowed, tunnels_to_itself=False),
+                        replace(allowed, tunnels_to_itself=False, password=""),
                     )
                     return
                 case Refused():
@@ -320,6 +389,29 @@ class Proxy:
                     assert_never(decision)
             if not await connection.reset():
                 return
+
+    async def _serve_registry(self, connection: Connection, registry: Registry) -> None:
+        """Open a tunnel to a package index, and forward its requests with the credentials."""
+        if self._authority is None:
+            message = "the proxy has package indexes, but no authority for them"
+            raise AssertionError(message)
+        context = self._authority.serve(registry.address[0])
+        if await connection.open_tunnel():
+            raise h11.RemoteProtocolError(SPOKE_FIRST)
+        reader, writer = await _start_tls(connection.writer.transport, context)
+        try:
+            inside = Connection(reader, writer)
+            while request := await inside.request():
+                decision = to_registry(registry, request.method, request.target)
+                if isinstance(decision, Refused):
+                    self._log.refused(decision)
+                    await inside.answer(403, decision.message)
+                else:
+                    await self._forward(inside, request, decision)
+                if not await inside.reset():
+                    return
+        finally:
+            writer.close()
 
     async def _forward(
         self, connection: Connection, request: h11.Request, decision: ToService
@@ -346,18 +438,20 @@ class Proxy:
             )
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
             refused = certificate_fault(error)
-            why = f"its certificate {refused.explain(TRUST)}" if refused else _reason(error)
+            trust = REGISTRY_TRUST if self._authority else TRUST
+            why = f"its certificate {refused.explain(trust)}" if refused else _reason(error)
             exchange.failed(why if refused else "")
-            self._log.failed(f"{what}: {why}")
+            self._log.failed(what, decision.route.origin, why)
             await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
             return
         exchange.answered(answer.status_code, answer.headers.raw)
-        self._log.passed(f"{what} {answer.status_code}")
+        self._log.answered(decision.route, what, answer.status_code)
         try:
             if not is_readable(answer.headers.get("content-encoding", "")):
                 await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
                 return
-            await _answer(connection, answer, KeyFilter(decision.route.key), exchange)
+            keys = KeyFilter(decision.route.key, *decision.route.masked)
+            await _answer(connection, answer, keys, exchange)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
             raise
@@ -370,7 +464,7 @@ class Proxy:
         try:
             upstream = await self._connect(decision)
         except OSError as error:
-            self._log.failed(f"{what}: {error}")
+            self._log.failed(what, decision.host, str(error))
             await connection.answer(502, f"Mulligan cannot reach {decision.host}: {error}.")
             return
         if isinstance(upstream, Refused):
@@ -385,7 +479,13 @@ class Proxy:
             upstream[1].close()
 
     async def _connect(self, decision: ToHost) -> Streams | Refused:
-        """Connect to a host; refuse a name that resolves to an address that is not public."""
+        """Connect to a host; refuse a name that resolves to an address that is not public.
+
+        A proxy of the operator's network (HTTPS_PROXY of Mulligan) resolves names itself.
+        """
+        if upstream := upstream_proxy_for(decision.host):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await open_upstream_tunnel(upstream, decision.host, decision.port)
         found = await asyncio.get_running_loop().getaddrinfo(
             decision.host, decision.port, type=socket.SOCK_STREAM
         )
@@ -398,7 +498,8 @@ class Proxy:
 
     def _is_fine(self, address: str, decision: ToHost) -> bool:
         listed = (address, decision.port) in self._allowed.hosts
-        return listed or is_literal(decision.host) or is_public(address)
+        is_allowed = listed or self._allowed.any_host
+        return is_allowed or is_literal(decision.host) or is_public(address)
 
     def _outside(self) -> httpx.AsyncClient:
         """Return the HTTP client; made on first use, since loading certificates takes time."""
@@ -409,6 +510,31 @@ class Proxy:
                 limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
             )
         return self._client
+
+
+SPOKE_FIRST = "the command began TLS before the tunnel was open"
+
+
+class _TlsProtocol(asyncio.StreamReaderProtocol):
+    """Ends the connection when the client ends it: TLS cannot stay half open."""
+
+    def eof_received(self) -> bool:
+        """Note the end; the base class does not know yet that this is TLS."""
+        super().eof_received()
+        return False
+
+
+async def _start_tls(transport: asyncio.WriteTransport, context: ssl.SSLContext) -> Streams:
+    """Become the server of TLS on a connection, before any of its bytes has been read."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=CHUNK)
+    protocol = _TlsProtocol(reader)
+    inner = await loop.start_tls(transport, protocol, context, server_side=True)
+    if inner is None:
+        raise ConnectionError
+    # For an upgraded connection, asyncio leaves this call to the caller.
+    protocol.connection_made(inner)
+    return reader, asyncio.StreamWriter(inner, protocol, reader, loop)
 
 
 COMPRESSES = "compressed its answer in a way in which Mulligan cannot look for the key."
@@ -422,6 +548,26 @@ def _reason(error: Exception) -> str:
     """Return why a model was not reached, without the key that an error may quote."""
     quotes = isinstance(error, httpx.LocalProtocolError)
     return type(error).__name__ if quotes else str(error) or type(error).__name__
+
+
+def registry_problem(registry: Registry, bundle: Path | None) -> str:
+    """Ask a package index for its first page; return why that failed, or an empty string."""
+    route, verify = registry.route, context_of(bundle) if bundle else True
+    try:
+        answer = httpx.get(
+            f"{route.origin}/",
+            headers={route.header: route.value},
+            verify=verify,
+            timeout=PROBE_SECONDS,
+        )
+    except httpx.HTTPError as error:
+        refused = certificate_fault(error)
+        if refused:
+            return f"The certificate of {route.origin} {refused.explain(REGISTRY_TRUST)}."
+        return f"{route.origin} could not be reached: {_reason(error)}."
+    if answer.status_code == UNAUTHORIZED:
+        return f"{route.origin} refused Mulligan's credentials with {UNAUTHORIZED}."
+    return ""
 
 
 def _outgoing(
@@ -506,6 +652,7 @@ def open_proxy(
     access_log: AccessLog,
     observer: ServiceObserver,
     bundle: Path | None = None,
+    authority: Authority | None = None,
 ) -> Generator[int]:
     """Start a proxy; return the descriptor for CommandAccess. The end of the block ends everything.
 
@@ -521,7 +668,7 @@ def open_proxy(
     with ours, theirs:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()
-        serving = _serve(ours, Proxy(allowed, access_log, observer, bundle), ended)
+        serving = _serve(ours, Proxy(allowed, access_log, observer, bundle, authority), ended)
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:
@@ -534,6 +681,30 @@ def open_proxy(
 def _run(runner: asyncio.Runner, serving: Coroutine[None, None, None]) -> None:
     with runner:
         runner.run(serving)
+
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def open_local_proxy(
+    allowed: Allowed,
+    access_log: AccessLog,
+    observer: ServiceObserver,
+    bundle: Path | None = None,
+    authority: Authority | None = None,
+) -> Generator[int]:
+    """Start a proxy at a free port of this machine's loopback; return the port.
+
+    Every program of the machine can reach it, so `allowed` needs a password.
+    """
+    with (
+        open_proxy(allowed, access_log, observer, bundle, authority) as channel,
+        socket.socket(fileno=os.dup(channel)) as line,
+        socket.create_server((LOOPBACK, 0)) as listener,
+    ):
+        socket.send_fds(line, [b"."], [listener.fileno()])
+        yield listener.getsockname()[1]
 
 
 PAUSE_SECONDS = 1.0

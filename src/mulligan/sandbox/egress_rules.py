@@ -1,7 +1,9 @@
 """Decide which hosts the proxy allows, and how it changes requests and answers. Pure."""
 
+import hmac
 import ipaddress
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote_plus, urlsplit
@@ -20,9 +22,10 @@ HOP_BY_HOP = frozenset(
     }
 )
 """Headers for one connection only (RFC 9110, 7.6.1), and those that are replaced."""
+PROXY_AUTHORIZATION = b"proxy-authorization"
 CREDENTIALS = frozenset(
     {
-        *(b"authorization", b"proxy-authorization", b"cookie"),
+        *(b"authorization", PROXY_AUTHORIZATION, b"cookie"),
         *(b"x-api-key", b"api-key", b"x-goog-api-key"),
     }
 )
@@ -50,7 +53,9 @@ Address = tuple[str, int]
 class Route:
     """A service by the first part of its paths inside; `origin` is `scheme://host:port`.
 
-    `header` is sent to it, unless it is empty; `form` has `{key}` in place of the key.
+    `header` is sent to it, unless it is empty; `form` has `{key}` in place of the key. Answers
+    never contain the key or one of `masked`. Credentials from inside are removed, unless it
+    `keeps_credentials`.
     """
 
     name: str
@@ -58,6 +63,8 @@ class Route:
     header: str = ""
     key: str = field(default="", repr=False)
     form: str = "{key}"
+    masked: tuple[str, ...] = field(default=(), repr=False)
+    keeps_credentials: bool = False
 
     @property
     def value(self) -> str:
@@ -66,16 +73,30 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Registry:
+    """A package index at an address, and the credentials that the proxy adds to requests."""
+
+    address: Address
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
 class Allowed:
     """Everything that may be reached, and the port of the proxy itself.
 
-    With `tunnels_to_itself`, a tunnel may lead to that port.
+    With `tunnels_to_itself`, a tunnel may lead to that port. With `any_host`, every host may be
+    reached. A tunnel to one of the `registries` ends in the proxy, which adds the credentials. If
+    `password` is set, clients have to send it (Proxy-Authorization), since others can reach the
+    port.
     """
 
     port: int
     routes: tuple[Route, ...] = ()
     hosts: tuple[Address, ...] = ()
     tunnels_to_itself: bool = True
+    any_host: bool = False
+    registries: tuple[Registry, ...] = ()
+    password: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +116,13 @@ class ToHost:
 
 
 @dataclass(frozen=True, slots=True)
+class ToRegistry:
+    """A tunnel to a package index, which the proxy opens to add the credentials."""
+
+    registry: Registry
+
+
+@dataclass(frozen=True, slots=True)
 class ToItself:
     """A tunnel to the proxy's own port, from an agent that proxies every address."""
 
@@ -107,7 +135,54 @@ class Refused:
     host: str = ""
 
 
-Decision = ToService | ToHost | ToItself | Refused
+Decision = ToService | ToHost | ToRegistry | ToItself | Refused
+
+READING = frozenset({b"GET", b"HEAD"})
+"""The methods that a package index accepts from inside: a command may not publish."""
+
+
+def registry_at(host: str, user: str = "", password: str = "", token: str = "") -> Registry | None:
+    """Return a package index, with its password (Basic, RFC 7617) or token (Bearer, RFC 6750).
+
+    None if the host is not written as `host` or `host:port`.
+    """
+    address = address_of(host)
+    if address is None:
+        return None
+    name, port = address
+    named = f"[{name}]" if ":" in name else name
+    origin = f"https://{named}" if port == HTTPS else f"https://{named}:{port}"
+    if token:
+        return Registry(address, Route("", origin, "Authorization", token, "Bearer {key}"))
+    encoded = b64encode(f"{user}:{password}".encode()).decode()
+    route = Route("", origin, "Authorization", encoded, "Basic {key}", masked=(password,))
+    return Registry(address, route)
+
+
+def to_registry(registry: Registry, method: bytes, target: bytes) -> ToService | Refused:
+    """Decide about a request inside a tunnel to a package index: only reading is allowed."""
+    host = registry.address[0]
+    if method not in READING:
+        return refuse(host, "may only be read from a sandbox")
+    if not target.startswith(b"/"):
+        return Refused("This is no address.")
+    return ToService(registry.route, target)
+
+
+PROXY_USER = "mulligan"
+
+HTTPS_PROXY_VARIABLES = ("HTTPS_PROXY",)
+PROXY_VARIABLES = (*HTTPS_PROXY_VARIABLES, "HTTP_PROXY", "ALL_PROXY")
+"""The variables of a proxy in capitals; programs read them in lower case, too."""
+
+
+def is_authorized(given: "Headers", password: str) -> bool:
+    """Return whether a request has the proxy's password, if there is one."""
+    if not password:
+        return True
+    expected = b"Basic " + b64encode(f"{PROXY_USER}:{password}".encode())
+    sent = [value for name, value in given if name.lower() == PROXY_AUTHORIZATION]
+    return any(hmac.compare_digest(value, expected) for value in sent)
 
 
 def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
@@ -119,11 +194,16 @@ def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
         return Refused("This method is not allowed.")
     if requested.startswith("/"):
         return _service(requested, allowed)
-    address = address_of(requested.partition("://")[2].partition("/")[0], 80)
+    scheme, _, rest = requested.partition("://")
+    authority, _, path = rest.partition("/")
+    address = address_of(authority, 80)
     if _is_itself(address, allowed):
-        return _service("/" + requested.partition("://")[2].partition("/")[2], allowed)
+        return _service(f"/{path}", allowed)
     if address is None:
         return Refused("This is no address.")
+    if allowed.any_host and scheme == "http":
+        host = Route("", f"http://{authority}", keeps_credentials=True)
+        return ToService(host, f"/{path}".encode("ascii", errors="replace"))
     return refuse(address[0], "is asked for without TLS, which only the model may be")
 
 
@@ -181,7 +261,8 @@ def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
     key = [(route.header.encode(), route.value.encode())] if route.header else []
     chunked = any(name.lower() == b"transfer-encoding" for name, _ in given)
     # With two lengths, a service might use the other one (RFC 9112, 6.1).
-    dropped = HOP_BY_HOP | CREDENTIALS | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
+    dropped = HOP_BY_HOP | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
+    dropped |= {PROXY_AUTHORIZATION} if route.keeps_credentials else CREDENTIALS
     # A key in a compressed answer would not be found.
     plain = (b"Accept-Encoding", b"identity")
     return [(b"Host", host), *_passed_on(given, dropped), plain, *key]
@@ -207,8 +288,9 @@ class KeyFilter:
     Every part keeps its length. A possible beginning of a key waits for the next part.
     """
 
-    def __init__(self, key: str) -> None:
-        self._forms = sorted(forms_of(key) if len(key) >= LEAST else (), key=len, reverse=True)
+    def __init__(self, *keys: str) -> None:
+        forms = {form for key in keys if len(key) >= LEAST for form in forms_of(key)}
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if self._forms else None
         self._held = b""
 
@@ -250,7 +332,10 @@ def _tunnel(authority: str, allowed: Allowed) -> Decision:
         return Refused("This is no address.")
     if _is_itself(address, allowed):
         return ToItself() if allowed.tunnels_to_itself else Refused("This is already a tunnel.")
-    return ToHost(*address) if address in allowed.hosts else refuse(_named(address))
+    found = next((each for each in allowed.registries if each.address == address), None)
+    if not (allowed.any_host or address in allowed.hosts):
+        return refuse(_named(address))
+    return ToRegistry(found) if found else ToHost(*address)
 
 
 def _named(address: Address) -> str:
@@ -284,10 +369,17 @@ def _without_keys(target: str) -> str:
     return f"{path}{mark}{joined}"
 
 
-def proxy_variables(port: int) -> dict[str, str]:
-    """Return the variables by which programs find a proxy; loopback bypasses it."""
-    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
-    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+def proxy_variables(
+    port: int,
+    password: str = "",
+    names: Iterable[str] = PROXY_VARIABLES,
+    direct_hosts: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return the variables by which programs find a proxy; loopback and others bypass it."""
+    user = f"{PROXY_USER}:{password}@" if password else ""
+    proxy = f"http://{user}127.0.0.1:{port}"
+    direct = ",".join(("127.0.0.1", "localhost", "::1", *direct_hosts))
+    names = tuple(names)
     return {
         **dict.fromkeys([*names, *map(str.lower, names)], proxy),
         "NO_PROXY": direct,

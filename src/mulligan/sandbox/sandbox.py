@@ -1,8 +1,8 @@
-"""Run commands in a sandbox or without one, and find the files that a program needs to start."""
+"""Run commands in a sandbox or without one."""
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -25,8 +25,9 @@ from mulligan.sandbox.bubblewrap import (
     Descriptors,
     arguments,
 )
+from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.supervisor import candidate_paths
+from mulligan.sandbox.programs import paths_of_environment, paths_of_program
 from mulligan.sandbox.user import make_usable, passwd_and_group
 
 # The port, and its two implementations.
@@ -40,10 +41,12 @@ class CommandAccess:
 
     It may write to its `worktree` and its `home`. A sandbox shows them at the same paths for every
     issue, and then sets HOME. With a `proxy` (egress.py), the command reaches it at PROXY_PORT of
-    its loopback.
+    its loopback. It may read `shown` with the rights that it has there: for another user, they
+    stay as they are.
     """
 
     read: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     worktree: Path | None = None
     home: Path | None = None
@@ -170,20 +173,24 @@ class Bubblewrap:
         return (*_entry_point(), str(descriptors.diagnostics), *rest)
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:
-        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS))
+        clients = client_configuration()
+        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS), *clients.secret)
         existing = [path for path in hidden if os.access(path, os.F_OK)]
         started = (
             (command.argv, _entry_point()) if self._needs_entry_point(access) else (command.argv,)
         )
-        needed = chain.from_iterable(
-            paths_of_command(argv, command.environment) for argv in started
+        environment, hides = command.environment, self.hidden_paths
+        writable = (*self.common.write, *access.write)
+        needed = (
+            *chain.from_iterable(paths_of_program(argv, environment, hides) for argv in started),
+            *paths_of_environment(environment, hides, writable),
         )
         return replace(
             self.common,
             hide=tuple(path for path in existing if path.is_dir()),
             hide_files=tuple(path for path in existing if not path.is_dir()),
-            read=(*needed, *self.common.read, *access.read),
-            write=(*self.common.write, *access.write, *_own(access)),
+            read=(*needed, *clients.readable, *self.common.read, *access.read, *access.shown),
+            write=(*writable, *_own(access)),
             moved=tuple(_own(access).items()),
             network=access.network,
             changes_user=self.user is not None,
@@ -250,58 +257,3 @@ def _not_startable(program: str, why: str) -> NotStartedError:
         f"The program {program!r} cannot be started in the sandbox: {why}; install it, fix its"
         " path, or name where it lies in sandbox.read."
     )
-
-
-# The files outside the system directories that a program needs to start.
-
-SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
-
-
-def paths_of_command(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """List the paths that a command reads: its program, its absolute arguments, and the PATH."""
-    program, *arguments = argv
-    path = environment.get("PATH", os.defpath)
-    started = (
-        place for place in map(Path, candidate_paths(program, path)) if os.access(place, os.X_OK)
-    )
-    found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
-    found = [each for each in found if os.path.lexists(each)]
-    for place in started:
-        found += [place, *_with_its_installation(place)]
-        break
-    for directory in map(Path, path.split(":")):
-        if directory.is_absolute() and os.access(directory, os.R_OK):
-            found += [directory, *_installation_of(directory)]
-    return tuple(dict.fromkeys(each for each in found if not _in_system(each)))
-
-
-def _with_its_installation(program: Path) -> Iterator[Path]:
-    """Yield a program's real path, and the installation that it belongs to."""
-    real = Path(os.path.realpath(program))
-    yield real
-    yield from _installation_of(program.parent)
-    yield from _installation_of(real.parent)
-    package = [parent for parent in real.parents if parent.name == "node_modules"]
-    yield from package[-1:]
-
-
-def _installation_of(directory: Path) -> Iterator[Path]:
-    """Yield the installation that a directory of programs belongs to: Python, a venv, Node, shims.
-
-    Never one that contains the home of Mulligan's user.
-    """
-    home = directory.parent
-    if directory.name not in {"bin", "shims"} or Path("~").expanduser().is_relative_to(home):
-        return
-    if directory.name == "shims":
-        yield home
-    elif os.access(home / "pyvenv.cfg", os.R_OK):
-        yield home
-        real = Path(os.path.realpath(directory / "python"))
-        yield from _installation_of(real.parent) if real.parent != directory else ()
-    elif any(home.glob("lib/python3*/os.py")) or os.access(directory / "node", os.X_OK):
-        yield home
-
-
-def _in_system(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in SYSTEM_PROGRAMS)

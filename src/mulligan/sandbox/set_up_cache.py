@@ -4,6 +4,7 @@ An entry appears by one rename and never changes. An attempt holds a lock on the
 entry that it uses, so that no other process deletes it meanwhile.
 """
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mulligan.sandbox.home import clear, do
+from mulligan.sandbox.home import clear, copy, do
 
 SIZE = "size"
 """The file of an entry that contains its size in bytes."""
@@ -47,9 +48,10 @@ class SetUpCache:
         return entry
 
     def add(self, key: str, made: Path, uses: ExitStack) -> Path:
-        """Turn a directory on the same disk into an entry, and return its new path.
+        """Turn a directory into an entry, and return its new path.
 
         It stays where it is if it is too large, or if another process made the entry meanwhile.
+        From another disk it is copied.
         """
         size = int(do(("du", "-s", "-B1", str(made)), made.parent, self.environment).split()[0])
         if size > self.max_bytes:
@@ -64,8 +66,19 @@ class SetUpCache:
             entry = self.root / key
             if entry.exists():
                 return made
-            made.rename(entry)
+            self._move(made, entry)
             return self.find(key, uses) or made
+
+    def _move(self, made: Path, entry: Path) -> None:
+        try:
+            made.rename(entry)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            copied = Path(tempfile.mkdtemp(prefix=TRASH, dir=self.root), entry.name)
+            copy(made, copied, self.environment)
+            do(("sync", "-f", str(copied)), self.root, self.environment)
+            copied.rename(entry)
 
     def _prune(self, day: str, most: int) -> None:
         """Delete entries of other days, then the least recently used ones."""

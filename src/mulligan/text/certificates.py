@@ -18,6 +18,25 @@ TRUST = (
 )
 """The advice for every other server."""
 
+REGISTRY_TRUST = (
+    "set sandbox.ca_file to the certificates of that authority, or add them to the system's "
+    "certificates"
+)
+"""The advice for a server that setup commands and checks use."""
+
+UNTRUSTED_SAID = re.compile(
+    r"CERTIFICATE_VERIFY_FAILED|self[-_ ]signed[-_ ]cert|unable[-_ ]to[-_ ]get[-_ ](?:local[-_ ])?"
+    r"issuer|certificate signed by unknown authority|UnknownIssuer|unable to verify the first|"
+    r"SSL certificate problem|server certificate verification failed|PKIX path building failed",
+    re.IGNORECASE,
+)
+"""How pip, uv, npm, curl, git, cargo, Go and Java say that they do not trust a certificate."""
+
+
+def says_untrusted(output: str) -> bool:
+    """Return whether a program's output says that it did not trust a server's certificate."""
+    return bool(UNTRUSTED_SAID.search(output))
+
 
 class CertificateProblem(Enum):
     """Why a certificate was not accepted; the value completes "the certificate of this host"."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -195,6 +195,14 @@ class Checkout:
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
+    @disk_faults()
+    def changed_files(self, head_sha: str) -> tuple[str, ...]:
+        """List the files of a commit that are different, or missing, in the tree now."""
+        listed = self.worktree.git.read(
+            *("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
+        )
+        return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
     @property
     def _agents_tree(self) -> Path:
         return self.private / "tree-of-agent"
@@ -244,6 +252,10 @@ def refs_for_agent(site: IssueWorktree, base: str, base_sha: str) -> Mapping[str
     return refs
 
 
+SHALLOW = "shallow"
+"""git's list of the commits whose parents a shallow clone lacks (gitrepository-layout(5))."""
+
+
 def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha: str) -> None:
     """Write a new agent's git directory for a restored worktree, with HEAD at its commit."""
     place = site.paths
@@ -252,6 +264,8 @@ def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha:
     objects = site.mirror.paths.mirror / "objects"
     sources = (place.git_dir / "index", objects)
     agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.excluded)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(site.mirror.paths.mirror / SHALLOW, place.agent_git_dir / SHALLOW)
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 

@@ -165,7 +165,8 @@ class Mirror:
     def _fetch(self, remote: Remote, base: str) -> str:
         ref = f"{BASE_REF}{base}"
         try:
-            remote.fetch(self.git, [f"+refs/heads/{base}:{ref}"])
+            # Git ignores the branches of a shallow clone otherwise.
+            remote.fetch(self.git, [f"+refs/heads/{base}:{ref}"], ("--update-shallow",))
         except UnavailableError as error:
             if "couldn't find remote ref" not in str(error):
                 raise

@@ -65,7 +65,7 @@ class GitWorktrees:
 
     `facts` reads the tracker if the settings have no URL or base branch. With
     `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
-    machines.
+    machines. What setup commands leave is kept in `set_up_root`, by default below `root`.
     """
 
     root: Path
@@ -77,6 +77,7 @@ class GitWorktrees:
     max_set_up_bytes: int = 10 * 1024**3
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
+    set_up_root: Path | None = None
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -291,8 +292,8 @@ class GitWorktrees:
         site.paths.private.mkdir(mode=0o700)
         check_out_commit(site, refs, begin)
         site.cleaner.empty(site.paths.name)
-        outer = self.environment
-        cache = SetUpCache(set_up_cache(self.root.absolute()), self.max_set_up_bytes, outer)
+        kept = self.set_up_root or set_up_cache(self.root.absolute())
+        cache = SetUpCache(kept, self.max_set_up_bytes, self.environment)
         return Checkout(
             *(site, refs, sha, begin, recreated, cache, uses), self.keep_ignored, proposal
         )

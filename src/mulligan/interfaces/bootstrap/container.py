@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 
 from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
@@ -53,6 +54,7 @@ from mulligan.interfaces.bootstrap.stores import (
     publishing_redactor_of,
 )
 from mulligan.interfaces.notify import open_notifier
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
@@ -199,9 +201,16 @@ def open_owners(
 
 @contextmanager
 def build_on(
-    github: "GitHub | Source", operator: Operator, environment: Environment, listener: Listener
+    github: "GitHub | Source",
+    operator: Operator,
+    environment: Environment,
+    listener: Listener,
+    set_up_root: Path | None = None,
 ) -> Generator[tuple[Container, Database]]:
-    """Build for real work on the issues of a tracker that nobody else works on."""
+    """Build for real work on the issues of a tracker that nobody else works on.
+
+    What setup commands leave is kept in `set_up_root`, by default in the workspace.
+    """
     sandbox = confine(operator, environment)
     make_private(operator.workspace.root)
     redactor = publishing_redactor_of(operator, environment)
@@ -210,7 +219,7 @@ def build_on(
         with_listeners(operator, environment, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
-        git = open_git(operator, github, environment)
+        git = open_git(operator, github, environment, set_up_root)
         yield assemble(operator, environment, sandbox, github, git, stores), database
 
 
@@ -313,7 +322,12 @@ def assemble(
         worktrees=worktrees,
         git=worktrees,
         policies=policies,
-        verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
+        verifier=CommandVerifier(
+            environment,
+            sandbox,
+            redactor=stores.redactor,
+            network=operator_network(operator.sandbox, environment),
+        ),
         ledger=stores.ledger,
         leases=stores.leases,
         usage=stores.usage,
@@ -384,7 +398,10 @@ def open_github(
 
 
 def open_git(
-    operator: Operator, github: "GitHub | Source", environment: Environment
+    operator: Operator,
+    github: "GitHub | Source",
+    environment: Environment,
+    set_up_root: Path | None = None,
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
@@ -397,6 +414,7 @@ def open_git(
         keep_ignored=operator.workspace.keep_ignored,
         max_set_up_bytes=operator.retention.setup_mib * MIB,
         litter=litter_of(operator.adapters),
+        set_up_root=set_up_root,
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

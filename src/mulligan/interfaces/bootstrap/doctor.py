@@ -32,10 +32,13 @@ from mulligan.interfaces.bootstrap.container import (
 from mulligan.interfaces.bootstrap.machine import MachineProbes
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
+    command_network_status,
     confine,
     network_for,
 )
 from mulligan.interfaces.bootstrap.stores import at_work, read_pauses, read_stand_backs
+from mulligan.sandbox.hidden_programs import find_hidden_program
+from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import open_database
@@ -168,8 +171,10 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             network=machine.network,
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
+            hidden_program=lambda line: _hidden_program(line, environment, sandbox),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),
+            command_network=lambda: command_network_status(operator, environment),
             rest=lambda name: _rest(name, operator, environment, sandbox or Unconfined()),
         )
 
@@ -180,6 +185,15 @@ def _sandbox(operator: Operator, environment: Environment) -> Sandbox | None:
         return confine(operator, environment)
     except ConfigError:
         return None
+
+
+def _hidden_program(
+    line: str, environment: Environment, sandbox: Sandbox | None
+) -> tuple[str, str] | None:
+    """Return why the sandbox hides a program of a shell command, and the setting that shows it."""
+    variables = {**variables_of_managers(environment), "PATH": environment.get("PATH", "")}
+    found = find_hidden_program(sandbox, line, "", variables) if sandbox else None
+    return (found.reason, found.fix) if found else None
 
 
 def _rest(name: str, operator: Operator, environment: Environment, sandbox: Sandbox) -> str:

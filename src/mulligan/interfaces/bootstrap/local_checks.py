@@ -1,62 +1,375 @@
-"""Run checks and digests without an issue: on any directory, or on any log."""
+"""Run checks and digests without an issue: as in an attempt, in a directory, or on any log."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from pydantic import JsonValue
 
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.runner import CommandVerifier
-from mulligan.config.load import load_policy, policy_in
+from mulligan.config.load import load_operator, load_policy, policy_in
+from mulligan.config.operator import (
+    OPERATOR_FILE,
+    AgentSettings,
+    Operator,
+    RepositorySettings,
+    WorkspaceSettings,
+)
 from mulligan.config.policy import Check, Policy
-from mulligan.domain.errors import ConfigError, SetUpError
+from mulligan.domain.errors import ConfigError, SetUpError, UsageError
+from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.result import CheckResult
+from mulligan.git.local_clone import LocalClone
+from mulligan.implement.ports import Artifacts, Clock, Worktree
 from mulligan.implement.prompt.outcome_text import verdict
-from mulligan.interfaces.bootstrap.container import Environment
-from mulligan.sandbox.home import keep
+from mulligan.implement.set_up import SET_UP_LOG, set_up
+from mulligan.implement.stopwatch import Stopwatch
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.container import Environment, open_git
+from mulligan.interfaces.bootstrap.rehearsal import (
+    RehearsalSetup,
+    branch_of,
+    local_issue,
+    local_set_up,
+    local_source,
+    local_state,
+)
+from mulligan.interfaces.bootstrap.sandbox import confine
+from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
+from mulligan.interfaces.onboarding.proposal import REMOTES, at_address
+from mulligan.sandbox.home import clear, keep
+from mulligan.sandbox.operator_network import operator_network
+from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.storage.artifacts import FileArtifacts
+from mulligan.storage.state_directory import make_private
 
-__all__ = ["MAX_CHARS", "Digest", "LocalChecks", "digest", "open_local_checks", "read_policy"]
+__all__ = [
+    "MAX_CHARS",
+    "AttemptChecks",
+    "Digest",
+    "LocalChecks",
+    "LocalCommit",
+    "digest",
+    "open_attempt_checks",
+    "open_local_checks",
+    "read_local_commit",
+    "read_policy",
+]
+
+
+class LocalChecks(Protocol):
+    """Where `mulligan check` runs setup commands and checks; their logs are in `logs`."""
+
+    @property
+    def logs(self) -> Path: ...
+
+    def set_up(self, lines: Sequence[str]) -> tuple["LocalChecks", bool]:
+        """Run the setup commands for checks to find; SetUpError if one fails.
+
+        Also return whether they ran: an earlier result may have been used.
+        """
+        ...
+
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+        """Run one check, once; also list the tracked files that it changed.
+
+        MisconfiguredError if its program is missing.
+        """
+        ...
+
+
+# In a directory as it is.
 
 
 @dataclass(frozen=True, slots=True)
-class LocalChecks:
+class ChecksHere:
     """A directory in which checks run as it is; their logs are deleted afterwards."""
 
     path: Path
     private: Path
     verifier: CommandVerifier
+    clone: LocalClone
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
 
-    def set_up(self, lines: Sequence[str]) -> "LocalChecks":
-        """Run the setup commands here, for checks to find; SetUpError if one fails."""
-        result = self.verifier.set_up(lines, self, self.private / "setup.log")
+    @property
+    def logs(self) -> Path:
+        """The directory for logs and HOME."""
+        return self.private
+
+    def set_up(self, lines: Sequence[str]) -> tuple["ChecksHere", bool]:
+        """Run the setup commands here; they may create files for the checks."""
+        log = self.private / SET_UP_LOG
+        result = self.verifier.set_up(lines, self, log)
         if not result.passed:
-            raise SetUpError(f"{verdict(result)} The end of its output:\n{result.digest}", result)
+            raise _failed_set_up(result, log)
         kept = keep(self.private, None, self.verifier.environment)
-        return replace(self, set_up_files=kept)
+        return replace(self, set_up_files=kept), True
 
     def run(self, check: Check) -> CheckResult:
         """Run one check, once; MisconfiguredError if its program is missing."""
         return self.verifier.check(check, self, self.private / "check.log")
 
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+        """Run one check in the directory; outside of a repository, no file is tracked."""
+        before = self.clone.changed()
+        result = self.run(check)
+        after = self.clone.changed()
+        paths = sorted(before.keys() | after.keys())
+        return result, [path for path in paths if before.get(path) != after.get(path)]
+
 
 @contextmanager
-def open_local_checks(directory: Path, environment: Environment) -> Generator[LocalChecks]:
-    """Open a directory for checks, with the environment of checks in an attempt."""
+def open_local_checks(directory: Path, environment: Environment) -> Generator[ChecksHere]:
+    """Open a directory for checks, without a sandbox."""
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
-        yield LocalChecks(directory, Path(private), CommandVerifier(environment))
+        verifier = CommandVerifier(environment)
+        clone = LocalClone(directory, environment)
+        yield ChecksHere(directory, Path(private), verifier, clone)
 
 
-def read_policy(place: Path | None, directory: Path) -> Policy:
-    """Read a policy file, by default the repository's own."""
+# As in an attempt.
+
+
+TRY_HERE = (
+    "To run the checks without a sandbox, in the directory as it is: `mulligan check --here`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCommit:
+    """The commit that is checked out in a clone, and what an attempt there would depend on.
+
+    `settings` is the operator's file, if one was found. `uncommitted` counts the paths that differ
+    from the commit, without the clone's policy if that is used.
+    """
+
+    setup: RehearsalSetup
+    sha: str
+    operator: Operator
+    sandbox: Sandbox
+    settings: Path | None
+    policy: Policy
+    is_policy_committed: bool
+    uncommitted: int
+
+    @property
+    def is_confined(self) -> bool:
+        """Return whether the sandbox is on."""
+        return not isinstance(self.sandbox, Unconfined)
+
+
+def read_local_commit(
+    directory: Path, config: Path | None, policy: Path | None, environment: Environment
+) -> LocalCommit:
+    """Read a clone, its policy and the operator's file; UsageError or ConfigError if invalid.
+
+    It is also a ConfigError if no sandbox works here.
+    """
+    clone = LocalClone(directory, environment)
+    try:
+        branch, sha = branch_of(directory), clone.commit()
+    except UsageError as error:
+        raise UsageError(f"{error} {TRY_HERE}") from error
+    if sha is None:
+        raise UsageError(f"{directory} has no commit on {branch} yet. Commit first. {TRY_HERE}")
+    settings = _settings_file(config, directory, environment)
+    operator = _read_operator(settings, environment)
+    read = read_policy(policy, directory, _overrides(operator, clone))
+    uncommitted = set(clone.uncommitted())
+    used = set[str]() if policy else {policy_in(directory)}
+    return LocalCommit(
+        RehearsalSetup(Issue(local_issue(directory), "", ""), directory, branch),
+        sha,
+        operator,
+        _confine(operator, environment),
+        settings,
+        read,
+        is_policy_committed=not used & uncommitted,
+        uncommitted=len(uncommitted - used),
+    )
+
+
+def _confine(operator: Operator, environment: Environment) -> Sandbox:
+    try:
+        return confine(operator, environment)
+    except ConfigError as error:
+        raise ConfigError(f"{error} {TRY_HERE}") from error
+
+
+def _settings_file(config: Path | None, directory: Path, environment: Environment) -> Path | None:
+    """Return the given file, else the first of the usual ones; `init` writes one above a clone."""
+    named = environment.get("MULLIGAN_CONFIG")
+    usual = (Path(OPERATOR_FILE), *([Path(named)] if named else []))
+    above = directory.parent / OPERATOR_FILE
+    return config or next((path for path in (*usual, above) if path.exists()), None)
+
+
+def _read_operator(settings: Path | None, environment: Environment) -> Operator:
+    if settings:
+        return load_operator(settings, environment, needs_token=False)
+    # No agent runs here.
+    nobody = AgentSettings(command=("false",))
+    return Operator(repositories=(RepositorySettings(name="local/none"),), agent=nobody)
+
+
+def _overrides(operator: Operator, clone: LocalClone) -> Mapping[str, JsonValue]:
+    """Return the policy's keys that the operator's file overrides for the clone's repository."""
+    urls = (clone.url(remote) for remote in REMOTES)
+    origin = next((found for url in urls if url and (found := at_address(url))), None)
+    named = (each for each in operator.repositories if origin and _is_same(each.name, origin.name))
+    return next((each.policy for each in named), dict[str, JsonValue]())
+
+
+def _is_same(name: str, other: str) -> bool:
+    return name.casefold() == other.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptChecks:
+    """The worktree of an attempt at a local commit, without an agent."""
+
+    commit: LocalCommit
+    tree: Worktree
+    verifier: CommandVerifier
+    artifacts: Artifacts
+    clock: Clock
+
+    @property
+    def ref(self) -> IssueRef:
+        """The issue that the worktree is for."""
+        return self.commit.setup.issue.ref
+
+    @property
+    def logs(self) -> Path:
+        """The directory for logs."""
+        return self._log(SET_UP_LOG).parent
+
+    def set_up(self, lines: Sequence[str]) -> tuple["AttemptChecks", bool]:
+        """Set up as an attempt does; the lines are the policy's."""
+        del lines
+        try:
+            stopwatch = Stopwatch(self.clock.now)
+            ready = set_up(self.tree, self.ref, ATTEMPT, self.commit.policy, self, stopwatch)
+        except SetUpError as error:
+            raise _failed_set_up(error.failed, self._log(SET_UP_LOG)) from error
+        return replace(self, tree=ready), not stopwatch.set_up_reused
+
+    def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
+        """Run one check on the commit."""
+        self.tree.check_out(self.tree.start_sha)
+        result = self.verifier.check(check, self.tree, self._log("check.log"))
+        return result, self.tree.changed_files(self.tree.start_sha)
+
+    def repeated(self, failed: CheckResult) -> CheckResult:
+        """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
+        if not self.commit.policy.baseline:
+            return failed
+        before = self.verifier.merge_baseline_runs(failed, failed)
+        files = self.tree.blobs(self.tree.start_sha).keys()
+        return self.verifier.subtract_baseline(failed, before, files)
+
+    def _log(self, name: str) -> Path:
+        return self.artifacts.path(self.ref, ATTEMPT, name)
+
+
+ATTEMPT = 1
+"""The number of the attempt that the files are named for."""
+
+
+@contextmanager
+def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Generator[AttemptChecks]:
+    """Make the worktree of an attempt at a commit, and remove it at the end."""
+    setup = commit.setup
+    with _workspace(setup.clone, environment) as root:
+        operator = _operator_in(root, commit)
+        redactor = publishing_redactor_of(operator, environment)
+        source = local_source(setup, lambda _: None)
+        worktrees, _ = open_git(operator, source, environment, local_set_up())
+        verifier = CommandVerifier(
+            environment,
+            commit.sandbox,
+            redactor=redactor,
+            network=operator_network(operator.sandbox, environment),
+        )
+        artifacts = FileArtifacts(root / "artifacts", redactor)
+        with worktrees.open(setup.issue.ref) as tree:
+            yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())
+
+
+def _operator_in(root: Path, commit: LocalCommit) -> Operator:
+    """Return the operator's settings, for the clone as the only repository and a workspace."""
+    operator, setup = commit.operator, commit.setup
+    repository = RepositorySettings(
+        name=setup.issue.ref.repository, clone_url=str(setup.clone), base_branch=setup.branch
+    )
+    workspace = WorkspaceSettings(root=root, keep_ignored=operator.workspace.keep_ignored)
+    return operator.model_copy(update={"repositories": (repository,), "workspace": workspace})
+
+
+@contextmanager
+def _workspace(clone: Path, environment: Environment) -> Generator[Path]:
+    """Yield an empty directory for the time of the block; no other process uses it.
+
+    It is the same one each time if it can be: without a sandbox, programs note down where they
+    were installed (SETUP-2).
+    """
+    parent = local_state()
+    make_private(parent)
+    name = local_issue(clone).repository.rpartition("/")[2]
+    hashed = hashlib.sha256(os.fsencode(clone)).hexdigest()
+    for number in count(1):
+        place = parent / f"{name}-{hashed[:12]}-{number}"
+        with ExitStack() as held:
+            lock = held.enter_context(place.with_name(f"{place.name}.lock").open("ab"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            # A process that was killed leaves its files.
+            clear(place, environment)
+            held.callback(clear, place, environment)
+            place.mkdir(mode=0o700)
+            yield place
+            return
+
+
+# Both.
+
+
+def _failed_set_up(result: CheckResult, log: Path) -> SetUpError:
+    """Return the error with the end of the output; keep the whole output in a file."""
+    descriptor, kept = tempfile.mkstemp(prefix="mulligan-setup-", suffix=".log")
+    os.close(descriptor)
+    shutil.copyfile(log, kept)
+    return SetUpError(
+        f"{verdict(result)} The end of its output:\n{result.digest}\nThe whole output: {kept}",
+        result,
+    )
+
+
+def read_policy(
+    place: Path | None, directory: Path, overrides: Mapping[str, JsonValue] | None = None
+) -> Policy:
+    """Read a policy file, by default the repository's own; `overrides` replace whole keys."""
     path = place or directory / policy_in(directory)
+    if overrides and place is None and not path.exists():
+        return load_policy(None, overrides, str(path))
     try:
         text = path.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
         ) from error
-    return load_policy(text, {}, str(path))
+    return load_policy(text, overrides or {}, str(path))

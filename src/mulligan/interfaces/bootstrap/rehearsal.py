@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mulligan.config.operator import GitHubSettings, Operator
+from mulligan.config.operator import STATE_HOME, GitHubSettings, Operator, SandboxMode
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
 from mulligan.git.worktrees.naming import repository_paths
@@ -43,8 +43,23 @@ def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
         raise UsageError(
             f"{file} has no heading. Add one as the first line; it becomes the title: # Title"
         )
+    return RehearsalSetup(Issue(local_issue(clone), *found), clone, branch_of(clone))
+
+
+def local_issue(clone: Path) -> IssueRef:
+    """Return the issue that stands for work in a clone without GitHub."""
     name = INVALID_NAME_CHARS.sub("-", clone.name).strip(".") or "repository"
-    return RehearsalSetup(Issue(IssueRef(f"{OWNER}/{name}", 1), *found), clone, _branch_of(clone))
+    return IssueRef(f"{OWNER}/{name}", 1)
+
+
+def local_state() -> Path:
+    """Return the directory for the files of `rehearse` and `check` that are kept."""
+    return Path(STATE_HOME).expanduser() / "local"
+
+
+def local_set_up() -> Path:
+    """Return where both keep what setup commands left, so that they wait for them once a day."""
+    return local_state() / "set-up"
 
 
 def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
@@ -61,16 +76,22 @@ def build_rehearsal(
     ask: Callable[[str], None],
 ) -> Generator[Container]:
     """Build for real attempts whose change stays local; `ask` receives the escalation comment."""
-    facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
-    tracker = LocalTracker(scene.issue, facts)
-    writer = RehearsalWriter(tracker, ask)
-    local = Source(tracker, writer, TokenCredentials(GitHubSettings()))
-    with build_on(local, operator, environment, listener) as (container, _):
+    local = local_source(scene, ask)
+    # Without a sandbox, the result is of no use at another path.
+    kept = None if operator.sandbox.mode is SandboxMode.OFF else local_set_up()
+    with build_on(local, operator, environment, listener, kept) as (container, _):
         # The command itself prints where the commits are.
         yield container.with_dry_git(lambda _: None)
 
 
-def _branch_of(clone: Path) -> str:
+def local_source(scene: RehearsalSetup, ask: Callable[[str], None]) -> Source:
+    """Return a tracker and a writer of one issue, without GitHub."""
+    facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
+    tracker = LocalTracker(scene.issue, facts)
+    return Source(tracker, RehearsalWriter(tracker, ask), TokenCredentials(GitHubSettings()))
+
+
+def branch_of(clone: Path) -> str:
     """Return the branch that a clone, or a linked git worktree, has checked out."""
     place = clone / ".git"
     try:

@@ -5,21 +5,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
 from mulligan.agents.invocation import adapter_of, choose_network
-from mulligan.config.operator import AgentSettings, Operator, SandboxMode
+from mulligan.config.operator import STATE_HOME, AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.domain.host import (
     AS_ROOT,
     MIB,
     NOT_AS_ROOT,
+    CommandNetworkStatus,
     DiskSpace,
     Network,
     SandboxStatus,
     disk_shortage,
 )
+from mulligan.sandbox.client_configuration import client_configuration
+from mulligan.sandbox.operator_network import operator_network
 from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
@@ -102,7 +106,8 @@ def network_inside(settings: AgentSettings, operator: Operator) -> Network:
 
 def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> SandboxStatus:
     """Report for `doctor` whether the sandbox works here, and which paths it cannot use."""
-    named = (*operator.sandbox.read, *operator.sandbox.write)
+    settings = operator.sandbox
+    named = (*settings.read, *settings.write, *((settings.ca_file,) if settings.ca_file else ()))
     missing = tuple(str(path) for path in named if not os.access(path, os.F_OK))
     tried = try_sandbox(operator, environment)
     if tried.problem:
@@ -116,6 +121,19 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
     )
 
 
+def command_network_status(
+    operator: Operator, environment: Mapping[str, str]
+) -> CommandNetworkStatus:
+    """Report for `doctor` on sandbox.env and sandbox.registries; each registry is asked once."""
+    network = operator_network(operator.sandbox, environment)
+    return CommandNetworkStatus(
+        unset=tuple(name for name in operator.sandbox.env if not environment.get(name)),
+        exposed=network.exposed(),
+        secret_files=tuple(map(str, client_configuration().secret)),
+        registry_problems=network.problems(),
+    )
+
+
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResult:
     """Try the sandbox on this machine; it hides Mulligan's own files from commands."""
     app, github = operator.github.app, operator.github
@@ -125,5 +143,6 @@ def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResu
         github.webhook_secret_file,
         app and app.private_key_file,
     )
-    own = (operator.workspace.root, *(each for each in files if each))
+    home = Path(STATE_HOME).expanduser()
+    own = (home, operator.workspace.root, *(each for each in files if each))
     return probe_sandbox(operator.sandbox, environment, tuple(each.absolute() for each in own))

@@ -480,20 +480,34 @@ def resume(what: Paused = "", *, config: Config = None, json: Json = False) -> E
 
 
 @in_one_sentence
-def check_here(
+def check_commit(
+    directory: Annotated[Path, DIRECTORY] = Path(),
     *,
-    policy: Annotated[
-        Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml here.")
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="The operator's file; default: ./mulligan.yml, $MULLIGAN_CONFIG, the one above.",
+        ),
     ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml there.")
+    ] = None,
+    here: Annotated[
+        bool,
+        typer.Option("--here", help="Run in the directory as it is, without a sandbox."),
+    ] = False,
     setup: Annotated[
-        bool, typer.Option("--setup", help="Run the setup commands here first.")
+        bool, typer.Option("--setup", help="With --here: run the setup commands first.")
     ] = False,
     json: Json = False,
 ) -> Exit:
-    """Run a repository's checks here, and show what an agent would read."""
+    """Run a repository's setup commands and checks as an attempt would, on the last commit."""
     from mulligan.interfaces.cli import checks as verification
 
-    return verification.check(policy, setup=setup, json=json)
+    options = verification.CheckOptions(directory, config, policy, here, setup, json)
+    return verification.check(options)
 
 
 @in_one_sentence
@@ -722,7 +736,7 @@ TRY, SET_UP, WORK, ANSWER, LOOK = (
 
 GROUPS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (TRY, (demo, simulate, rehearse)),
-    (SET_UP, (init, doctor, check_here, digest)),
+    (SET_UP, (init, doctor, check_commit, digest)),
     (WORK, (once, run, work, action)),
     (ANSWER, (retry, fix, skip, abort, pause, resume)),
     (LOOK, (status, explain, inspect, prompt, events, stats)),
@@ -730,7 +744,7 @@ GROUPS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
 
 for group, commands in GROUPS:
     for command in commands:
-        name = "check" if command is check_here else None
+        name = "check" if command is check_commit else None
         app.command(name, rich_help_panel=group)(command)
     if group is SET_UP:
         app.add_typer(config_app, rich_help_panel=group)

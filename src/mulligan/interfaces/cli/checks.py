@@ -1,28 +1,46 @@
 """`mulligan digest` and `mulligan check`: show the results of checks as an agent gets them."""
 
+import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from mulligan.config.policy import Check
+from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
-from mulligan.domain.result import CheckResult
-from mulligan.implement.prompt.outcome_text import pluralize, verdict
+from mulligan.domain.result import CheckKind, CheckResult
+from mulligan.implement.prompt.outcome_text import check_title, pluralize, verdict
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
+    AttemptChecks,
     Digest,
     LocalChecks,
+    LocalCommit,
+    open_attempt_checks,
     open_local_checks,
+    read_local_commit,
     read_policy,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.live import step_shown
-from mulligan.interfaces.cli.setup import environment, make_console, start_logs
-from mulligan.interfaces.cli.terminal import print_json, print_point
+from mulligan.interfaces.cli.setup import (
+    environment,
+    make_console,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.interfaces.cli.terminal import (
+    print_error,
+    print_json,
+    print_point,
+    print_text,
+)
 
 
 def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:
@@ -63,69 +81,221 @@ def _row(found: Digest) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The options of `mulligan check`: `here` is without a sandbox, in the directory as it is."""
+
+    directory: Path
+    config: Path | None = None
+    policy: Path | None = None
+    here: bool = False
+    setup: bool = False
+    json: bool = False
+
+
 NO_CHECKS = (
     "The policy has no checks, so Mulligan would publish every change without verification. Add the"
     " repository's test commands under `checks`."
 )
 
-NOT_SET_UP = "The setup commands did not run. To run them here first: `mulligan check --setup`."
+NO_TEST = "No check has `kind: test`, so no test verifies a change. Add the command of the tests."
+
+NOT_SET_UP = (
+    "The setup commands did not run. To run them here first: `mulligan check --here --setup`."
+)
+
+SETUP_ALWAYS = (
+    "`--setup` has no effect without `--here`: `mulligan check` always runs the setup commands."
+)
+
+MUST_NOT_CHANGE = (
+    "A check must not change the files that it judges. Write the checking form of its command,"
+    " such as `ruff check --no-fix` or `prettier --check`."
+)
+
+MAX_NAMED = 5
 
 
-def check(policy: Path | None, *, setup: bool, json: bool) -> Exit:
-    """Run every check of a policy in the current directory, optionally after its setup commands."""
+def check(options: CheckOptions) -> Exit:
+    """Run every check of a policy as an attempt would, or in the directory as it is."""
     start_logs()
-    directory, console = Path.cwd(), None if json else make_console()
-    chosen = read_policy(policy, directory)
-    results, missing = list[CheckResult](), list[str]()
-    with open_local_checks(directory, environment()) as place:
-        lines = chosen.setup.run
-        ready = _set_up(lines, place, console) if setup and lines else place
-        for each in chosen.checks:
-            try:
-                results.append(_run(each, ready, console))
-            except MisconfiguredError as error:
-                missing.append(str(error))
-    if console:
-        console.print(_sum_up(results, len(missing)) if chosen.checks else NO_CHECKS)
-    else:
-        print_json([result.model_dump(mode="json") for result in results])
+    stop_on_signals(running="the running command")
+    report = Report(None if options.json else make_console())
+    with _checks_here(options) if options.here else _attempt_checks(options, report) as place:
+        ready = _set_up(place, report) if place.runs_set_up else place.checks
+        missing = [error for each in place.policy.checks if (error := _run(each, ready, report))]
+        for line in _sum_up(place, report.results, len(missing)):
+            report.say(line)
+    if report.changing:
+        report.say(MUST_NOT_CHANGE)
+    if options.json:
+        print_json([result.model_dump(mode="json") for result in report.results])
     if missing:
-        raise ConfigError("\n".join([*missing, *([NOT_SET_UP] if lines and not setup else [])]))
-    return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
+        is_unready = place.policy.setup.run and not place.runs_set_up
+        raise ConfigError("\n".join([*missing, *([NOT_SET_UP] if is_unready else [])]))
+    return Exit.FAILED if any(result.fails for result in report.results) else Exit.DONE
 
 
-def _set_up(lines: Sequence[str], place: LocalChecks, console: Console | None) -> LocalChecks:
-    with step_shown(console, "setup commands", place.private):
-        ready = place.set_up(lines)
-    if console:
-        ran = pluralize(len(lines), "setup command")
-        console.print(Text.assemble(("✓ ", "green"), f"{ran} finished."))
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Prints for people; without a console, the results are printed as JSON at the end."""
+
+    console: Console | None
+    results: list[CheckResult] = field(default_factory=list[CheckResult])
+    changing: list[str] = field(default_factory=list[str])
+
+    def say(self, text: str) -> None:
+        """Print a sentence; beside JSON, nothing."""
+        if self.console:
+            print_text(self.console, text)
+
+    def warn(self, text: str) -> None:
+        """Print a sentence indented below a check; beside JSON, to standard error."""
+        if self.console:
+            print_point(self.console, Text(" "), text)
+        else:
+            print_error(text)
+
+    def done(self, mark: Text, text: str, seconds: float) -> None:
+        """Print a line with the time it took."""
+        if self.console:
+            self.console.print(Text.assemble(mark, text, Text(f"  {seconds:.1f} s", "dim")))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPlace:
+    """Where the checks of a policy run, and whether the setup commands run first."""
+
+    checks: LocalChecks
+    policy: Policy
+    runs_set_up: bool
+
+
+@contextmanager
+def _checks_here(options: CheckOptions) -> Generator[CheckPlace]:
+    directory = options.directory.resolve()
+    policy = read_policy(options.policy, directory)
+    with open_local_checks(directory, environment()) as checks:
+        yield CheckPlace(checks, policy, options.setup and bool(policy.setup.run))
+
+
+@contextmanager
+def _attempt_checks(options: CheckOptions, report: Report) -> Generator[CheckPlace]:
+    if options.setup:
+        print_error(SETUP_ALWAYS)
+    given = (options.directory.resolve(), options.config, options.policy)
+    commit = read_local_commit(*given, environment())
+    for line in _introduce(commit):
+        report.say(line)
+    with open_attempt_checks(commit, environment()) as checks:
+        yield CheckPlace(checks, commit.policy, bool(commit.policy.setup.run))
+
+
+def _introduce(commit: LocalCommit) -> Iterator[str]:
+    """Say which commit is checked, where, and what is not part of it."""
+    where = "in the sandbox" if commit.is_confined else "without a sandbox (`sandbox: off`)"
+    yield (
+        f"From the last commit on {commit.setup.branch} of {commit.setup.clone.name}"
+        f" ({commit.sha[:8]}), {where}, as in an attempt."
+    )
+    if commit.settings:
+        yield f"With the settings of {os.path.relpath(commit.settings)}."
+    if not commit.is_policy_committed:
+        yield "With the policy of your working tree, which is not committed yet."
+    if commit.uncommitted:
+        files = pluralize(commit.uncommitted, "uncommitted file")
+        is_one = commit.uncommitted == 1
+        yield (
+            f"{files} {'is' if is_one else 'are'} not part of it. To check"
+            f" {'it' if is_one else 'them'} too: `mulligan check --here`."
+        )
+
+
+def _set_up(place: CheckPlace, report: Report) -> LocalChecks:
+    lines = place.policy.setup.run
+    began = time.monotonic()
+    with step_shown(report.console, "setup commands", place.checks.logs):
+        ready, ran = place.checks.set_up(lines)
+    commands = pluralize(len(lines), "setup command")
+    ended = "finished." if ran else "did not run again: their result of today was used."
+    report.done(Text("✓ ", "green"), f"{commands} {ended}", time.monotonic() - began)
     return ready
 
 
-def _run(wanted: Check, place: LocalChecks, console: Console | None) -> CheckResult:
-    with step_shown(console, wanted.name, place.private):
-        result = place.run(wanted)
-    if console:
-        _print(result, console)
-    return result
+def _run(wanted: Check, place: LocalChecks, report: Report) -> str:
+    """Run and show a check; return what is missing if it cannot run, else an empty string."""
+    try:
+        with step_shown(report.console, wanted.name, place.logs):
+            result, changed = place.run_and_compare(wanted)
+    except MisconfiguredError as error:
+        return str(error)
+    report.results.append(result)
+    _show(result, report)
+    if changed:
+        files = pluralize(len(changed), "tracked file")
+        report.warn(f"{check_title(result)} changed {files}: {_named(changed)}.")
+        report.changing.append(result.name)
+    return ""
 
 
-def _print(result: CheckResult, console: Console) -> None:
+def _named(paths: Sequence[str]) -> str:
+    more = len(paths) - MAX_NAMED
+    return ", ".join(paths[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _show(result: CheckResult, report: Report) -> None:
     colour = "green" if result.passed else "red" if result.required else "yellow"
     mark = Text("✓ " if result.passed else "✗ ", colour)
-    asked = "" if result.passed or result.required else " It is not required."
-    took = Text(f"  {result.duration_ms / 1000:.1f} s", "dim")
-    console.print(Text.assemble(mark, verdict(result), asked, took))
-    if not result.passed:
-        print_point(console, Text(" "), result.digest)
+    optional = "" if result.passed or result.required else " It is not required."
+    report.done(mark, f"{verdict(result)}{optional}", result.duration_ms / 1000)
+    if report.console and not result.passed:
+        print_point(report.console, Text(" "), result.digest)
 
 
-def _sum_up(results: list[CheckResult], missing: int) -> str:
+def _sum_up(place: CheckPlace, results: Sequence[CheckResult], missing: int) -> Iterator[str]:
+    """Say what the results mean for attempts."""
+    checks = place.policy.checks
+    if not checks:
+        yield NO_CHECKS
+        return
+    failed = [result for result in results if result.fails]
     if missing:
         ran = f"; {len(results)} did" if results else ""
-        return f"{pluralize(missing, 'check')} could not run{ran}."
-    failed = [result for result in results if result.fails]
-    if failed:
-        return f"{len(failed)} of {pluralize(len(results), 'check')} would fail an attempt."
-    return f"{pluralize(len(results), 'check')}, and none would fail an attempt."
+        yield f"{pluralize(missing, 'check')} could not run{ran}."
+    elif not failed:
+        yield f"{pluralize(len(results), 'check')}, and none would fail an attempt."
+    elif isinstance(place.checks, AttemptChecks):
+        yield from _without_change(failed, place.checks, len(checks))
+    else:
+        yield f"{len(failed)} of {pluralize(len(checks), 'check')} would fail an attempt."
+    if all(each.kind is not CheckKind.TEST for each in checks):
+        yield NO_TEST
+
+
+def _without_change(
+    failed: Sequence[CheckResult], place: AttemptChecks, count: int
+) -> Iterator[str]:
+    """Say what a failure on a commit without any change means (BASELINE-1, BASELINE-2)."""
+    counted = [place.repeated(result) for result in failed]
+    old = sum(result.preexisting for result in counted)
+    broken = sum(result.is_broken for result in counted)
+    new = sum(result.fails for result in counted)
+    of_all = f"of {pluralize(count, 'check')}"
+    if old:
+        yield (
+            f"{old} {of_all} {'fails' if old == 1 else 'fail'} on this commit, without any change."
+            " In attempts, Mulligan reports these failures as pre-existing and ignores them. A"
+            " check that always fails verifies nothing: fix it, or remove it."
+        )
+    if broken:
+        yield (
+            f"{broken} {of_all} {'does' if broken == 1 else 'do'} not start, or not finish, on"
+            " this commit. Every attempt would end with a request for human review: fix this first."
+        )
+    if new:
+        why = (
+            "it fails without any change, and its output does not identify each failure"
+            if place.commit.policy.baseline
+            else "it fails without any change, and `baseline` is off"
+        )
+        yield f"{new} {of_all} would fail every attempt: {why}."

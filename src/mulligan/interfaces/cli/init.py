@@ -55,7 +55,6 @@ from mulligan.interfaces.cli.terminal import (
     print_command,
     print_diff,
     print_error,
-    program,
     typed,
 )
 from mulligan.interfaces.onboarding.ecosystems import propose
@@ -408,10 +407,10 @@ def _steps(clone: Path, config: Path, plan: InitPlan) -> Iterator[tuple[str, str
         yield "Merge the pull request with the policy, then fetch it.", there("git pull")
     if not policy.checks:
         yield f"Add the commands that test a change to {_shown(clone / plan.path)}.", ""
-    yield (
-        "Run the checks on the clone as it is.",
-        there(f"{program()} check{' --setup' if policy.setup.run else ''}"),
-    )
+    found = {DEFAULT, clone.parent / DEFAULT}
+    of_clone = "" if Path.cwd() == clone else f" {shlex.quote(_shown(clone))}"
+    checking = typed(f"check{of_clone}", None if config in found else config)
+    yield "Run the setup commands and the checks as an attempt does.", checking
     if any(draft.path.is_relative_to(clone / ".github") for draft in plan.drafts):
         add = "git add .github && git commit -m 'Let Mulligan work on this repository' && git push"
         what = "Push the policy. Mulligan reads it from the base branch."

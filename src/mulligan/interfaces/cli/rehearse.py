@@ -10,7 +10,7 @@ import yaml
 from pydantic import JsonValue, TypeAdapter
 from rich.console import Console
 
-from mulligan.config.load import load_operator, load_policy, policy_in
+from mulligan.config.load import load_operator, load_policy, policy_in, read_content
 from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
@@ -119,11 +119,14 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
 
 
 def _given(path: Path) -> dict[str, JsonValue]:
-    """Return the operator's settings that concern attempts; the token is not needed."""
-    operator = load_operator(path, os.environ, needs_token=False)
+    """Return the operator's settings that concern attempts; the token is not needed.
+
+    They are as the file has them, so that secrets stay in variables.
+    """
+    load_operator(path, os.environ, needs_token=False)
+    content = read_content(path.read_bytes(), str(path))
     left_out = {"github", "repositories", "state", "workspace"}
-    dumped: object = operator.model_dump(mode="json", exclude=left_out, exclude_unset=True)
-    return SETTINGS.validate_python(dumped)
+    return {key: value for key, value in content.items() if key not in left_out}
 
 
 def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:

@@ -148,7 +148,7 @@ def wait_for_signal(event: threading.Event) -> None:
         time.sleep(SIGNAL_SECONDS)
 
 
-def stop_on_signals(grace: timedelta = timedelta()) -> None:
+def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running attempts") -> None:
     """On SIGINT and SIGTERM, start no new work, and stop running work after `grace`.
 
     A second signal stops it at once. Stopped attempts are recorded. Without a grace, a second
@@ -169,7 +169,7 @@ def stop_on_signals(grace: timedelta = timedelta()) -> None:
         what = (
             f"running attempts have {format_duration(grace)} to finish"
             if patient
-            else "stopping running attempts"
+            else f"stopping {running}"
         )
         os.write(2, f"mulligan: {name}: {what}; repeat to stop at once.\n".encode())
 

@@ -243,7 +243,7 @@ Mulligan away, remove the repository from `repositories` in `mulligan.yml`.
 
 Before you merge, read the setup commands and checks. Mulligan runs them in its sandbox, on every \
 attempt. You can edit the file on this branch. To try it, check out the branch and run \
-`mulligan check --setup`.
+`mulligan check`.
 """
 
 

@@ -1,0 +1,245 @@
+"""The operator's network for setup commands and checks: variables, certificates, package indexes.
+
+Credentials of a package index never reach a command. Its HTTPS goes through a proxy outside, which
+opens tunnels to such an index and adds the credentials; commands trust the proxy's authority.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.request import proxy_bypass
+
+import certifi
+
+from mulligan.config.certificates import read_certificates, trusted_bundle
+from mulligan.config.operator import SandboxSettings
+from mulligan.config.secrets import is_secret, passwords_in
+from mulligan.domain.host import Network
+from mulligan.sandbox.authority import Authority, make_authority
+from mulligan.sandbox.egress import (
+    AccessLog,
+    Unobserved,
+    open_access_log,
+    open_local_proxy,
+    open_proxy,
+    registry_problem,
+)
+from mulligan.sandbox.egress_rules import (
+    HTTPS_PROXY_VARIABLES,
+    PROXY_VARIABLES,
+    Allowed,
+    Registry,
+    addresses_of,
+    proxy_variables,
+    registry_at,
+)
+from mulligan.sandbox.sandbox import PROXY_PORT
+
+CERTIFICATE_VARIABLES = (
+    *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"),
+    *("NPM_CONFIG_CAFILE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "DENO_CERT"),
+)
+"""Variables by which OpenSSL (Python, Ruby, uv, Go), requests, curl, pip, Node.js, npm, git, cargo
+and Deno find certificates; for some, a configuration file would override another variable. A Java
+program reads none of them."""
+
+BUNDLE_NAME = "certificates.pem"
+
+Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNetwork:
+    """The network of some commands: variables, files to show, and the channel of a proxy.
+
+    `access_log` is that of the proxy, if there is one.
+    """
+
+    network: Network
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    shown: tuple[Path, ...] = ()
+    proxy: int | None = None
+    access_log: AccessLog | None = None
+
+    @property
+    def hints(self) -> Iterator[str]:
+        """Yield sentences about what the proxy refused, or could not reach."""
+        if self.access_log is None:
+            return
+        if hosts := self.access_log.hosts:
+            yield f"Refused: {', '.join(hosts)}; a maintainer can list it in setup.hosts."
+        yield from (f"{problem}." for problem in self.access_log.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorNetwork:
+    """What the operator configured for commands under `sandbox`: `env` with its values, and so on.
+
+    `environment` is Mulligan's own. There is an `authority` if there are `registries`.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    registries: tuple[Registry, ...] = ()
+    ca_file: Path | None = None
+    authority: Authority | None = field(default=None, repr=False)
+
+    @contextmanager
+    def open(
+        self, wanted: Network, private: Path, log: Path, redact: Redact
+    ) -> Generator[CommandNetwork]:
+        """Open the whole network, or none; certificates go into `private`, and a proxy has a `log`.
+
+        MisconfiguredError if certificates cannot be read, UnavailableError if the log cannot be
+        written.
+        """
+        shown = named_paths(self.variables)
+        if wanted is Network.NONE:
+            yield CommandNetwork(wanted, self.variables, shown)
+            return
+        bundle = self._write_certificates(private)
+        variables = {**self.variables, **_trusting(bundle)}
+        shown += (bundle,) if bundle else ()
+        names = self._proxied_variables()
+        if not names:
+            yield CommandNetwork(wanted, variables, shown)
+            return
+        password = secrets.token_urlsafe(24)
+        allowed = Allowed(0, any_host=True, registries=self.registries, password=password)
+        with (
+            open_access_log(log, redact) as access_log,
+            open_local_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as port,
+        ):
+            own = proxy_variables(port, password, names, self._direct_hosts())
+            yield CommandNetwork(wanted, {**variables, **own}, shown, access_log=access_log)
+
+    @contextmanager
+    def open_hosts(
+        self, hosts: Sequence[str], private: Path, log: Path, redact: Redact
+    ) -> Generator[CommandNetwork]:
+        """Open a network with nothing but some hosts, as NAME or NAME:PORT; else as `open`."""
+        bundle = self._write_certificates(private)
+        allowed = Allowed(PROXY_PORT, hosts=addresses_of(hosts), registries=self.registries)
+        with (
+            open_access_log(log, redact) as access_log,
+            open_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as proxy,
+        ):
+            variables = {**self.variables, **_trusting(bundle), **proxy_variables(PROXY_PORT)}
+            shown = (*named_paths(self.variables), *((bundle,) if bundle else ()))
+            yield CommandNetwork(Network.NONE, variables, shown, proxy, access_log)
+
+    def problems(self) -> tuple[str, ...]:
+        """Ask each package index; list the failures in sentences."""
+        if not self.registries:
+            return ()
+        with TemporaryDirectory(prefix="mulligan-") as private:
+            bundle = self._write_certificates(Path(private))
+            found = [registry_problem(each, bundle) for each in self.registries]
+        return tuple(filter(None, found))
+
+    @property
+    def plain_variables(self) -> Mapping[str, str]:
+        """The variables that hold no secret."""
+        return {
+            name: value
+            for name, value in self.variables.items()
+            if not (is_secret(name, value) or passwords_in(value))
+        }
+
+    def exposed(self) -> tuple[str, ...]:
+        """List the variables with a password in a URL that every command can read."""
+        own = {name.lower() for name in self._proxied_variables()}
+        return tuple(
+            name
+            for name, value in self.variables.items()
+            if passwords_in(value) and name.lower() not in own
+        )
+
+    def _proxied_variables(self) -> tuple[str, ...]:
+        """Return the variables in capitals that lead to Mulligan's proxy; none without need.
+
+        It is needed for package indexes, and hides the password of the operator's own proxy.
+        """
+        with_password = tuple(
+            name
+            for name in PROXY_VARIABLES
+            for value in (self.variables.get(name), self.variables.get(name.lower()))
+            if value and passwords_in(value)
+        )
+        https = HTTPS_PROXY_VARIABLES if self.registries else ()
+        return tuple(dict.fromkeys((*https, *with_password)))
+
+    def _direct_hosts(self) -> tuple[str, ...]:
+        """Return the operator's NO_PROXY without entries that cover a package index."""
+        written = self.variables.get("no_proxy") or self.variables.get("NO_PROXY", "")
+        entries = filter(None, map(str.strip, written.split(",")))
+        indexes = [each.address[0] for each in self.registries]
+        return tuple(
+            entry
+            for entry in entries
+            if not any(proxy_bypass(host, {"no": entry}) for host in indexes)
+        )
+
+    def _write_certificates(self, private: Path) -> Path | None:
+        """Write all certificates that commands trust to one file; None if the system's are enough.
+
+        The proxy trusts the same ones: nobody else can sign for its authority.
+        """
+        if self.authority is None and self.ca_file is None:
+            return None
+        given = (self.variables.get(name) for name in CERTIFICATE_VARIABLES)
+        trusted = trusted_bundle(self.environment) or Path(certifi.where())
+        files = dict.fromkeys((trusted, *map(Path, filter(None, given))))
+        parts = [read_certificates(file) for file in files]
+        if self.ca_file:
+            parts.append(read_certificates(self.ca_file))
+        if self.authority:
+            parts.append(self.authority.certificate.encode())
+        bundle = private / BUNDLE_NAME
+        bundle.write_bytes(b"\n".join(parts))
+        # Another user may run the commands.
+        bundle.chmod(0o644)
+        return bundle
+
+
+NO_NETWORK_SETTINGS = OperatorNetwork()
+
+
+def operator_network(settings: SandboxSettings, environment: Mapping[str, str]) -> OperatorNetwork:
+    """Return the network of a configuration; `environment` is Mulligan's own.
+
+    Variables of `sandbox.env` that are not set are skipped.
+    """
+    found = [
+        registry_at(
+            each.host,
+            each.user,
+            each.password.get_secret_value() if each.password else "",
+            each.token.get_secret_value() if each.token else "",
+        )
+        for each in settings.registries
+    ]
+    return OperatorNetwork(
+        environment,
+        {name: environment[name] for name in settings.env if environment.get(name)},
+        tuple(each for each in found if each),
+        settings.ca_file,
+        make_authority() if found else None,
+    )
+
+
+def named_paths(variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the existing files and directories that values name, but none that contains HOME."""
+    home = Path("~").expanduser()
+    paths = (Path(value) for value in variables.values() if value.startswith("/"))
+    return tuple(
+        path for path in paths if os.access(path, os.F_OK) and not home.is_relative_to(path)
+    )
+
+
+def _trusting(bundle: Path | None) -> dict[str, str]:
+    return dict.fromkeys(CERTIFICATE_VARIABLES, str(bundle)) if bundle else {}

@@ -1,0 +1,340 @@
+"""`mulligan check` runs where the checks of an attempt run, and agrees with the first attempt."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from world.confined import sandbox
+from world.fork_server import run_forked, start_forked
+from world.repositories import git
+
+PASSES = "checks: [{name: tests, run: 'true', kind: test}]"
+BELOW_HOME = ".local/state/mulligan/local"
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A clone with one commit, in a directory that is also the HOME of its user."""
+
+    path: Path
+
+    @property
+    def home(self) -> Path:
+        return self.path.parent
+
+    @property
+    def environment(self) -> dict[str, str]:
+        (self.home / "tmp").mkdir(exist_ok=True)
+        temporary = str(self.home / "tmp")
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": temporary}
+
+    def configure(self, policy: str) -> None:
+        """Write the policy, without a commit."""
+        (self.path / ".github").mkdir(exist_ok=True)
+        (self.path / ".github" / "mulligan.yml").write_text(policy)
+
+    def commit(self, policy: str | None = None) -> None:
+        if policy:
+            self.configure(policy)
+        git(self.path, "add", "--all")
+        git(self.path, "commit", "--quiet", "--message", "More")
+
+    def check(self, *options: str, where: str = ".") -> subprocess.CompletedProcess[str]:
+        return run_forked(["check", *options], self.path / where, self.environment)
+
+    def rehearse(self, agent: str) -> subprocess.CompletedProcess[str]:
+        (self.home / "issue.md").write_text("# Say more\n\nPlease.\n")
+        (self.home / "agent.sh").write_text(agent)
+        words = ["rehearse", "../issue.md", "--agent", f"sh {self.home}/agent.sh"]
+        return run_forked([*words, "--attempts", "1"], self.path, self.environment)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    sandbox()
+    made = Clone(tmp_path / "tools")
+    made.path.mkdir()
+    git(made.path, "init", "--quiet", "--initial-branch", "trunk")
+    (made.path / "notes.txt").write_text("one\n")
+    (made.path / ".gitignore").write_text("made\n")
+    made.commit()
+    return made
+
+
+def left_by_check(clone: Clone) -> list[str]:
+    place = clone.home / BELOW_HOME
+    names = sorted(path.name for path in place.iterdir()) if place.exists() else []
+    return [name for name in names if not name.endswith(".lock") and name != "set-up"]
+
+
+def test_check_runs_on_the_last_commit_in_the_sandbox(clone: Clone) -> None:
+    look = "pwd; cat notes.txt; test ! -e made; test $HOME = /mulligan/home"
+    clone.commit(f"checks: [{{name: tests, run: '{look}; exit 1', kind: test}}]")
+    (clone.path / "notes.txt").write_text("two\n")
+    (clone.path / "made").write_text("by hand\n")
+    done = clone.check("--json")
+    (found,) = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "/mulligan/worktree\n" in found["digest"]
+    assert "one" in found["digest"]
+    assert git(clone.path, "status", "--porcelain") == " M notes.txt"
+    assert left_by_check(clone) == []
+
+
+def test_check_says_what_it_runs_on_and_what_it_leaves_out(clone: Clone) -> None:
+    clone.configure(PASSES)
+    (clone.path / "notes.txt").write_text("two\n")
+    (clone.path / "more.txt").write_text("new\n")
+    done = clone.check()
+    sha = git(clone.path, "rev-parse", "HEAD")[:8]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:3] == [
+        f"From the last commit on trunk of tools ({sha}), in the sandbox, as in an attempt.",
+        "With the policy of your working tree, which is not committed yet.",
+        "2 uncommitted files are not part of it. To check them too: `mulligan check --here`.",
+    ]
+    assert done.stdout.endswith("\n1 check, and none would fail an attempt.\n")
+    (clone.home / "other.yml").write_text(PASSES)
+    other = clone.check("--policy", "../other.yml").stdout.splitlines()
+    assert other[1].startswith("3 uncommitted files are not part of it.")
+
+
+def test_check_and_the_first_attempt_miss_the_same_program(clone: Clone) -> None:
+    tool = clone.home / "elsewhere" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    clone.commit(f"checks: [{{name: tests, run: {tool} -q, kind: test}}]")
+    assert clone.check("--here").returncode == 0
+    checked, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
+    assert (checked.returncode, tried.returncode) == (1, 3)
+    assert f"{tool}: not found" in checked.stdout
+    assert "does not start, or not finish, on this commit." in checked.stdout
+    assert "cannot start on the base branch either" in tried.stdout
+
+
+@pytest.mark.parametrize("where", ["in the clone", "above the clone", "in a variable", "named"])
+def test_check_has_the_settings_of_the_operators_file(clone: Clone, where: str) -> None:
+    shown = clone.home / "shown"
+    shown.mkdir()
+    (shown / "tool").write_text("")
+    clone.commit(f"checks: [{{name: tests, run: test -e {shown}/tool, kind: test}}]")
+    assert clone.check().returncode == 1
+    places = {"in the clone": clone.path, "above the clone": clone.home}
+    file = places.get(where, clone.home / "tmp") / "mulligan.yml"
+    file.write_text(
+        f"sandbox: {{read: [{shown}]}}\nrepositories: [{{name: acme/tools}}]\n"
+        "agent: {kind: claude}\ngithub: {token: $NOT_SET}\n"
+    )
+    environment = clone.environment
+    if where == "in a variable":
+        environment["MULLIGAN_CONFIG"] = str(file)
+    named = ["--config", str(file)] if where == "named" else []
+    done = run_forked(["check", *named], clone.path, environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown_as = os.path.relpath(file, clone.path)
+    assert f"With the settings of {shown_as}." in done.stdout
+
+
+def test_check_obeys_the_operators_overrides_for_the_repository(clone: Clone) -> None:
+    clone.commit("checks: [{name: tests, run: 'false', kind: test}]")
+    git(clone.path, "remote", "add", "origin", "git@github.com:acme/tools.git")
+    override = "{name: Acme/Tools, policy: {checks: [{name: ours, run: 'true', kind: test}]}}"
+    (clone.home / "mulligan.yml").write_text(
+        f"repositories: [{{name: acme/other}}, {override}]\nagent: {{kind: claude}}\n"
+    )
+    done = clone.check()
+    assert (done.returncode, "Check 'ours' passed." in done.stdout) == (0, True)
+    git(clone.path, "remote", "set-url", "origin", "git@github.com:acme/another.git")
+    assert clone.check().returncode == 1
+
+
+def test_check_runs_the_setup_commands_once_a_day_and_rehearse_uses_their_result(
+    clone: Clone,
+) -> None:
+    set_up = "date +%s%N > made"
+    clone.commit(f"setup: ['{set_up}']\nchecks: [{{name: tests, run: cat made; false}}]")
+    first, second = clone.check(), clone.check()
+    assert "✓ 1 setup command finished." in first.stdout
+    assert "✓ 1 setup command did not run again: their result of today was used." in second.stdout
+    stamp = re.search(r"\d{19}", first.stdout)
+    assert stamp
+    assert stamp[0] in second.stdout
+    tried = clone.rehearse("cp made notes.txt")
+    assert tried.returncode == 1
+    (diff,) = re.findall(r"The last change: (.*)", tried.stdout)
+    assert stamp[0] in Path(diff).read_text()
+    assert not (clone.path / "made").exists()
+
+
+def test_two_checks_of_one_clone_do_not_meet(clone: Clone) -> None:
+    run = "sleep 1; cat notes.txt; echo two > notes.txt"
+    clone.commit(f"setup: [touch made]\nchecks: [{{name: tests, run: '{run}', kind: test}}]")
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(clone.check) for _ in range(2)]
+    assert [each.result().returncode for each in both] == [0, 0]
+    assert left_by_check(clone) == []
+
+
+def test_a_failed_setup_command_is_shown_with_its_output_and_its_whole_log(clone: Clone) -> None:
+    clone.commit("setup: ['seq 100; exit 3']\nchecks: [{name: tests, run: 'true'}]")
+    done = clone.check()
+    assert done.returncode == 1
+    assert "The setup command 'seq 100; exit 3' failed with exit code 3." in done.stderr
+    assert "\n85\n" not in done.stderr
+    assert "\n86\n" in done.stderr
+    kept = Path(done.stderr.rpartition("The whole output: ")[2].strip())
+    assert kept.read_text().splitlines() == ["$ seq 100; exit 3", *map(str, range(1, 101))]
+    assert "inspect" not in done.stderr
+    assert left_by_check(clone) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--here",)])
+def test_a_check_that_changes_tracked_files_is_named(clone: Clone, options: Sequence[str]) -> None:
+    for number in range(7):
+        (clone.path / f"{number}.txt").write_text("")
+    fixes = "for each in ?.txt; do echo fixed > $each; done; touch new"
+    checks = f"[{{name: lint, run: '{fixes}'}}, {{name: tests, run: 'true', kind: test}}]"
+    clone.commit(f"checks: {checks}")
+    # What a person has not committed is not the check's.
+    (clone.path / "notes.txt").write_text("two\n")
+    done = clone.check(*options)
+    assert done.returncode == 0
+    names = "0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 more"
+    assert f"  Check 'lint' changed 7 tracked files: {names}.\n" in done.stdout
+    assert "Check 'tests' changed" not in done.stdout
+    assert "Write the checking form of its command, such as `ruff check --no-fix`" in done.stdout
+    again = clone.check(*options)
+    assert ("changed 7 tracked files" in again.stdout) == (not options)
+
+
+def test_check_says_when_nothing_is_a_test(clone: Clone) -> None:
+    clone.commit("checks: [{name: lint, run: 'true'}]")
+    for options in ((), ("--here",)):
+        done = clone.check(*options)
+        assert done.returncode == 0
+        assert "No check has `kind: test`, so no test verifies a change." in done.stdout
+    clone.configure("checks: []")
+    assert "No check has" not in clone.check().stdout
+    assert "would publish every change without verification" in clone.check().stdout
+
+
+LISTS = "echo notes.txt:1:1: error: wrong; exit 1"
+MEANINGS = {
+    "pre-existing": (LISTS, "", "without any change. In attempts, Mulligan reports"),
+    "not identified": ("echo oh; exit 1", "", "its output does not identify each failure."),
+    "baseline off": (LISTS, "baseline: off", "and `baseline` is off."),
+    "does not start": ("./notes.txt", "", "does not start, or not finish, on this commit."),
+}
+
+
+@pytest.mark.parametrize("case", MEANINGS)
+def test_the_summary_says_what_a_failure_without_a_change_means(clone: Clone, case: str) -> None:
+    run, more, meaning = MEANINGS[case]
+    passing = "{name: types, run: 'true'}"
+    clone.commit(f"checks: [{{name: tests, run: '{run}', kind: test}}, {passing}]\n{more}\n")
+    done = clone.check()
+    assert done.returncode == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("1 of 2 checks ")
+    assert meaning in last
+    assert clone.check("--here").stdout.endswith("\n1 of 2 checks would fail an attempt.\n")
+
+
+def test_without_a_sandbox_check_says_so_and_sets_up_once(clone: Clone) -> None:
+    clone.commit("setup: [pwd > made]\nchecks: [{name: tests, run: cat made; false}]")
+    (clone.home / "mulligan.yml").write_text(
+        "sandbox: off\nrepositories: [{name: acme/tools}]\nagent: {kind: claude}\n"
+    )
+    first, second = clone.check(), clone.check()
+    assert "without a sandbox (`sandbox: off`), as in an attempt." in first.stdout
+    assert "did not run again" in second.stdout
+
+
+def test_a_sandbox_that_does_not_work_is_an_error_that_names_the_way_without(clone: Clone) -> None:
+    clone.commit(PASSES)
+    programs = clone.home / "bin"
+    programs.mkdir()
+    for name in ("git", "sh", "env"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    environment = {**clone.environment, "PATH": str(programs)}
+    done = run_forked(["check"], clone.path, environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "bubblewrap is not installed" in done.stderr
+    assert "`mulligan check --here`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (".github", "is not the top directory of a git repository"),
+        ("detached", "has no branch checked out"),
+        ("empty", "has no commit on trunk yet"),
+    ],
+)
+def test_check_of_no_commit_is_one_sentence_that_names_the_way_without(
+    clone: Clone, where: str, said: str
+) -> None:
+    clone.commit(PASSES)
+    if where == "detached":
+        git(clone.path, "checkout", "--quiet", "--detach")
+    if where == "empty":
+        git(clone.path, "update-ref", "-d", "HEAD")
+    done = clone.check(where=".github" if where == ".github" else ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "as it is: `mulligan check --here`.\n" in done.stderr
+
+
+def test_setup_without_here_is_accepted_with_a_warning(clone: Clone) -> None:
+    clone.commit(PASSES)
+    done = clone.check("--setup")
+    assert done.returncode == 0
+    assert "`--setup` has no effect without `--here`" in done.stderr
+
+
+def test_check_of_another_directory_and_of_a_linked_worktree(clone: Clone) -> None:
+    clone.commit(PASSES)
+    git(clone.path, "worktree", "add", "--quiet", "../linked", "-b", "topic")
+    (clone.home / "linked" / "notes.txt").write_text("two\n")
+    done = run_forked(["check", "linked"], clone.home, clone.environment)
+    assert done.returncode == 0, done.stderr
+    assert "From the last commit on topic of linked (" in done.stdout
+    assert "1 uncommitted file is not part of it. To check it too:" in done.stdout
+
+
+def test_check_of_a_shallow_clone(clone: Clone) -> None:
+    clone.commit(PASSES)
+    clone.commit("checks: [{name: tests, run: git log -p, kind: test}]")
+    git(clone.home, "clone", "--quiet", "--depth", "1", f"file://{clone.path}", "shallow")
+    done = run_forked(["check", "shallow"], clone.home, clone.environment)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--here",)])
+def test_a_signal_ends_the_commands_and_leaves_nothing(
+    clone: Clone, options: Sequence[str]
+) -> None:
+    pid = "echo $$ > pid; cat pid; sleep 60"
+    clone.commit(f"checks: [{{name: tests, run: '{pid}', kind: test}}]")
+    began = time.monotonic()
+    with start_forked(["check", *options], clone.path, clone.environment) as running:
+        logs = clone.home if not options else clone.home / "tmp"
+        while not any(logs.rglob("check.log")) and time.monotonic() < began + 20:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(20)
+    assert running.returncode == 130
+    assert "SIGINT: stopping the running command" in said
+    assert time.monotonic() < began + 30
+    assert left_by_check(clone) == []
+    assert list((clone.home / "tmp").iterdir()) == []

@@ -1,0 +1,69 @@
+"""Commands read the system's configuration of package managers, but no secret in it."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.sandbox.client_configuration import (
+    MAX_BYTES,
+    MAX_FILES,
+    client_configuration,
+    files_named_in,
+    has_secret,
+)
+from mulligan.sandbox.programs import is_in_system
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("[global]\nindex-url = https://index.example/simple\ntrusted-host = a", False),
+        ("[global]\nindex-url = https://ci:word@index.example/simple", True),
+        ("registry=https://npm.example/\nalways-auth=true", False),
+        ("//npm.example/:_authToken=abcdef", True),
+        ("//npm.example/:_authToken=${NPM_TOKEN}", False),
+        ("//npm.example/:_password = abcdef", True),
+        ("_auth=abcdef", True),
+        ("# password = abcdef\n; token = abcdef", False),
+        ("password =", False),
+        ('keyring-provider = "subprocess"\nauthenticate = "always"', False),
+        (":rubygems_api_key: abcdef", True),
+        ("[credential]\n  helper = store", False),
+        ("[http]\n  extraheader = AUTHORIZATION: basic YWJjZGVmOmdoaQ==", True),
+        ("<server><password>abcdef</password></server>", True),
+        ("<!-- <password>abcdef</password> --><password>${env.P}</password>", False),
+        ("a = ghp_0123456789abcdefghijklmnopqrstuvwxyz", True),
+    ],
+)
+def test_what_counts_as_a_secret(text: str, secret: bool) -> None:  # noqa: FBT001
+    assert has_secret(text) is secret
+
+
+def test_a_file_with_a_secret_is_hidden_and_the_others_are_readable(tmp_path: Path) -> None:
+    plain, secret, large = (tmp_path / name for name in ("pip.conf", "npmrc", "gitconfig"))
+    plain.write_text("[global]\ntimeout = 60\n")
+    secret.write_text("_authToken=abcdef\n")
+    large.write_bytes(b"a" * (MAX_BYTES + 1))
+    found = client_configuration((plain, secret, large, tmp_path, tmp_path / "missing"))
+    assert found.readable == (plain,)
+    assert found.secret == (secret, large)
+
+
+def test_files_that_a_configuration_names_are_read_too() -> None:
+    text = (
+        "constraint = /etc/xdg/pip/constraints.txt\ncert=/opt/corp/ca.pem\n"
+        "cafile=/etc/ssl/certs/ca-certificates.crt\nhome = ~/etc/x\nurl = https://a.example/etc/x"
+        "\npath = /etc/../root/.ssh/id\ncache = /home/u/.cache/pip"
+    )
+    named = files_named_in(text)
+    assert named == (Path("/etc/xdg/pip/constraints.txt"), Path("/opt/corp/ca.pem"))
+    assert is_in_system("/etc/ssl/certs/ca-certificates.crt")
+
+
+def test_a_configuration_that_names_files_without_end_is_read_up_to_a_limit(
+    tmp_path: Path,
+) -> None:
+    files = [tmp_path / str(number) for number in range(MAX_FILES + 5)]
+    for file in files:
+        file.write_text("x\n")
+    assert len(client_configuration(files).readable) == MAX_FILES

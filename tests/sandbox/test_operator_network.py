@@ -1,0 +1,247 @@
+"""Setup commands and checks have the operator's network, without its passwords."""
+
+import os
+import socket
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mulligan.checks.runner import CommandVerifier
+from mulligan.config.operator import SandboxSettings
+from mulligan.config.policy import Check, SetUp
+from mulligan.domain.result import CheckResult
+from mulligan.sandbox.operator_network import named_paths, operator_network
+from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.text.certificates import REGISTRY_TRUST
+from world.confined import sandbox
+from world.egress import answering, head_of
+from world.package_index import ENCODED, PASSWORD, USER, PackageIndex, serve_package_index
+from world.trees import PlainWorktree, plain_worktree
+
+INDEX_VARIABLE = "PIP_INDEX_URL"
+DOWNLOAD = "python3 -m pip download --quiet --no-deps --disable-pip-version-check corporate==1.0"
+LOOK_AROUND = (
+    "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n';"
+    " find / -xdev -type f -newermt '-1 day' -size -200k 2>/dev/null"
+    " | grep -v '^/proc\\|^/sys' | xargs -r -d '\\n' cat 2>/dev/null; true"
+)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Generator[PackageIndex]:
+    with serve_package_index(tmp_path / "index") as served:
+        yield served
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> PlainWorktree:
+    return plain_worktree(tmp_path / "work")
+
+
+def settings_for(index: PackageIndex, password: str = PASSWORD, *, ca: bool = True) -> object:
+    registry = {"host": index.host, "user": USER, "password": password}
+    more = {"ca_file": str(index.ca_file)} if ca else {}
+    return {"env": [INDEX_VARIABLE], "registries": [registry], **more}
+
+
+def verifier_with(
+    settings: object, confined: Sandbox | None = None, more: Mapping[str, str] | None = None
+) -> CommandVerifier:
+    environment = {"PATH": os.environ["PATH"], **(more or {})}
+    network = operator_network(SandboxSettings.model_validate(settings), environment)
+    return CommandVerifier(environment, confined or sandbox(), network=network)
+
+
+def index_url(index: PackageIndex) -> dict[str, str]:
+    return {INDEX_VARIABLE: f"{index.address}/simple"}
+
+
+@pytest.mark.parametrize("confines", [True, False])
+def test_pip_installs_from_a_private_index_and_never_has_its_password(
+    confines: bool,  # noqa: FBT001
+    index: PackageIndex,
+    tree: PlainWorktree,
+    tmp_path: Path,
+) -> None:
+    confined = sandbox((tmp_path / "index",)) if confines else Unconfined()
+    verifier = verifier_with(settings_for(index), confined, index_url(index))
+    log = tmp_path / "setup.log"
+    look = LOOK_AROUND if confines else "env"
+    result = verifier.set_up([DOWNLOAD, look], tree, log)
+    assert result.passed, result.digest
+    assert index.denied == []
+    assert any(each.endswith(".whl") for each in index.requests)
+    written = log.read_text(errors="replace")
+    assert index.address in written
+    for secret in (PASSWORD, ENCODED, PASSWORD[::-1]):
+        assert secret not in written
+        assert secret not in (tmp_path / "setup-egress.log").read_text()
+
+
+@pytest.mark.parametrize("program", ["curl", "git", "node"])
+def test_other_programs_trust_the_tunnel_too(
+    program: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    lines = {
+        "curl": f"curl --silent --show-error --fail {index.address}/corporate",
+        # The index has no repository; what matters is that it was asked.
+        "git": f"git ls-remote {index.address}/corporate 2>&1 | grep 'not found'",
+        "node": "node -e \"require('https')\" && cmp $NODE_EXTRA_CA_CERTS $SSL_CERT_FILE",
+    }
+    result = verifier_with(settings_for(index)).set_up([lines[program]], tree, tmp_path / "log")
+    assert result.passed, result.digest
+    assert index.denied == []
+
+
+def test_a_command_may_read_an_index_but_not_publish(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent --request PUT --data x {index.address}/corporate"
+    log = tmp_path / "setup.log"
+    assert verifier_with(settings_for(index)).set_up([line], tree, log).passed
+    assert "may only be read from a sandbox" in log.read_text()
+    assert index.requests == index.denied == []
+
+
+def test_without_the_password_nobody_uses_the_proxy(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent --proxy http://x:y@${{HTTPS_PROXY#*@}} {index.address}/corporate"
+    result = verifier_with(settings_for(index)).set_up([line], tree, tmp_path / "setup.log")
+    assert not result.passed
+    assert index.requests == index.denied == []
+
+
+def test_a_refused_password_is_named_where_the_setup_failed(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier = verifier_with(settings_for(index, "no-longer-valid"), more=index_url(index))
+    result = verifier.set_up([DOWNLOAD], tree, tmp_path / "setup.log")
+    first = result.digest.splitlines()[0]
+    assert first == f"{index.address} refused Mulligan's credentials with 401."
+
+
+def test_an_unknown_authority_is_named_with_the_key_that_helps(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier = verifier_with(settings_for(index, ca=False), more=index_url(index))
+    result = verifier.set_up([DOWNLOAD], tree, tmp_path / "setup.log")
+    assert "set sandbox.ca_file to the certificates of that authority" in result.digest
+    (problem,) = verifier.network.problems()
+    assert problem == (
+        f"The certificate of {index.address} is signed by an authority that this machine does not"
+        f" trust; {REGISTRY_TRUST}."
+    )
+
+
+def test_a_program_that_trusts_no_certificate_leads_to_the_same_key(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent --show-error {index.address}/corporate"
+    result = verifier_with({}).set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.startswith("A program does not trust a certificate: set sandbox.ca_file")
+
+
+def test_an_authority_of_the_operators_is_trusted_without_an_index(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier = verifier_with({"ca_file": str(index.ca_file)})
+    line = f"curl --silent --show-error --fail --user {USER}:{PASSWORD} {index.address}/corporate"
+    assert verifier.set_up([line], tree, tmp_path / "setup.log").passed
+
+
+def check(
+    verifier: CommandVerifier, tree: PlainWorktree, run: str, *, network: bool
+) -> CheckResult:
+    log = tree.private.parent / "check.log"
+    return verifier.check(Check(name="tests", run=run, network=network), tree, log)
+
+
+def test_a_check_reaches_the_index_only_if_it_has_the_network(
+    index: PackageIndex, tree: PlainWorktree
+) -> None:
+    verifier = verifier_with(settings_for(index))
+    line = f"curl --silent --show-error --fail {index.address}/corporate"
+    assert check(verifier, tree, line, network=True).passed
+    assert not check(verifier, tree, line, network=False).passed
+
+
+def test_setup_on_a_change_reaches_an_index_only_if_its_host_is_listed(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier, log = verifier_with(settings_for(index), more=index_url(index)), tmp_path / "log"
+    listed = verifier.set_up_again(SetUp(run=(DOWNLOAD,), hosts=(index.host,)), tree, log, "Why.")
+    assert listed.passed, listed.digest
+    before = len(index.requests)
+    refused = verifier.set_up_again(SetUp(run=(DOWNLOAD,)), tree, log, "Why.")
+    assert f"Refused: {index.host}; a maintainer can list it in setup.hosts." in refused.digest
+    assert len(index.requests) == before
+
+
+def test_variables_are_passed_on_and_their_files_are_shown(
+    tree: PlainWorktree, tmp_path: Path
+) -> None:
+    named = tmp_path / "pip.conf"
+    named.write_text("[global]\nindex-url = https://index.example/simple\n")
+    given = {"PIP_CONFIG_FILE": str(named), "COLOUR": "blue", "NOT_NAMED": "x"}
+    verifier = verifier_with({"env": ["PIP_CONFIG_FILE", "COLOUR", "UNSET"]}, more=given)
+    line = 'cat "$PIP_CONFIG_FILE" && test "$COLOUR$NOT_NAMED$UNSET" = blue'
+    assert check(verifier, tree, line, network=False).passed
+
+
+def test_a_variable_never_shows_the_home_directory() -> None:
+    home = str(Path("~").expanduser())
+    assert named_paths({"A": home, "B": "/", "C": str(Path(home).parent), "D": "usr"}) == ()
+    assert named_paths({"A": "/usr/bin", "B": "/no/such/path"}) == (Path("/usr/bin"),)
+
+
+@contextmanager
+def company_proxy(heads: list[str]) -> Generator[str]:
+    """Open tunnels as a company's proxy does, and keep the heads of the requests."""
+
+    def talk(line: socket.socket) -> None:
+        head = head_of(line).decode()
+        heads.append(head)
+        host, _, port = head.split()[1].rpartition(":")
+        with socket.create_connection((host, int(port))) as server:
+            line.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+            back = threading.Thread(target=copy, args=(server, line))
+            back.start()
+            copy(line, server)
+            back.join()
+
+    with answering(talk) as (host, port):
+        yield f"http://worker:proxy-password@{host}:{port}"
+
+
+def copy(one: socket.socket, other: socket.socket) -> None:
+    while part := one.recv(65536):
+        other.sendall(part)
+    other.shutdown(socket.SHUT_WR)
+
+
+def test_the_password_of_the_companys_proxy_stays_outside(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = list[str]()
+    with company_proxy(heads) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        settings = {"env": ["HTTPS_PROXY"], "ca_file": str(index.ca_file)}
+        verifier = verifier_with(settings, more={"HTTPS_PROXY": proxy})
+        log = tmp_path / "setup.log"
+        line = f"env; curl --silent --fail --user {USER}:{PASSWORD} {index.address}/corporate"
+        assert verifier.set_up([line], tree, log).passed
+    assert "proxy-password" not in log.read_text()
+    assert [head.split()[1] for head in heads] == [index.host]
+    assert "Proxy-Authorization: Basic" in heads[0]
+    assert verifier.network.exposed() == ()
+
+
+def test_a_password_in_another_variable_is_reported_as_exposed(index: PackageIndex) -> None:
+    more = {INDEX_VARIABLE: "https://a:secret-word@index.example/simple"}
+    assert verifier_with(settings_for(index), Unconfined(), more).network.exposed() == (
+        INDEX_VARIABLE,
+    )

@@ -1,0 +1,137 @@
+"""A private package index on loopback: HTTPS from an authority of its own, with a password.
+
+It serves one wheel to pip and one package to npm. The addresses of files are absolute.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+from world.tls import Authority, serve_tls
+
+USER, PASSWORD = "ci", "correct-horse-battery"
+ENCODED = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+WHEEL_NAME, TARBALL_NAME = "corporate-1.0-py3-none-any.whl", "corporate-1.0.0.tgz"
+
+HOST = "127.0.0.2"
+"""On loopback, but not among the hosts that bypass every proxy."""
+
+
+@dataclass(frozen=True)
+class PackageIndex:
+    """Its address, the certificate of its authority, and the methods and paths of its requests."""
+
+    address: str
+    ca_file: Path
+    requests: list[str] = field(default_factory=list[str])
+    denied: list[str] = field(default_factory=list[str])
+
+    @property
+    def host(self) -> str:
+        return self.address.removeprefix("https://")
+
+
+@contextmanager
+def serve_package_index(directory: Path, host: str = HOST) -> Generator[PackageIndex]:
+    """Serve while the block lasts; certificates are made in `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    authority = Authority(directory)
+    requests, denied = list[str](), list[str]()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.headers.get("Authorization") != f"Basic {ENCODED}":
+                denied.append(f"{self.command} {self.path}")
+                self.answer(HTTPStatus.UNAUTHORIZED, b"who are you?")
+                return
+            requests.append(f"{self.command} {self.path}")
+            found = content_at(self.path, f"https://{self.headers['Host']}")
+            status, body = (HTTPStatus.OK, found) if found else (HTTPStatus.NOT_FOUND, b"")
+            self.answer(status, body)
+
+        do_HEAD = do_PUT = do_GET  # noqa: N815
+
+        def answer(self, status: HTTPStatus, body: bytes) -> None:
+            self.send_response(status)
+            if status is HTTPStatus.UNAUTHORIZED:
+                self.send_header("WWW-Authenticate", "Basic realm=index")
+            kind = "text/html" if self.path.startswith("/simple/") else "application/json"
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Keep still."""
+
+    with serve_tls(authority.certificate(host), Handler, host) as address:
+        yield PackageIndex(address, authority.ca_file, requests, denied)
+
+
+def content_at(path: str, origin: str) -> bytes:
+    """Return what the index has at a path; nothing for an unknown one."""
+    match path:
+        case "/":
+            return b"{}"
+        case "/simple/corporate/":
+            digest = hashlib.sha256(wheel()).hexdigest()
+            link = f"{origin}/files/{WHEEL_NAME}#sha256={digest}"
+            return f'<a href="{link}">{WHEEL_NAME}</a>'.encode()
+        case "/corporate":
+            digest = base64.b64encode(hashlib.sha512(tarball()).digest()).decode()
+            dist = {"tarball": f"{origin}/files/{TARBALL_NAME}", "integrity": f"sha512-{digest}"}
+            version = {"name": "corporate", "version": "1.0.0", "dist": dist}
+            tags = {"latest": "1.0.0"}
+            packument = {"name": "corporate", "dist-tags": tags, "versions": {"1.0.0": version}}
+            return json.dumps(packument).encode()
+        case _ if path == f"/files/{WHEEL_NAME}":
+            return wheel()
+        case _ if path == f"/files/{TARBALL_NAME}":
+            return tarball()
+        case _:
+            return b""
+
+
+def wheel() -> bytes:
+    """Make the wheel, with the same bytes each time."""
+    about = "Metadata-Version: 2.1\nName: corporate\nVersion: 1.0\n"
+    made = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files = {
+        "corporate.py": "ANSWER = 42\n",
+        "corporate-1.0.dist-info/METADATA": about,
+        "corporate-1.0.dist-info/WHEEL": made,
+    }
+    record = "".join(f"{name},,\n" for name in (*files, "corporate-1.0.dist-info/RECORD"))
+    files["corporate-1.0.dist-info/RECORD"] = record
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return written.getvalue()
+
+
+def tarball() -> bytes:
+    """Make the package for npm, with the same bytes each time."""
+    manifest = json.dumps({"name": "corporate", "version": "1.0.0", "main": "index.js"}).encode()
+    files = {"package/package.json": manifest, "package/index.js": b"module.exports = 42\n"}
+    written = io.BytesIO()
+    # Without compression, whose header has the time.
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return written.getvalue()
