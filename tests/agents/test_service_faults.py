@@ -128,6 +128,18 @@ def test_a_service_whose_last_answer_was_a_failure_is_to_blame(status: int, faul
     assert refusing_service(status) == fault
 
 
+def test_a_service_that_a_person_must_make_reachable_is_named_with_the_fix() -> None:
+    fault = refusing_service(
+        0, "its certificate has expired; the server's operator must replace it"
+    )
+    assert fault == Fault(
+        Outcome.MISCONFIGURED,
+        "The model's service could not be reached: its certificate has expired; the server's"
+        " operator must replace it.",
+        rest=RestKind.UNREACHABLE,
+    )
+
+
 def test_refused_tools_are_told_with_their_fix() -> None:
     heard = StreamFacts(refused=["Bash", "Edit"])
     assert refusal(heard, Adapter(program="x", fix="allow them")) == (

@@ -3,6 +3,7 @@
 import pytest
 
 from mulligan.domain.errors import (
+    CertificateError,
     DeniedError,
     ForbiddenError,
     MisconfiguredError,
@@ -62,6 +63,37 @@ SAID: list[tuple[type[WorldError], str]] = [
     (DamagedError, "fatal: unable to read tree 4b825dc"),
     (DamagedError, "fatal: bad config line 1 in file config"),
 ]  # fmt: skip
+
+
+OWN_AUTHORITY = (
+    "set github.ca_file to the certificates of that authority, or add them to the system's "
+    "certificates."
+)
+NOT_TRUSTED = "is signed by an authority that this machine does not trust"
+CERTIFICATES = {
+    "fatal: unable to access 'https://me:secret@ghe.corp:8443/o/r.git/': SSL certificate problem: "
+    "certificate has expired": (
+        "the certificate of ghe.corp:8443 has expired; the server's operator must replace it."
+    ),
+    "fatal: unable to access 'https://ghe.corp/o/r.git/': server certificate verification failed. "
+    "CAfile: /etc/ssl/own.crt CRLfile: none": (
+        f"the certificate of ghe.corp has expired, or {NOT_TRUSTED}; "
+        f"if it has not expired, {OWN_AUTHORITY}"
+    ),
+    "SSL certificate problem: self-signed certificate": (
+        f"the certificate of the server {NOT_TRUSTED}; {OWN_AUTHORITY}"
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "words"), CERTIFICATES.items())
+def test_a_certificate_is_named_with_its_host_and_without_files_of_this_machine(
+    said: str, words: str
+) -> None:
+    fault = fault_of(said, "git fetch for o/r")
+    assert type(fault) is CertificateError
+    assert str(fault) == f"git fetch for o/r failed: {words}"
+    assert not may_pass(said)
 
 
 @pytest.mark.parametrize(("kind", "said"), SAID)

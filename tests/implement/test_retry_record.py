@@ -8,12 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, Fault
+from mulligan.domain.attempt_times import Part
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts, FileChange
+from mulligan.domain.result import AgentFacts, AttemptTimes, FileChange
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.result import attempt_record, commit_text, diff_stat, interrupted_record
+from mulligan.implement.result import (
+    attempt_record,
+    commit_text,
+    diff_stat,
+    interrupted_record,
+    with_times,
+)
 from mulligan.text.redact import Redactor
 from world.attempts import NINE, REF, broken_rules, case, check
 
@@ -70,6 +77,13 @@ def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
         broken_rules("a.yml"),
     )
     assert (meta.head_sha, meta.commits, meta.diff_summary) == (None, 0, "")
+
+
+def test_the_record_has_the_parts_of_the_time() -> None:
+    known = case()
+    meta = attempt_record(known, AttemptState(run=RUN), {}, "w", LATER)
+    timed = with_times(meta, known, {Part.AGENT: timedelta(minutes=1)}, set_up_reused=True)
+    assert timed.times == AttemptTimes(agent_ms=60_000, other_ms=60_000, set_up_reused=True)
 
 
 def test_an_attempt_whose_beginning_was_not_recorded_lasted_no_time() -> None:

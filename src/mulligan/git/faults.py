@@ -156,7 +156,7 @@ def fault_of(output: str, doing: str) -> WorldError:
     """Return the error for a message of git: its class names who must act."""
     if refused := certificate_fault_in(output):
         named = ADDRESS.search(output)
-        server = f"{named[1]}" if named else "the server"
+        server = named[1] if named else "the server"
         # Git's own message names files of this machine.
         why = f"the certificate of {server} {refused.explain(GITHUB_TRUST)}"
         return CertificateError(f"{doing} failed: {why}.")

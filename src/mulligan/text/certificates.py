@@ -4,6 +4,7 @@ import re
 import ssl
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 GITHUB_TRUST = (
     "set github.ca_file to the certificates of that authority, or add them to the system's "
@@ -103,6 +104,8 @@ class CertificateFault:
                 return "check the configured address, else the server's operator must fix it"
             case CertificateProblem.EXPIRED | CertificateProblem.INVALID:
                 return "the server's operator must replace it"
+            case _:
+                assert_never(self.problem)
 
 
 def certificate_fault(error: BaseException | None) -> CertificateFault | None:
