@@ -1,10 +1,13 @@
 """Setup commands and checks have the operator's network, without its passwords."""
 
+import hashlib
 import os
 import socket
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,15 @@ from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.text.certificates import REGISTRY_TRUST
 from world.confined import sandbox
 from world.egress import answering, head_of
-from world.package_index import ENCODED, PASSWORD, USER, PackageIndex, serve_package_index
+from world.package_index import (
+    ARCHIVE,
+    ARCHIVE_NAME,
+    ENCODED,
+    PASSWORD,
+    USER,
+    PackageIndex,
+    serve_package_index,
+)
 from world.trees import PlainWorktree, plain_worktree
 
 INDEX_VARIABLE = "PIP_INDEX_URL"
@@ -104,6 +115,53 @@ def test_a_command_may_read_an_index_but_not_publish(
     assert verifier_with(settings_for(index)).set_up([line], tree, log).passed
     assert "may only be read from a sandbox" in log.read_text()
     assert index.requests == index.denied == []
+
+
+def test_a_compressed_package_arrives_as_it_is(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    lines = [
+        f"curl --silent --show-error --fail --output {name} {index.address}/files/{path}"
+        f" && sha256sum {name} | grep {hashlib.sha256(ARCHIVE).hexdigest()}"
+        for name, path in (("plain", ARCHIVE_NAME), ("declared", f"declared/{ARCHIVE_NAME}"))
+    ]
+    result = verifier_with(settings_for(index)).set_up(lines, tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+
+
+def test_git_clones_from_a_private_host(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    clone = f"git clone --quiet {index.address}/lib.git && test -f lib/corporate.py"
+    verifier, log = verifier_with(settings_for(index)), tmp_path / "setup.log"
+    result = verifier.set_up([clone], tree, log)
+    assert result.passed, result.digest
+    push = "git -C lib push --quiet origin HEAD:refs/heads/other"
+    assert not verifier.set_up([push], tree, log).passed
+    assert not any("git-receive-pack" in each for each in index.requests if "POST" in each)
+
+
+@pytest.mark.parametrize("how", ["-H 'Connection: close'", "--http1.0", "--cacert other.pem"])
+def test_connections_that_ended_leave_room_for_others(
+    how: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    # The index's own authority: with it, curl does not trust the proxy.
+    (tree.path / "other.pem").write_bytes(index.ca_file.read_bytes())
+    many = f'for each in $(seq 70); do set -- "$@" --silent {how} {index.address}/corporate --next'
+    line = f'{many}; done; curl "$@" --silent --fail {index.address}/'
+    verifier = verifier_with(settings_for(index))
+    timed = replace(verifier, set_up_timeout=timedelta(seconds=15))
+    result = timed.set_up([line], tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+    assert "GET /" in index.requests
+
+
+def test_an_answer_that_ends_too_early_is_named(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent --show-error --fail {index.address}/broken"
+    result = verifier_with(settings_for(index)).set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.splitlines()[0] == f"{index.address} ended an answer too early."
 
 
 def test_without_the_password_nobody_uses_the_proxy(

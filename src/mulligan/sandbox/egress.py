@@ -98,6 +98,11 @@ class AccessLog:
         if origin:
             self._note(f"{origin} could not be reached: {why}")
 
+    def interrupted(self, what: str, origin: str) -> None:
+        """Log a request whose answer the server did not complete."""
+        self._write("failed", f"{what}: the answer ended too early")
+        self._note(f"{origin} ended an answer too early")
+
     def _note(self, problem: str) -> None:
         if len(self._problems) < MAX_REFUSED_HOSTS:
             self._problems[one_line(self._redact(problem), LINE_CHARS)] = None
@@ -402,7 +407,9 @@ class Proxy:
         try:
             inside = Connection(reader, writer)
             while request := await inside.request():
-                decision = to_registry(registry, request.method, request.target)
+                decision = to_registry(
+                    registry, request.method, request.target, list(request.headers)
+                )
                 if isinstance(decision, Refused):
                     self._log.refused(decision)
                     await inside.answer(403, decision.message)
@@ -447,13 +454,16 @@ class Proxy:
         exchange.answered(answer.status_code, answer.headers.raw)
         self._log.answered(decision.route, what, answer.status_code)
         try:
-            if not is_readable(answer.headers.get("content-encoding", "")):
+            encoding = answer.headers.get("content-encoding", "")
+            if not (decision.route.is_index or is_readable(encoding)):
                 await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
                 return
-            keys = KeyFilter(decision.route.key, *decision.route.masked)
-            await _answer(connection, answer, keys, exchange)
+            await _answer(connection, answer, decision.route, exchange)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
+            raise
+        except httpx.HTTPError:
+            self._log.interrupted(what, decision.route.origin)
             raise
         finally:
             await answer.aclose()
@@ -516,7 +526,19 @@ SPOKE_FIRST = "the command began TLS before the tunnel was open"
 
 
 class _TlsProtocol(asyncio.StreamReaderProtocol):
-    """Ends the connection when the client ends it: TLS cannot stay half open."""
+    """Ends the connection when the client ends it: TLS cannot stay half open.
+
+    It reports the end to the protocol that the connection had `before`, for which `_serve` waits.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, before: asyncio.BaseProtocol) -> None:
+        super().__init__(reader)
+        self._before = before
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Report the end to both."""
+        super().connection_lost(exc)
+        self._before.connection_lost(exc)
 
     def eof_received(self) -> bool:
         """Note the end; the base class does not know yet that this is TLS."""
@@ -528,8 +550,14 @@ async def _start_tls(transport: asyncio.WriteTransport, context: ssl.SSLContext)
     """Become the server of TLS on a connection, before any of its bytes has been read."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
-    protocol = _TlsProtocol(reader)
-    inner = await loop.start_tls(transport, protocol, context, server_side=True)
+    protocol = _TlsProtocol(reader, transport.get_protocol())
+    try:
+        inner = await loop.start_tls(transport, protocol, context, server_side=True)
+    except BaseException:
+        # A client that does not trust the proxy's authority ends here.
+        transport.abort()
+        protocol.connection_lost(None)
+        raise
     if inner is None:
         raise ConnectionError
     # For an upgraded connection, asyncio leaves this call to the caller.
@@ -593,13 +621,11 @@ async def _body(connection: Connection, exchange: ServiceExchange) -> AsyncItera
 
 
 async def _answer(
-    connection: Connection,
-    answer: httpx.Response,
-    key_filter: KeyFilter,
-    exchange: ServiceExchange,
+    connection: Connection, answer: httpx.Response, route: Route, exchange: ServiceExchange
 ) -> None:
     """Forward an answer, without the key that a service may have included."""
-    is_plain = "content-encoding" not in answer.headers
+    key_filter = KeyFilter(route.key, *route.masked)
+    is_plain = route.is_index or "content-encoding" not in answer.headers
     headers = response_headers(answer.headers.raw, is_plain=is_plain)
     await connection.send(
         h11.Response(
@@ -613,7 +639,7 @@ async def _answer(
     async for part in answer.aiter_raw() if is_plain else answer.aiter_bytes():
         exchange.received(part)
         begun = begun if len(begun) >= len(COMPRESSED[-1]) else begun + part
-        if begun.startswith(COMPRESSED):
+        if begun.startswith(COMPRESSED) and not route.is_index:
             raise _CompressedError(COMPRESSES)
         if shown := key_filter.feed(part):
             await connection.send(h11.Data(data=shown))
