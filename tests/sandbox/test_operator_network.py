@@ -156,6 +156,18 @@ def test_connections_that_ended_leave_room_for_others(
     assert "GET /" in index.requests
 
 
+def test_a_program_may_keep_more_connections_than_are_served(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    address = f"{index.address}/corporate"
+    each = f"-o /dev/null {address} " * 90
+    line = f"curl --silent --fail --parallel --parallel-immediate --parallel-max 90 {each}"
+    verifier = replace(verifier_with(settings_for(index)), set_up_timeout=timedelta(seconds=15))
+    result = verifier.set_up([line], tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+    assert len(index.requests) == 90
+
+
 def test_an_answer_that_ends_too_early_is_named(
     index: PackageIndex, tree: PlainWorktree, tmp_path: Path
 ) -> None:

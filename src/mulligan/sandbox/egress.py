@@ -221,6 +221,7 @@ class Connection:
     ) -> None:
         self.reader = reader
         self.writer = writer
+        self.has_answered = False
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEADER_BYTES)
         if buffered:
             self._http.receive_data(buffered)
@@ -275,6 +276,7 @@ class Connection:
             pass
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
+            self.has_answered = True
             return True
         return False
 
@@ -321,11 +323,28 @@ class Proxy:
         self._authority = authority
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
+        self._idle = dict[asyncio.Task[None] | None, None]()
+        self.when_idle: Callable[[], None] = lambda: None
 
     @property
     def is_full(self) -> bool:
         """Return whether no connection can be accepted now."""
         return len(self._serving) >= MAX_CONNECTIONS
+
+    @property
+    def can_make_room(self) -> bool:
+        """Return whether a connection waits for its client's next request."""
+        return bool(self._idle)
+
+    def make_room(self) -> None:
+        """End the connection that waits longest, as a server may (RFC 9112, 9.3).
+
+        Programs keep connections for later, and would wait for a further one forever.
+        """
+        oldest = next(iter(self._idle), None)
+        if oldest:
+            del self._idle[oldest]
+            oldest.cancel()
 
     def accept(self, connection: socket.socket, when_done: Callable[[], None]) -> None:
         """Serve one connection until it ends, concurrently with the others."""
@@ -362,8 +381,21 @@ class Proxy:
                 async with asyncio.timeout(SILENCE_SECONDS):
                     await writer.wait_closed()
 
+    async def _request(self, connection: Connection) -> h11.Request | None:
+        """Return the next request; None if no more come."""
+        if not connection.has_answered:
+            return await connection.request()
+        serving = asyncio.current_task()
+        self._idle[serving] = None
+        if self.is_full:
+            self.when_idle()
+        try:
+            return await connection.request()
+        finally:
+            self._idle.pop(serving, None)
+
     async def _serve_requests(self, connection: Connection, allowed: Allowed) -> None:
-        while request := await connection.request():
+        while request := await self._request(connection):
             if not is_authorized(request.headers, allowed.password):
                 await connection.answer(PASSWORD_WANTED, "This proxy needs its password.")
                 if await connection.reset():
@@ -406,7 +438,7 @@ class Proxy:
         reader, writer = await _start_tls(connection.writer.transport, context)
         try:
             inside = Connection(reader, writer)
-            while request := await inside.request():
+            while request := await self._request(inside):
                 decision = to_registry(
                     registry, request.method, request.target, list(request.headers)
                 )
@@ -789,6 +821,7 @@ class _Entrance:
         self._proxy = proxy
         self._loop = asyncio.get_running_loop()
         self._listener: socket.socket | None = None
+        proxy.when_idle = self._resume
 
     def open(self, listener: socket.socket) -> None:
         """Accept connections at this listener instead of the previous one."""
@@ -805,10 +838,15 @@ class _Entrance:
             self._listener = None
 
     def _resume(self) -> None:
-        if self._listener and not self._proxy.is_full:
+        if self._listener and (self._proxy.can_make_room or not self._proxy.is_full):
             self._loop.add_reader(self._listener, self._accept, self._listener)
 
     def _accept(self, listener: socket.socket) -> None:
+        if self._proxy.is_full:
+            # The end of the connection resumes.
+            self._loop.remove_reader(listener)
+            self._proxy.make_room()
+            return
         try:
             connection = _accept(listener)
         except (BlockingIOError, ConnectionError):
@@ -818,7 +856,7 @@ class _Entrance:
             self._loop.call_later(PAUSE_SECONDS, self._resume)
             return
         self._proxy.accept(connection, self._end_one)
-        if self._proxy.is_full:
+        if self._proxy.is_full and not self._proxy.can_make_room:
             self._loop.remove_reader(listener)
 
     def _end_one(self) -> None:
