@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import socket
 import threading
 from collections.abc import Generator, Mapping
@@ -52,7 +53,9 @@ def tree(tmp_path: Path) -> PlainWorktree:
     return plain_worktree(tmp_path / "work")
 
 
-def settings_for(index: PackageIndex, password: str = PASSWORD, *, ca: bool = True) -> object:
+def settings_for(
+    index: PackageIndex, password: str = PASSWORD, *, ca: bool = True
+) -> dict[str, object]:
     registry = {"host": index.host, "user": USER, "password": password}
     more = {"ca_file": str(index.ca_file)} if ca else {}
     return {"env": [INDEX_VARIABLE], "registries": [registry], **more}
@@ -266,6 +269,34 @@ def test_a_variable_never_shows_the_home_directory() -> None:
     home = str(Path("~").expanduser())
     assert named_paths({"A": home, "B": "/", "C": str(Path(home).parent), "D": "usr"}) == ()
     assert named_paths({"A": "/usr/bin", "B": "/no/such/path"}) == (Path("/usr/bin"),)
+
+
+@pytest.mark.parametrize(
+    "entry", ["*", "127.0.0.2", "*.0.0.2", ".0.0.2", "127.0.0.2:443", "127.0.0.2 other.example"]
+)
+def test_no_exception_of_the_operators_bypasses_the_index(
+    entry: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    settings = {**settings_for(index), "env": ["NO_PROXY"]}
+    line = f"env; curl --silent --show-error --fail {index.address}/corporate"
+    log = tmp_path / "setup.log"
+    verifier = verifier_with(settings, more={"NO_PROXY": f"{entry},host.example"})
+    result = verifier.set_up([line], tree, log)
+    assert result.passed, result.digest
+    entries = re.findall(r"^no_proxy=(.*)$", log.read_text(), re.MULTILINE)[0].split(",")
+    assert {entry, *entry.split()} & {*entries} <= {"other.example"}
+    assert "host.example" in entries
+
+
+def test_programs_with_a_proxy_of_their_own_find_the_proxy(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = 'for each in $PIP_PROXY $NPM_CONFIG_HTTPS_PROXY $YARN_HTTPS_PROXY; do test "$each" ='
+    line = f'{line} "$HTTPS_PROXY" || exit 1; done; test "$YARN_HTTPS_PROXY"'
+    verifier = verifier_with(settings_for(index))
+    assert verifier.set_up([line], tree, tmp_path / "log").passed
+    again = verifier.set_up_again(SetUp(run=(line,)), tree, tmp_path / "log", "Why.")
+    assert again.passed, again.digest
 
 
 @contextmanager

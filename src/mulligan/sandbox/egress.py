@@ -289,6 +289,9 @@ PASSWORD_WANTED = 407
 MAX_CONNECTIONS = 64
 """Limit of connections per sandbox; each takes at most two descriptors of Mulligan's."""
 
+IDLE_SECONDS = 1.0
+"""How long a connection waits for its client before another one may take its place."""
+
 CONNECT_SECONDS = 30.0
 
 PROBE_SECONDS = 10.0
@@ -323,7 +326,7 @@ class Proxy:
         self._authority = authority
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
-        self._idle = dict[asyncio.Task[None] | None, None]()
+        self._idle = dict[asyncio.Task[None] | None, float]()
         self.when_idle: Callable[[], None] = lambda: None
 
     @property
@@ -339,10 +342,15 @@ class Proxy:
     def make_room(self) -> None:
         """End the connection that waits longest, as a server may (RFC 9112, 9.3).
 
-        Programs keep connections for later, and would wait for a further one forever.
+        Programs keep connections for later, and would wait for a further one forever. The next
+        request of one that waits for a moment only may be under way.
         """
-        oldest = next(iter(self._idle), None)
-        if oldest:
+        oldest, since = next(iter(self._idle.items()), (None, 0.0))
+        loop = asyncio.get_running_loop()
+        left = since + IDLE_SECONDS - loop.time()
+        if left > 0:
+            loop.call_later(left, self.when_idle)
+        elif oldest:
             del self._idle[oldest]
             oldest.cancel()
 
@@ -386,7 +394,7 @@ class Proxy:
         if not connection.has_answered:
             return await connection.request()
         serving = asyncio.current_task()
-        self._idle[serving] = None
+        self._idle[serving] = asyncio.get_running_loop().time()
         if self.is_full:
             self.when_idle()
         try:
@@ -843,7 +851,7 @@ class _Entrance:
 
     def _accept(self, listener: socket.socket) -> None:
         if self._proxy.is_full:
-            # The end of the connection resumes.
+            # The end of a connection resumes.
             self._loop.remove_reader(listener)
             self._proxy.make_room()
             return
