@@ -12,10 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import SandboxSettings
 from mulligan.config.policy import Check, SetUp
+from mulligan.domain.errors import ConfigError
 from mulligan.domain.result import CheckResult
 from mulligan.sandbox.operator_network import named_paths, operator_network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
@@ -339,6 +341,54 @@ def test_the_password_of_the_companys_proxy_stays_outside(
     assert [head.split()[1] for head in heads] == [index.host]
     assert "Proxy-Authorization: Basic" in heads[0]
     assert verifier.network.exposed() == ()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "why"),
+    [
+        ("http://127.0.0.1:1", "All connection attempts failed (through the proxy 127.0.0.1 of"),
+        ("socks5://127.0.0.1:1", "HTTPS_PROXY or HTTP_PROXY does not name an HTTP proxy"),
+    ],
+)
+def test_a_proxy_that_fails_is_named(
+    proxy: str,
+    why: str,
+    index: PackageIndex,
+    tree: PlainWorktree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    line = f"curl --silent --fail {index.address}/corporate"
+    verifier = verifier_with(settings_for(index))
+    result = verifier.set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.startswith(f"{index.address} could not be reached: {why}")
+    (problem,) = verifier.network.problems()
+    assert "HTTPS_PROXY" in problem
+
+
+@pytest.mark.parametrize(
+    ("registry", "why"),
+    [
+        ({"token": "two words"}, "a token has no spaces"),
+        ({"token": "tökén-of-the-index"}, "no letters beyond ASCII"),
+        ({"token": "a\nb"}, "control characters"),
+        ({"user": "a:b", "password": "c"}, "a user name has no colon"),
+        ({"user": "a"}, "name either the password or the token"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused(registry: dict[str, str], why: str) -> None:
+    settings = {"registries": [{"host": "index.example", **registry}]}
+    with pytest.raises(ValidationError, match=why):
+        SandboxSettings.model_validate(settings)
+
+
+def test_a_file_without_certificates_is_named_with_its_key(
+    tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier = verifier_with({"ca_file": "/etc/hosts"})
+    with pytest.raises(ConfigError, match=r"sandbox\.ca_file names /etc/hosts"):
+        verifier.set_up(["true"], tree, tmp_path / "setup.log")
 
 
 def test_a_password_in_another_variable_is_reported_as_exposed(index: PackageIndex) -> None:

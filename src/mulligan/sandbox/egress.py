@@ -41,7 +41,7 @@ from mulligan.sandbox.egress_rules import (
     response_headers,
     to_registry,
 )
-from mulligan.sandbox.upstream_proxy import open_upstream_tunnel, upstream_proxy_for
+from mulligan.sandbox.upstream_proxy import open_upstream_tunnel, proxy_hint, upstream_proxy_for
 from mulligan.text.certificates import REGISTRY_TRUST, TRUST, certificate_fault
 from mulligan.text.escape import one_line
 
@@ -483,10 +483,14 @@ class Proxy:
             answer = await self._outside().send(
                 _outgoing(connection, request, decision, exchange), stream=True
             )
-        except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
+        except REQUEST_ERRORS as error:
             refused = certificate_fault(error)
             trust = REGISTRY_TRUST if self._authority else TRUST
-            why = f"its certificate {refused.explain(trust)}" if refused else _reason(error)
+            why = (
+                f"its certificate {refused.explain(trust)}"
+                if refused
+                else _reason(error, decision.route)
+            )
             exchange.failed(why if refused else "")
             self._log.failed(what, decision.route.origin, why)
             await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
@@ -514,8 +518,9 @@ class Proxy:
         try:
             upstream = await self._connect(decision)
         except OSError as error:
-            self._log.failed(what, decision.host, str(error))
-            await connection.answer(502, f"Mulligan cannot reach {decision.host}: {error}.")
+            why = f"{error}{proxy_hint(decision.host)}"
+            self._log.failed(what, decision.host, why)
+            await connection.answer(502, f"Mulligan cannot reach {decision.host}: {why}.")
             return
         if isinstance(upstream, Refused):
             self._log.refused(upstream)
@@ -612,10 +617,17 @@ class _CompressedError(h11.RemoteProtocolError):
     """The service compressed an answer and did not declare it."""
 
 
-def _reason(error: Exception) -> str:
-    """Return why a model was not reached, without the key that an error may quote."""
+REQUEST_ERRORS = (OSError, ImportError, ValueError, httpx.HTTPError, httpx.InvalidURL)
+"""What httpx raises; ImportError and ValueError are for a proxy that it cannot use."""
+
+
+def _reason(error: Exception, route: Route) -> str:
+    """Return why a service was not reached, without the key that an error may quote."""
+    if isinstance(error, ImportError | ValueError):
+        return "HTTPS_PROXY or HTTP_PROXY does not name an HTTP proxy"
     quotes = isinstance(error, httpx.LocalProtocolError)
-    return type(error).__name__ if quotes else str(error) or type(error).__name__
+    said = type(error).__name__ if quotes else str(error) or type(error).__name__
+    return f"{said}{proxy_hint(httpx.URL(route.origin).host)}"
 
 
 def registry_problem(registry: Registry, bundle: Path | None) -> str:
@@ -628,11 +640,11 @@ def registry_problem(registry: Registry, bundle: Path | None) -> str:
             verify=verify,
             timeout=PROBE_SECONDS,
         )
-    except httpx.HTTPError as error:
+    except REQUEST_ERRORS as error:
         refused = certificate_fault(error)
         if refused:
             return f"The certificate of {route.origin} {refused.explain(REGISTRY_TRUST)}."
-        return f"{route.origin} could not be reached: {_reason(error)}."
+        return f"{route.origin} could not be reached: {_reason(error, route)}."
     if answer.status_code == UNAUTHORIZED:
         return f"{route.origin} refused Mulligan's credentials with {UNAUTHORIZED}."
     return ""

@@ -201,7 +201,7 @@ class OperatorNetwork:
         files = dict.fromkeys((trusted, *map(Path, filter(None, given))))
         parts = [read_certificates(file) for file in files]
         if self.ca_file:
-            parts.append(read_certificates(self.ca_file))
+            parts.append(read_certificates(self.ca_file, "sandbox.ca_file"))
         if self.authority:
             parts.append(self.authority.certificate.encode())
         bundle = private / BUNDLE_NAME
