@@ -1,7 +1,7 @@
 """A private package index on loopback: HTTPS from an authority of its own, with a password.
 
-It serves one wheel to pip, one package to npm, and one repository to git. The addresses of files are
-absolute.
+It serves one wheel to pip, one package to npm, and one repository to git. The addresses of files
+are absolute.
 """
 
 import base64
