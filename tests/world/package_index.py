@@ -191,10 +191,9 @@ def tarball() -> bytes:
     manifest = json.dumps({"name": "corporate", "version": "1.0.0", "main": "index.js"}).encode()
     files = {"package/package.json": manifest, "package/index.js": b"module.exports = 42\n"}
     written = io.BytesIO()
-    # Without compression, whose header has the time.
     with tarfile.open(fileobj=written, mode="w") as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    return written.getvalue()
+    return gzip.compress(written.getvalue(), mtime=0)
