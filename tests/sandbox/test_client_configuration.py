@@ -33,6 +33,26 @@ from mulligan.sandbox.programs import is_in_system
         ("<server><password>abcdef</password></server>", True),
         ("<!-- <password>abcdef</password> --><password>${env.P}</password>", False),
         ("a = ghp_0123456789abcdefghijklmnopqrstuvwxyz", True),
+        ("extra-index-url =\n  https://a.example/\n  https://ci:word@b.example/", True),
+        ("index-url = https://a1B2c3d4e5f6g7h8i9j0@index.example/simple", True),
+        ("index-url = https://a1B2c3d4e5f6g7h8i9j0:@index.example/simple", True),
+        ("index-url = https://oauth2accesstoken@index.example/simple", False),
+        ("index-url = https://${THE_TOKEN_OF_THE_INDEX}@index.example/simple", False),
+        ('[url "ssh://git@git.example/"]\n  insteadOf = https://git.example/', False),
+        ("[http]\n  extraHeader = X-Own-Key: abcdef", True),
+        ("header = X-Own-Key: abcdef", True),
+        ('[http]\n  extraHeader = "Authorization: Basic abc"', True),
+        ("machine git.example login ci password abcdef", True),
+        ("machine git.example\n  login ci\n  password abcdef", True),
+        ("git.example\tFALSE\t/\tTRUE\t0\tsession\tabcdef", True),
+        ("channels:\n  - https://conda.example/t/ab-12345678/main", True),
+        ("channels:\n  - https://conda.example/main\nssl_verify: /etc/ca.pem", False),
+        ("<name>Private-Token</name>\n<value>abcdef</value>", True),
+        ("<name>Private-Token</name><value>${env.TOKEN}</value>", False),
+        ("<api.token>abcdef</api.token>", True),
+        ("<privateKey>/home/ci/key</privateKey>", False),
+        ("pwd: abcdef", True),
+        ("[http]\n  proxy = http://proxy.example:3128\n[safe]\n  directory = *", False),
     ],
 )
 def test_what_counts_as_a_secret(text: str, secret: bool) -> None:  # noqa: FBT001
@@ -47,6 +67,27 @@ def test_a_file_with_a_secret_is_hidden_and_the_others_are_readable(tmp_path: Pa
     found = client_configuration((plain, secret, large, tmp_path, tmp_path / "missing"))
     assert found.readable == (plain,)
     assert found.secret == (secret, large)
+
+
+def test_a_store_of_keys_is_hidden(tmp_path: Path) -> None:
+    store = tmp_path / "client.p12"
+    store.write_bytes(b"\x30\x82\0\0abc")
+    assert client_configuration((store,)).secret == (store,)
+
+
+def test_letters_of_many_bytes_do_not_hide_the_end_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "npmrc"
+    file.write_text(f"# {'ä' * (MAX_BYTES // 2)}\n_authToken=abcdef\n")
+    assert client_configuration((file,)).readable == ()
+
+
+def test_links_are_followed_where_nothing_can_be_bound_over_them(tmp_path: Path) -> None:
+    file, link = tmp_path / "real", tmp_path / "npmrc"
+    file.write_text("_authToken=abcdef\n")
+    link.symlink_to(file)
+    assert client_configuration((link,)).secret == (file,)
+    file.write_text("registry=https://npm.example/\n")
+    assert client_configuration((link,)).readable == (link,)
 
 
 def test_files_that_a_configuration_names_are_read_too() -> None:

@@ -323,7 +323,63 @@ def test_an_index_is_not_changed() -> None:
         found = to_registry(INDEX, method, b"/simple/")
         assert isinstance(found, Refused)
         assert "may only be read from a sandbox" in found.message
+        # A maintainer's `setup.hosts` would not help.
+        assert not found.host
     assert to_registry(INDEX, b"GET", b"http://other.example/") == NO_ADDRESS
+
+
+FETCH = b"application/x-git-upload-pack-request"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "kind", "is_forwarded"),
+    [
+        (b"POST", b"/group/lib.git/git-upload-pack", FETCH, True),
+        (b"PUT", b"/group/lib.git/git-upload-pack", FETCH, False),
+        (b"POST", b"/group/lib.git/git-upload-pack", b"application/json", False),
+        (b"POST", b"/group/lib.git/git-receive-pack", FETCH, False),
+        (b"POST", b"/group/lib.git/git-upload-pack?service=git-receive-pack", FETCH, False),
+        (b"POST", b"/lib.git/git-receive-pack#/git-upload-pack", FETCH, False),
+        (b"POST", b"/lib.git/git-receive-pack%3f/git-upload-pack", FETCH, False),
+        (b"POST", b"/lib.git/git-receive-pack;a/git-upload-pack", FETCH, False),
+        (b"POST", b"/upload/../git-upload-pack", FETCH, False),
+        (b"POST", b"//git-upload-pack", FETCH, False),
+        (b"POST", b"/git-upload-pack/", FETCH, False),
+    ],
+)
+def test_git_fetches_from_an_index_and_does_not_push(
+    method: bytes,
+    target: bytes,
+    kind: bytes,
+    is_forwarded: bool,  # noqa: FBT001
+) -> None:
+    found = to_registry(INDEX, method, target, [(b"Content-Type", kind)])
+    assert isinstance(found, ToService) is is_forwarded
+    twice = [(b"content-type", kind), (b"content-type", b"application/json")]
+    assert isinstance(to_registry(INDEX, method, target, twice), Refused)
+
+
+@pytest.mark.parametrize(
+    ("header", "is_forwarded"),
+    [
+        ((b"Content-Length", b"0"), True),
+        ((b"Content-Length", b"9"), False),
+        ((b"Transfer-Encoding", b"chunked"), False),
+        ((b"Range", b"bytes=0-9"), True),
+    ],
+)
+def test_a_request_that_reads_has_no_body(
+    header: tuple[bytes, bytes],
+    is_forwarded: bool,  # noqa: FBT001
+) -> None:
+    found = to_registry(INDEX, b"GET", b"/simple/", [header])
+    assert isinstance(found, ToService) is is_forwarded
+
+
+def test_an_index_gets_no_header_that_may_change_the_method_or_path() -> None:
+    given_headers = [(b"X-HTTP-Method-Override", b"PUT"), (b"x-original-url", b"/a"), (b"A", b"b")]
+    found = dict(request_headers(INDEX.route, given_headers))
+    assert [*found] == [b"Host", b"A", b"Accept-Encoding", b"Authorization"]
 
 
 WAY_IN = f"Basic {basic('mulligan', 'the-way-in')}".encode()

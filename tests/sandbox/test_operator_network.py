@@ -1,24 +1,38 @@
 """Setup commands and checks have the operator's network, without its passwords."""
 
+import hashlib
 import os
+import re
 import socket
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import SandboxSettings
 from mulligan.config.policy import Check, SetUp
+from mulligan.domain.errors import ConfigError
 from mulligan.domain.result import CheckResult
 from mulligan.sandbox.operator_network import named_paths, operator_network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.text.certificates import REGISTRY_TRUST
 from world.confined import sandbox
 from world.egress import answering, head_of
-from world.package_index import ENCODED, PASSWORD, USER, PackageIndex, serve_package_index
+from world.package_index import (
+    ARCHIVE,
+    ARCHIVE_NAME,
+    ENCODED,
+    PASSWORD,
+    USER,
+    PackageIndex,
+    serve_package_index,
+)
 from world.trees import PlainWorktree, plain_worktree
 
 INDEX_VARIABLE = "PIP_INDEX_URL"
@@ -41,7 +55,9 @@ def tree(tmp_path: Path) -> PlainWorktree:
     return plain_worktree(tmp_path / "work")
 
 
-def settings_for(index: PackageIndex, password: str = PASSWORD, *, ca: bool = True) -> object:
+def settings_for(
+    index: PackageIndex, password: str = PASSWORD, *, ca: bool = True
+) -> dict[str, object]:
     registry = {"host": index.host, "user": USER, "password": password}
     more = {"ca_file": str(index.ca_file)} if ca else {}
     return {"env": [INDEX_VARIABLE], "registries": [registry], **more}
@@ -104,6 +120,65 @@ def test_a_command_may_read_an_index_but_not_publish(
     assert verifier_with(settings_for(index)).set_up([line], tree, log).passed
     assert "may only be read from a sandbox" in log.read_text()
     assert index.requests == index.denied == []
+
+
+def test_a_compressed_package_arrives_as_it_is(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    lines = [
+        f"curl --silent --show-error --fail --output {name} {index.address}/files/{path}"
+        f" && sha256sum {name} | grep {hashlib.sha256(ARCHIVE).hexdigest()}"
+        for name, path in (("plain", ARCHIVE_NAME), ("declared", f"declared/{ARCHIVE_NAME}"))
+    ]
+    result = verifier_with(settings_for(index)).set_up(lines, tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+
+
+def test_git_clones_from_a_private_host(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    clone = f"git clone --quiet {index.address}/lib.git && test -f lib/corporate.py"
+    verifier, log = verifier_with(settings_for(index)), tmp_path / "setup.log"
+    result = verifier.set_up([clone], tree, log)
+    assert result.passed, result.digest
+    push = "git -C lib push --quiet origin HEAD:refs/heads/other"
+    assert not verifier.set_up([push], tree, log).passed
+    assert not any("git-receive-pack" in each for each in index.requests if "POST" in each)
+
+
+@pytest.mark.parametrize("how", ["-H 'Connection: close'", "--http1.0", "--cacert other.pem"])
+def test_connections_that_ended_leave_room_for_others(
+    how: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    # The index's own authority: with it, curl does not trust the proxy.
+    (tree.path / "other.pem").write_bytes(index.ca_file.read_bytes())
+    many = f'for each in $(seq 70); do set -- "$@" --silent {how} {index.address}/corporate --next'
+    line = f'{many}; done; curl "$@" --silent --fail {index.address}/'
+    verifier = verifier_with(settings_for(index))
+    timed = replace(verifier, set_up_timeout=timedelta(seconds=15))
+    result = timed.set_up([line], tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+    assert "GET /" in index.requests
+
+
+def test_a_program_may_keep_more_connections_than_are_served(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    address = f"{index.address}/corporate"
+    each = f"-o /dev/null {address} " * 90
+    line = f"curl --silent --fail --parallel --parallel-immediate --parallel-max 90 {each}"
+    verifier = replace(verifier_with(settings_for(index)), set_up_timeout=timedelta(seconds=15))
+    result = verifier.set_up([line], tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+    assert len(index.requests) == 90
+
+
+def test_an_answer_that_ends_too_early_is_named(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent --show-error --fail {index.address}/broken"
+    result = verifier_with(settings_for(index)).set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.splitlines()[0] == f"{index.address} ended an answer too early."
 
 
 def test_without_the_password_nobody_uses_the_proxy(
@@ -198,6 +273,34 @@ def test_a_variable_never_shows_the_home_directory() -> None:
     assert named_paths({"A": "/usr/bin", "B": "/no/such/path"}) == (Path("/usr/bin"),)
 
 
+@pytest.mark.parametrize(
+    "entry", ["*", "127.0.0.2", "*.0.0.2", ".0.0.2", "127.0.0.2:443", "127.0.0.2 other.example"]
+)
+def test_no_exception_of_the_operators_bypasses_the_index(
+    entry: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    settings = {**settings_for(index), "env": ["NO_PROXY"]}
+    line = f"env; curl --silent --show-error --fail {index.address}/corporate"
+    log = tmp_path / "setup.log"
+    verifier = verifier_with(settings, more={"NO_PROXY": f"{entry},host.example"})
+    result = verifier.set_up([line], tree, log)
+    assert result.passed, result.digest
+    entries = re.findall(r"^no_proxy=(.*)$", log.read_text(), re.MULTILINE)[0].split(",")
+    assert {entry, *entry.split()} & {*entries} <= {"other.example"}
+    assert "host.example" in entries
+
+
+def test_programs_with_a_proxy_of_their_own_find_the_proxy(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = 'for each in $PIP_PROXY $NPM_CONFIG_HTTPS_PROXY $YARN_HTTPS_PROXY; do test "$each" ='
+    line = f'{line} "$HTTPS_PROXY" || exit 1; done; test "$YARN_HTTPS_PROXY"'
+    verifier = verifier_with(settings_for(index))
+    assert verifier.set_up([line], tree, tmp_path / "log").passed
+    again = verifier.set_up_again(SetUp(run=(line,)), tree, tmp_path / "log", "Why.")
+    assert again.passed, again.digest
+
+
 @contextmanager
 def company_proxy(heads: list[str]) -> Generator[str]:
     """Open tunnels as a company's proxy does, and keep the heads of the requests."""
@@ -238,6 +341,54 @@ def test_the_password_of_the_companys_proxy_stays_outside(
     assert [head.split()[1] for head in heads] == [index.host]
     assert "Proxy-Authorization: Basic" in heads[0]
     assert verifier.network.exposed() == ()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "why"),
+    [
+        ("http://127.0.0.1:1", "All connection attempts failed (through the proxy 127.0.0.1 of"),
+        ("socks5://127.0.0.1:1", "HTTPS_PROXY or HTTP_PROXY does not name an HTTP proxy"),
+    ],
+)
+def test_a_proxy_that_fails_is_named(
+    proxy: str,
+    why: str,
+    index: PackageIndex,
+    tree: PlainWorktree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    line = f"curl --silent --fail {index.address}/corporate"
+    verifier = verifier_with(settings_for(index))
+    result = verifier.set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.startswith(f"{index.address} could not be reached: {why}")
+    (problem,) = verifier.network.problems()
+    assert "HTTPS_PROXY" in problem
+
+
+@pytest.mark.parametrize(
+    ("registry", "why"),
+    [
+        ({"token": "two words"}, "a token has no spaces"),
+        ({"token": "tökén-of-the-index"}, "no letters beyond ASCII"),
+        ({"token": "a\nb"}, "control characters"),
+        ({"user": "a:b", "password": "c"}, "a user name has no colon"),
+        ({"user": "a"}, "name either the password or the token"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused(registry: dict[str, str], why: str) -> None:
+    settings = {"registries": [{"host": "index.example", **registry}]}
+    with pytest.raises(ValidationError, match=why):
+        SandboxSettings.model_validate(settings)
+
+
+def test_a_file_without_certificates_is_named_with_its_key(
+    tree: PlainWorktree, tmp_path: Path
+) -> None:
+    verifier = verifier_with({"ca_file": "/etc/hosts"})
+    with pytest.raises(ConfigError, match=r"sandbox\.ca_file names /etc/hosts"):
+        verifier.set_up(["true"], tree, tmp_path / "setup.log")
 
 
 def test_a_password_in_another_variable_is_reported_as_exposed(index: PackageIndex) -> None:

@@ -158,10 +158,13 @@ def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
     state.mkdir()
     for file in (state / "mulligan.db", token):
         file.write_text("secret")
-    line = "ls state; cat token; rm token; : > state/new; true"
+    line = "ls state; cat token; git config --file token --list && echo empty; rm token"
+    line = f"{line}; : > state/new; true"
     said = walls.run(command(line, tmp_path), CommandAccess(write=(tmp_path,))).text
     assert "secret" not in said
     assert said.count("Read-only file system") == 1
+    # A program that reads its configuration there must not stop.
+    assert "empty" in said
     assert (token.read_text(), [each.name for each in state.iterdir()]) == (
         "secret",
         ["mulligan.db"],

@@ -46,3 +46,9 @@ def test_a_manager_is_in_use_if_the_path_leads_to_it(tmp_path: Path) -> None:
         "RUSTUP_HOME": str(tmp_path / ".rustup"),
         "PYENV_ROOT": str(tmp_path / ".pyenv"),
     }
+
+
+def test_a_directory_that_cannot_be_read_is_skipped() -> None:
+    # Root may read everything; a name that is too long fails for root, too.
+    variables = variables_of_managers({"PATH": "/usr/bin", "RUSTUP_HOME": f"/{'x' * 300}"})
+    assert "RUSTUP_HOME" not in variables

@@ -70,13 +70,12 @@ def has_certificates(place: Path) -> bool:
         return False
 
 
-def read_certificates(place: Path) -> bytes:
-    """Return the certificates of a PEM file or hashed directory; ConfigError if there are none."""
-    if not has_certificates(place):
-        raise ConfigError(
-            f"{place} has no readable certificates in PEM form; correct its path in mulligan.yml or"
-            " in the environment."
-        )
+def read_certificates(place: Path, key: str = "The environment") -> bytes:
+    """Return the certificates of a PEM file or hashed directory that a setting names.
+
+    ConfigError if there are none.
+    """
+    place = _checked(key, place)
     if not place.is_dir():
         return place.read_bytes()
     named = (each for each in sorted(place.iterdir()) if HASHED_NAME.fullmatch(each.name))

@@ -361,6 +361,12 @@ class SandboxLimits(Settings):
     """
 
 
+VISIBLE_ASCII = re.compile(r"[!-~]+")
+
+NO_COLON = re.compile(r"[^:]*")
+"""A user name of Basic authentication (RFC 7617, 2)."""
+
+
 class RegistrySettings(Settings):
     """A private package index. Mulligan adds its credentials outside the sandbox."""
 
@@ -369,7 +375,7 @@ class RegistrySettings(Settings):
 
     Example: packages.example.com
     """
-    user: str = ""
+    user: Annotated[str, matching(NO_COLON, "a user name has no colon")] = ""
     """The user name that belongs to the password.
 
     Example: ci
@@ -394,6 +400,8 @@ class RegistrySettings(Settings):
             value = secret.get_secret_value() if secret else "-"
             if not (value and value.isprintable()):
                 raise ValueError("the password or token is empty or has control characters")
+        if token and not VISIBLE_ASCII.fullmatch(token.get_secret_value()):
+            raise ValueError("a token has no spaces and no letters beyond ASCII; check its value")
         return token
 
 

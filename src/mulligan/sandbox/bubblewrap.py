@@ -43,7 +43,8 @@ BindOptions = tuple[str, ...]
 READ: BindOptions = ("--ro-bind-try",)
 WRITE: BindOptions = ("--bind-try",)
 EMPTY_DIRECTORY: BindOptions = ("--size", "4096", "--tmpfs")
-EMPTY_FILE: BindOptions = ("--ro-bind", "/dev/null")
+EMPTY_FILE: BindOptions = ("--dev-bind", "/dev/null")
+"""It can be opened: git and npm stop at a configuration file without permission."""
 
 
 WORKTREE, HOME = Path("/mulligan/worktree"), Path("/mulligan/home")

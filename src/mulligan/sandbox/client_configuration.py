@@ -37,20 +37,43 @@ NAMED_FILE = re.compile(r"(?<![\w./:~-])/(?:etc|opt|var/lib)/[\w./@+-]*[\w]")
 """The path of a file that the system's administrator manages."""
 
 ASSIGNED = re.compile(
-    r"^(?![ \t]*[#;]).*?(?:\b|_)(?:auth|authtoken|password|passwd|token|secret|api[-_]?key)\"?"
+    r"^(?![ \t]*[#;]).*?(?:\b|_)(?:auth|authtoken|pass|passphrase|password|passwd|pwd|token|secret"
+    r"|api[-_]?key|(?:access|private|secret)[-_]key|authorization|cookie)\"?"
     r"[ \t]*[=:][ \t]*(?![ \t]*(?:true|false|\$|\"\$|\"\"|$))",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that gives a secret a value, as in npm's `//HOST/:_authToken=…`; not a variable."""
 
-XML_SECRET = re.compile(r"<(?:password|passphrase)>\s*[^<$\s]", re.IGNORECASE)
+OTHER_SECRETS = re.compile(
+    # `http.extraHeader` of git, `header` of wget: any header may authenticate.
+    r"^[ \t]*(?:extra)?header[ \t]*=[ \t]*\S"
+    # A token instead of a user name; Google's `oauth2accesstoken` is shorter, and no secret.
+    r"|https?://[^\s/@:$]{18,256}:?@"
+    # A channel of conda with a token.
+    r"|https?://[^\s$]{1,256}?/t/\w[\w-]{7,}/"
+    # netrc, and the file of cookies that curl and git write.
+    r"|\b(?:login|account)\s{1,99}\S{1,256}\s{1,99}password\s{1,99}\S"
+    r"|^\S{1,256}\t(?:TRUE|FALSE)\t/\S{0,256}\t(?:TRUE|FALSE)\t\d",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+XML_SECRET = re.compile(
+    r"<[\w.:-]{0,99}?(?:password|passphrase|token|secret|key)[ \t]*>\s*[^<$\s/]"
+    # A header of Maven, such as GitLab's Private-Token.
+    r"|<name>[^<]{0,99}?(?:token|auth|password|secret|key|api|cookie)[^<]{0,99}</name>"
+    r"\s*<value>\s*[^<$\s]",
+    re.IGNORECASE,
+)
 
 XML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfiguration:
-    """The files that exist: `readable` ones, and those with a secret, which are hidden."""
+    """The files that exist: `readable` ones, and those with a secret, which are hidden.
+
+    In a directory that commands see, a link is followed: nothing can be bound over it.
+    """
 
     readable: tuple[Path, ...] = ()
     secret: tuple[Path, ...] = ()
@@ -66,13 +89,15 @@ def client_configuration(
     readable, secret = list[Path](), list[Path]()
     wanted = dict.fromkeys(files)
     for file in wanted_files(wanted):
-        text = _text(file)
-        if text is None:
+        content = _content(file)
+        if content is None:
             continue
-        if len(text) > MAX_BYTES or has_secret(text):
-            secret.append(file)
+        text = content.decode(errors="replace")
+        # A store of keys is binary.
+        if len(content) > MAX_BYTES or b"\0" in content or has_secret(text):
+            secret.append(file.resolve())
             continue
-        readable.append(file)
+        readable.append(file.resolve() if is_in_system(str(file)) else file)
         wanted |= dict.fromkeys(files_named_in(text))
     return ClientConfiguration(tuple(readable), tuple(secret))
 
@@ -85,12 +110,12 @@ def wanted_files(wanted: dict[Path, None]) -> Iterator[Path]:
         yield [*wanted][position]
 
 
-def _text(file: Path) -> str | None:
+def _content(file: Path) -> bytes | None:
     try:
         if not file.is_file():
             return None
         with file.open("rb") as opened:
-            return opened.read(MAX_BYTES + 1).decode(errors="replace")
+            return opened.read(MAX_BYTES + 1)
     except OSError:
         return None
 
@@ -105,5 +130,8 @@ def has_secret(text: str) -> bool:
     """Return whether a configuration contains a password or token."""
     shown = XML_COMMENT.sub("", text)
     return bool(
-        ASSIGNED.search(shown) or XML_SECRET.search(shown) or Redactor().text(shown) != shown
+        ASSIGNED.search(shown)
+        or OTHER_SECRETS.search(shown)
+        or XML_SECRET.search(shown)
+        or Redactor().text(shown) != shown
     )

@@ -41,7 +41,7 @@ from mulligan.sandbox.egress_rules import (
     response_headers,
     to_registry,
 )
-from mulligan.sandbox.upstream_proxy import open_upstream_tunnel, upstream_proxy_for
+from mulligan.sandbox.upstream_proxy import open_upstream_tunnel, proxy_hint, upstream_proxy_for
 from mulligan.text.certificates import REGISTRY_TRUST, TRUST, certificate_fault
 from mulligan.text.escape import one_line
 
@@ -97,6 +97,11 @@ class AccessLog:
         self._write("failed", f"{what}: {why}" if why else what)
         if origin:
             self._note(f"{origin} could not be reached: {why}")
+
+    def interrupted(self, what: str, origin: str) -> None:
+        """Log a request whose answer the server did not complete."""
+        self._write("failed", f"{what}: the answer ended too early")
+        self._note(f"{origin} ended an answer too early")
 
     def _note(self, problem: str) -> None:
         if len(self._problems) < MAX_REFUSED_HOSTS:
@@ -216,6 +221,7 @@ class Connection:
     ) -> None:
         self.reader = reader
         self.writer = writer
+        self.has_answered = False
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEADER_BYTES)
         if buffered:
             self._http.receive_data(buffered)
@@ -270,6 +276,7 @@ class Connection:
             pass
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
+            self.has_answered = True
             return True
         return False
 
@@ -281,6 +288,9 @@ PASSWORD_WANTED = 407
 
 MAX_CONNECTIONS = 64
 """Limit of connections per sandbox; each takes at most two descriptors of Mulligan's."""
+
+IDLE_SECONDS = 1.0
+"""How long a connection waits for its client before another one may take its place."""
 
 CONNECT_SECONDS = 30.0
 
@@ -316,11 +326,33 @@ class Proxy:
         self._authority = authority
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
+        self._idle = dict[asyncio.Task[None] | None, float]()
+        self.when_idle: Callable[[], None] = lambda: None
 
     @property
     def is_full(self) -> bool:
         """Return whether no connection can be accepted now."""
         return len(self._serving) >= MAX_CONNECTIONS
+
+    @property
+    def can_make_room(self) -> bool:
+        """Return whether a connection waits for its client's next request."""
+        return bool(self._idle)
+
+    def make_room(self) -> None:
+        """End the connection that waits longest, as a server may (RFC 9112, 9.3).
+
+        Programs keep connections for later, and would wait for a further one forever. The next
+        request of one that waits for a moment only may be under way.
+        """
+        oldest, since = next(iter(self._idle.items()), (None, 0.0))
+        loop = asyncio.get_running_loop()
+        left = since + IDLE_SECONDS - loop.time()
+        if left > 0:
+            loop.call_later(left, self.when_idle)
+        elif oldest:
+            del self._idle[oldest]
+            oldest.cancel()
 
     def accept(self, connection: socket.socket, when_done: Callable[[], None]) -> None:
         """Serve one connection until it ends, concurrently with the others."""
@@ -357,8 +389,21 @@ class Proxy:
                 async with asyncio.timeout(SILENCE_SECONDS):
                     await writer.wait_closed()
 
+    async def _request(self, connection: Connection) -> h11.Request | None:
+        """Return the next request; None if no more come."""
+        if not connection.has_answered:
+            return await connection.request()
+        serving = asyncio.current_task()
+        self._idle[serving] = asyncio.get_running_loop().time()
+        if self.is_full:
+            self.when_idle()
+        try:
+            return await connection.request()
+        finally:
+            self._idle.pop(serving, None)
+
     async def _serve_requests(self, connection: Connection, allowed: Allowed) -> None:
-        while request := await connection.request():
+        while request := await self._request(connection):
             if not is_authorized(request.headers, allowed.password):
                 await connection.answer(PASSWORD_WANTED, "This proxy needs its password.")
                 if await connection.reset():
@@ -401,8 +446,10 @@ class Proxy:
         reader, writer = await _start_tls(connection.writer.transport, context)
         try:
             inside = Connection(reader, writer)
-            while request := await inside.request():
-                decision = to_registry(registry, request.method, request.target)
+            while request := await self._request(inside):
+                decision = to_registry(
+                    registry, request.method, request.target, list(request.headers)
+                )
                 if isinstance(decision, Refused):
                     self._log.refused(decision)
                     await inside.answer(403, decision.message)
@@ -436,10 +483,14 @@ class Proxy:
             answer = await self._outside().send(
                 _outgoing(connection, request, decision, exchange), stream=True
             )
-        except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
+        except REQUEST_ERRORS as error:
             refused = certificate_fault(error)
             trust = REGISTRY_TRUST if self._authority else TRUST
-            why = f"its certificate {refused.explain(trust)}" if refused else _reason(error)
+            why = (
+                f"its certificate {refused.explain(trust)}"
+                if refused
+                else _reason(error, decision.route)
+            )
             exchange.failed(why if refused else "")
             self._log.failed(what, decision.route.origin, why)
             await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
@@ -447,13 +498,16 @@ class Proxy:
         exchange.answered(answer.status_code, answer.headers.raw)
         self._log.answered(decision.route, what, answer.status_code)
         try:
-            if not is_readable(answer.headers.get("content-encoding", "")):
+            encoding = answer.headers.get("content-encoding", "")
+            if not (decision.route.is_index or is_readable(encoding)):
                 await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
                 return
-            keys = KeyFilter(decision.route.key, *decision.route.masked)
-            await _answer(connection, answer, keys, exchange)
+            await _answer(connection, answer, decision.route, exchange)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
+            raise
+        except httpx.HTTPError:
+            self._log.interrupted(what, decision.route.origin)
             raise
         finally:
             await answer.aclose()
@@ -464,8 +518,9 @@ class Proxy:
         try:
             upstream = await self._connect(decision)
         except OSError as error:
-            self._log.failed(what, decision.host, str(error))
-            await connection.answer(502, f"Mulligan cannot reach {decision.host}: {error}.")
+            why = f"{error}{proxy_hint(decision.host)}"
+            self._log.failed(what, decision.host, why)
+            await connection.answer(502, f"Mulligan cannot reach {decision.host}: {why}.")
             return
         if isinstance(upstream, Refused):
             self._log.refused(upstream)
@@ -516,7 +571,19 @@ SPOKE_FIRST = "the command began TLS before the tunnel was open"
 
 
 class _TlsProtocol(asyncio.StreamReaderProtocol):
-    """Ends the connection when the client ends it: TLS cannot stay half open."""
+    """Ends the connection when the client ends it: TLS cannot stay half open.
+
+    It reports the end to the protocol that the connection had `before`, for which `_serve` waits.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, before: asyncio.BaseProtocol) -> None:
+        super().__init__(reader)
+        self._before = before
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Report the end to both."""
+        super().connection_lost(exc)
+        self._before.connection_lost(exc)
 
     def eof_received(self) -> bool:
         """Note the end; the base class does not know yet that this is TLS."""
@@ -528,8 +595,14 @@ async def _start_tls(transport: asyncio.WriteTransport, context: ssl.SSLContext)
     """Become the server of TLS on a connection, before any of its bytes has been read."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
-    protocol = _TlsProtocol(reader)
-    inner = await loop.start_tls(transport, protocol, context, server_side=True)
+    protocol = _TlsProtocol(reader, transport.get_protocol())
+    try:
+        inner = await loop.start_tls(transport, protocol, context, server_side=True)
+    except BaseException:
+        # A client that does not trust the proxy's authority ends here.
+        transport.abort()
+        protocol.connection_lost(None)
+        raise
     if inner is None:
         raise ConnectionError
     # For an upgraded connection, asyncio leaves this call to the caller.
@@ -544,10 +617,17 @@ class _CompressedError(h11.RemoteProtocolError):
     """The service compressed an answer and did not declare it."""
 
 
-def _reason(error: Exception) -> str:
-    """Return why a model was not reached, without the key that an error may quote."""
+REQUEST_ERRORS = (OSError, ImportError, ValueError, httpx.HTTPError, httpx.InvalidURL)
+"""What httpx raises; ImportError and ValueError are for a proxy that it cannot use."""
+
+
+def _reason(error: Exception, route: Route) -> str:
+    """Return why a service was not reached, without the key that an error may quote."""
+    if isinstance(error, ImportError | ValueError):
+        return "HTTPS_PROXY or HTTP_PROXY does not name an HTTP proxy"
     quotes = isinstance(error, httpx.LocalProtocolError)
-    return type(error).__name__ if quotes else str(error) or type(error).__name__
+    said = type(error).__name__ if quotes else str(error) or type(error).__name__
+    return f"{said}{proxy_hint(httpx.URL(route.origin).host)}"
 
 
 def registry_problem(registry: Registry, bundle: Path | None) -> str:
@@ -560,11 +640,11 @@ def registry_problem(registry: Registry, bundle: Path | None) -> str:
             verify=verify,
             timeout=PROBE_SECONDS,
         )
-    except httpx.HTTPError as error:
+    except REQUEST_ERRORS as error:
         refused = certificate_fault(error)
         if refused:
             return f"The certificate of {route.origin} {refused.explain(REGISTRY_TRUST)}."
-        return f"{route.origin} could not be reached: {_reason(error)}."
+        return f"{route.origin} could not be reached: {_reason(error, route)}."
     if answer.status_code == UNAUTHORIZED:
         return f"{route.origin} refused Mulligan's credentials with {UNAUTHORIZED}."
     return ""
@@ -593,13 +673,11 @@ async def _body(connection: Connection, exchange: ServiceExchange) -> AsyncItera
 
 
 async def _answer(
-    connection: Connection,
-    answer: httpx.Response,
-    key_filter: KeyFilter,
-    exchange: ServiceExchange,
+    connection: Connection, answer: httpx.Response, route: Route, exchange: ServiceExchange
 ) -> None:
     """Forward an answer, without the key that a service may have included."""
-    is_plain = "content-encoding" not in answer.headers
+    key_filter = KeyFilter(route.key, *route.masked)
+    is_plain = route.is_index or "content-encoding" not in answer.headers
     headers = response_headers(answer.headers.raw, is_plain=is_plain)
     await connection.send(
         h11.Response(
@@ -613,7 +691,7 @@ async def _answer(
     async for part in answer.aiter_raw() if is_plain else answer.aiter_bytes():
         exchange.received(part)
         begun = begun if len(begun) >= len(COMPRESSED[-1]) else begun + part
-        if begun.startswith(COMPRESSED):
+        if begun.startswith(COMPRESSED) and not route.is_index:
             raise _CompressedError(COMPRESSES)
         if shown := key_filter.feed(part):
             await connection.send(h11.Data(data=shown))
@@ -763,6 +841,7 @@ class _Entrance:
         self._proxy = proxy
         self._loop = asyncio.get_running_loop()
         self._listener: socket.socket | None = None
+        proxy.when_idle = self._resume
 
     def open(self, listener: socket.socket) -> None:
         """Accept connections at this listener instead of the previous one."""
@@ -779,10 +858,15 @@ class _Entrance:
             self._listener = None
 
     def _resume(self) -> None:
-        if self._listener and not self._proxy.is_full:
+        if self._listener and (self._proxy.can_make_room or not self._proxy.is_full):
             self._loop.add_reader(self._listener, self._accept, self._listener)
 
     def _accept(self, listener: socket.socket) -> None:
+        if self._proxy.is_full:
+            # The end of a connection resumes.
+            self._loop.remove_reader(listener)
+            self._proxy.make_room()
+            return
         try:
             connection = _accept(listener)
         except (BlockingIOError, ConnectionError):
@@ -792,7 +876,7 @@ class _Entrance:
             self._loop.call_later(PAUSE_SECONDS, self._resume)
             return
         self._proxy.accept(connection, self._end_one)
-        if self._proxy.is_full:
+        if self._proxy.is_full and not self._proxy.can_make_room:
             self._loop.remove_reader(listener)
 
     def _end_one(self) -> None:

@@ -30,8 +30,11 @@ CREDENTIALS = frozenset(
     }
 )
 """Headers with credentials: those from inside are always removed."""
+OWN_HEADER = b"x-"
+"""How headers begin that are not standard."""
 NOTHING = frozenset[bytes]()
 LENGTH = frozenset({b"content-length"})
+BODY = frozenset({b"content-length", b"transfer-encoding"})
 ENCODING = frozenset({b"content-encoding"})
 READABLE_ENCODINGS = frozenset({"identity", "gzip", "deflate"})
 """Encodings of an answer in which a key is found."""
@@ -56,6 +59,8 @@ class Route:
     `header` is sent to it, unless it is empty; `form` has `{key}` in place of the key. Answers
     never contain the key or one of `masked`. Credentials from inside are removed, unless it
     `keeps_credentials`.
+
+    The answers of an index are packages, so they stay compressed and are searched as they are.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Route:
     form: str = "{key}"
     masked: tuple[str, ...] = field(default=(), repr=False)
     keeps_credentials: bool = False
+    is_index: bool = False
 
     @property
     def value(self) -> str:
@@ -140,6 +146,16 @@ Decision = ToService | ToHost | ToRegistry | ToItself | Refused
 READING = frozenset({b"GET", b"HEAD"})
 """The methods that a package index accepts from inside: a command may not publish."""
 
+GIT_FETCH = re.compile(rb"(?:/[\w@+~-][\w.@+~-]*)+/git-upload-pack")
+"""Where git fetches with POST; its push uses `git-receive-pack` (gitprotocol-http(5)).
+
+Without `%`, `;`, `?` and `..`, every server sees the same path.
+"""
+
+GIT_FETCH_TYPE = (b"content-type", b"application/x-git-upload-pack-request")
+
+NO_BODY = frozenset({(b"content-length", b"0")})
+
 
 def registry_at(host: str, user: str = "", password: str = "", token: str = "") -> Registry | None:
     """Return a package index, with its password (Basic, RFC 7617) or token (Bearer, RFC 6750).
@@ -153,20 +169,37 @@ def registry_at(host: str, user: str = "", password: str = "", token: str = "") 
     named = f"[{name}]" if ":" in name else name
     origin = f"https://{named}" if port == HTTPS else f"https://{named}:{port}"
     if token:
-        return Registry(address, Route("", origin, "Authorization", token, "Bearer {key}"))
+        route = Route("", origin, "Authorization", token, "Bearer {key}", is_index=True)
+        return Registry(address, route)
     encoded = b64encode(f"{user}:{password}".encode()).decode()
-    route = Route("", origin, "Authorization", encoded, "Basic {key}", masked=(password,))
+    route = Route(
+        "", origin, "Authorization", encoded, "Basic {key}", masked=(password,), is_index=True
+    )
     return Registry(address, route)
 
 
-def to_registry(registry: Registry, method: bytes, target: bytes) -> ToService | Refused:
+def to_registry(
+    registry: Registry, method: bytes, target: bytes, headers: "Headers" = ()
+) -> ToService | Refused:
     """Decide about a request inside a tunnel to a package index: only reading is allowed."""
-    host = registry.address[0]
-    if method not in READING:
-        return refuse(host, "may only be read from a sandbox")
     if not target.startswith(b"/"):
         return Refused("This is no address.")
+    if not (_reads(method, headers) or _fetches(method, target, headers)):
+        named = one_line(f"{method.decode()} {registry.route.origin}", NAME_CHARS)
+        return Refused(f"{named} is refused: a package index may only be read from a sandbox.")
     return ToService(registry.route, target)
+
+
+def _reads(method: bytes, headers: "Headers") -> bool:
+    """Return whether a request reads; with a body, a server could see a second request in it."""
+    lengths = {(name.lower(), value) for name, value in headers if name.lower() in BODY}
+    return method in READING and lengths <= NO_BODY
+
+
+def _fetches(method: bytes, target: bytes, headers: "Headers") -> bool:
+    """Return whether a request is git's, for the objects of a repository."""
+    types = [(name.lower(), value) for name, value in headers if name.lower() == GIT_FETCH_TYPE[0]]
+    return method == b"POST" and types == [GIT_FETCH_TYPE] and bool(GIT_FETCH.fullmatch(target))
 
 
 PROXY_USER = "mulligan"
@@ -263,6 +296,9 @@ def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
     # With two lengths, a service might use the other one (RFC 9112, 6.1).
     dropped = HOP_BY_HOP | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
     dropped |= {PROXY_AUTHORIZATION} if route.keeps_credentials else CREDENTIALS
+    # A server may take its method or path from one of these, such as X-HTTP-Method-Override.
+    own = {name.lower() for name, _ in given if name.lower().startswith(OWN_HEADER)}
+    dropped |= own if route.is_index else NOTHING
     # A key in a compressed answer would not be found.
     plain = (b"Accept-Encoding", b"identity")
     return [(b"Host", host), *_passed_on(given, dropped), plain, *key]

@@ -5,6 +5,7 @@ opens tunnels to such an index and adds the credentials; commands trust the prox
 """
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,10 @@ CERTIFICATE_VARIABLES = (
 """Variables by which OpenSSL (Python, Ruby, uv, Go), requests, curl, pip, Node.js, npm, git, cargo
 and Deno find certificates; for some, a configuration file would override another variable. A Java
 program reads none of them."""
+
+PROXY_VARIABLES_OF_PROGRAMS = ("PIP_PROXY", "NPM_CONFIG_HTTPS_PROXY", "YARN_HTTPS_PROXY")
+"""Variables for programs that ignore HTTPS_PROXY (yarn from version 2 on), or for which a proxy in
+a configuration file overrides it."""
 
 BUNDLE_NAME = "certificates.pem"
 
@@ -114,7 +119,7 @@ class OperatorNetwork:
             open_access_log(log, redact) as access_log,
             open_local_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as port,
         ):
-            own = proxy_variables(port, password, names, self._direct_hosts())
+            own = _of_programs(proxy_variables(port, password, names, self._direct_hosts()))
             yield CommandNetwork(wanted, {**variables, **own}, shown, access_log=access_log)
 
     @contextmanager
@@ -128,7 +133,8 @@ class OperatorNetwork:
             open_access_log(log, redact) as access_log,
             open_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as proxy,
         ):
-            variables = {**self.variables, **_trusting(bundle), **proxy_variables(PROXY_PORT)}
+            own = _of_programs(proxy_variables(PROXY_PORT))
+            variables = {**self.variables, **_trusting(bundle), **own}
             shown = (*named_paths(self.variables), *((bundle,) if bundle else ()))
             yield CommandNetwork(Network.NONE, variables, shown, proxy, access_log)
 
@@ -176,12 +182,11 @@ class OperatorNetwork:
     def _direct_hosts(self) -> tuple[str, ...]:
         """Return the operator's NO_PROXY without entries that cover a package index."""
         written = self.variables.get("no_proxy") or self.variables.get("NO_PROXY", "")
-        entries = filter(None, map(str.strip, written.split(",")))
         indexes = [each.address[0] for each in self.registries]
         return tuple(
             entry
-            for entry in entries
-            if not any(proxy_bypass(host, {"no": entry}) for host in indexes)
+            for entry in SEPARATOR.split(written)
+            if entry and not any(_covers(entry, host) for host in indexes)
         )
 
     def _write_certificates(self, private: Path) -> Path | None:
@@ -196,7 +201,7 @@ class OperatorNetwork:
         files = dict.fromkeys((trusted, *map(Path, filter(None, given))))
         parts = [read_certificates(file) for file in files]
         if self.ca_file:
-            parts.append(read_certificates(self.ca_file))
+            parts.append(read_certificates(self.ca_file, "sandbox.ca_file"))
         if self.authority:
             parts.append(self.authority.certificate.encode())
         bundle = private / BUNDLE_NAME
@@ -239,6 +244,25 @@ def named_paths(variables: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(
         path for path in paths if os.access(path, os.F_OK) and not home.is_relative_to(path)
     )
+
+
+SEPARATOR = re.compile(r"[\s,]+")
+"""What programs accept between the entries of NO_PROXY."""
+
+
+def _covers(entry: str, host: str) -> bool:
+    """Return whether any program may read an entry of NO_PROXY as one that covers a host."""
+    name = entry.rpartition(":")[0] if PORT.search(entry) else entry
+    return entry == "*" or bool(proxy_bypass(host, {"no": name.removeprefix("*.")}))
+
+
+PORT = re.compile(r"[^:]:\d+$")
+
+
+def _of_programs(proxy: Mapping[str, str]) -> dict[str, str]:
+    """Add the variables of programs to those of a proxy for HTTPS."""
+    https = proxy.get("HTTPS_PROXY")
+    return {**proxy, **(dict.fromkeys(PROXY_VARIABLES_OF_PROGRAMS, https) if https else {})}
 
 
 def _trusting(bundle: Path | None) -> dict[str, str]:

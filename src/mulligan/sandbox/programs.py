@@ -138,7 +138,8 @@ def variables_of_managers(environment: Mapping[str, str]) -> dict[str, str]:
     path = environment.get("PATH", os.defpath)
 
     def is_used(program: str, directory: str) -> bool:
-        return Path(directory).is_dir() and (
+        # Unlike Path.is_dir, this is False for another user's directory.
+        return os.path.isdir(directory) and (  # noqa: PTH112
             any(Path(entry).is_relative_to(directory) for entry in path.split(":"))
             or shutil.which(program, path=path) is not None
         )

@@ -35,6 +35,12 @@ def upstream_proxy_for(host: str) -> UpstreamProxy | None:
     return parse_proxy(url)
 
 
+def proxy_hint(host: str) -> str:
+    """Return what to add to the failure of a request to a host; empty without a proxy."""
+    proxy = upstream_proxy_for(host)
+    return f" (through the proxy {proxy.host} of HTTPS_PROXY)" if proxy else ""
+
+
 def parse_proxy(url: str) -> UpstreamProxy | None:
     """Parse the address of an HTTP proxy, with or without `http://`; None for anything else."""
     try:
@@ -67,7 +73,7 @@ async def open_upstream_tunnel(proxy: UpstreamProxy, host: str, port: int) -> St
     if status in SUCCESS:
         return streams
     streams[1].close()
-    raise ConnectionRefusedError(f"the proxy {proxy.host} refused with {status or 'no answer'}")
+    raise ConnectionRefusedError(f"the tunnel was refused with {status or 'no answer'}")
 
 
 SUCCESS = range(200, 300)
