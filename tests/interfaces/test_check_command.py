@@ -154,10 +154,47 @@ def test_check_and_rehearse_obey_the_operators_overrides_for_the_repository(clon
     )
     done = clone.check()
     assert (done.returncode, "Check 'ours' passed." in done.stdout) == (0, True)
+    assert "Check 'ours' passed." in clone.check("--here").stdout
     tried = clone.rehearse("echo more >> notes.txt")
     assert (tried.returncode, "✓ ours" in tried.stdout) == (0, True)
     git(clone.path, "remote", "set-url", "origin", "git@github.com:acme/another.git")
     assert clone.check().returncode == 1
+
+
+def test_check_here_has_the_operators_network_and_redacts(clone: Clone) -> None:
+    key = "sk-" + "a1B2" * 10
+    run = "test $INDEX = ours && cat keys && false"
+    clone.commit(f"setup: [test $INDEX = ours]\nchecks: [{{name: tests, run: {run}}}]")
+    (clone.path / "keys").write_text(f"{key}\n")
+    (clone.home / "mulligan.yml").write_text(
+        "sandbox: {env: [INDEX]}\nrepositories: [{name: acme/tools}]\nagent: {kind: claude}\n"
+        "github: {token: $TOKEN}\n"
+    )
+    environment = {**clone.environment, "INDEX": "ours", "TOKEN": key}
+    done = run_forked(["check", "--here", "--setup"], clone.path, environment)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "With the settings of ../mulligan.yml.\n✓ 1 setup command finished." in done.stdout
+    assert "Check 'tests' failed with exit code 1." in done.stdout
+    assert key not in done.stdout
+
+
+def test_check_names_the_time_of_the_command_and_of_its_files(clone: Clone) -> None:
+    clone.commit("setup: [touch made]\nchecks: [{name: tests, run: 'true', kind: test}]")
+    programs = clone.home / "bin"
+    programs.mkdir()
+    (programs / "cp").write_text('#!/bin/sh\nsleep 1\nexec /bin/cp "$@"\n')
+    (programs / "cp").chmod(0o755)
+    environment = clone.environment
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
+    done = run_forked(["check"], clone.path, environment)
+    assert re.search(
+        r"^✓ Check 'tests' passed\.  0\.\d s, and [1-9]\.\d s to prepare its files$",
+        done.stdout,
+        re.MULTILINE,
+    )
+    (found,) = json.loads(run_forked(["check", "--json"], clone.path, environment).stdout)
+    assert (found["runs"], found["wall_ms"] - found["duration_ms"] >= 1000) == (1, True)
+    assert "to prepare" not in clone.check().stdout
 
 
 def test_check_runs_the_setup_commands_once_a_day_and_rehearse_uses_their_result(
@@ -167,7 +204,7 @@ def test_check_runs_the_setup_commands_once_a_day_and_rehearse_uses_their_result
     clone.commit(f"setup: ['{set_up}']\nchecks: [{{name: tests, run: cat made; false}}]")
     first, second = clone.check(), clone.check()
     assert "✓ 1 setup command finished." in first.stdout
-    assert "✓ 1 setup command did not run again: their result of today was used." in second.stdout
+    assert "✓ 1 setup command did not run again: its result of today was used." in second.stdout
     stamp = re.search(r"\d{19}", first.stdout)
     assert stamp
     assert stamp[0] in second.stdout
@@ -191,9 +228,7 @@ def test_a_failed_setup_command_is_shown_with_its_output_and_its_whole_log(clone
     clone.commit("setup: ['seq 100; exit 3']\nchecks: [{name: tests, run: 'true'}]")
     done = clone.check()
     assert done.returncode == 1
-    assert "The setup command 'seq 100; exit 3' failed with exit code 3." in done.stderr
-    assert "\n85\n" not in done.stderr
-    assert "\n86\n" in done.stderr
+    assert "The setup command 'seq 100; exit 3' failed with exit code 3.\n86\n" in done.stderr
     kept = Path(done.stderr.rpartition("The whole output: ")[2].strip())
     assert kept.read_text().splitlines() == ["$ seq 100; exit 3", *map(str, range(1, 101))]
     assert "inspect" not in done.stderr
@@ -253,13 +288,13 @@ def test_the_summary_says_what_a_failure_without_a_change_means(clone: Clone, ca
 
 
 def test_without_a_sandbox_check_says_so_and_sets_up_once(clone: Clone) -> None:
-    clone.commit("setup: [pwd > made]\nchecks: [{name: tests, run: cat made; false}]")
+    clone.commit("setup: [pwd > made, 'true']\nchecks: [{name: tests, run: cat made; false}]")
     (clone.home / "mulligan.yml").write_text(
         "sandbox: off\nrepositories: [{name: acme/tools}]\nagent: {kind: claude}\n"
     )
     first, second = clone.check(), clone.check()
     assert "without a sandbox (`sandbox: off`), as in an attempt." in first.stdout
-    assert "did not run again" in second.stdout
+    assert "✓ 2 setup commands did not run again: their result of today" in second.stdout
 
 
 def test_a_sandbox_that_does_not_work_is_an_error_that_names_the_way_without(clone: Clone) -> None:
@@ -311,7 +346,10 @@ def test_check_of_another_directory_and_of_a_linked_worktree(clone: Clone) -> No
     done = run_forked(["check", "linked"], clone.home, clone.environment)
     assert done.returncode == 0, done.stderr
     assert "From the last commit on topic of linked (" in done.stdout
-    assert "1 uncommitted file is not part of it. To check it too:" in done.stdout
+    assert "To check it too: `mulligan check --here linked`." in done.stdout
+    (clone.home / "empty").mkdir()
+    none = run_forked(["check", "empty"], clone.home, clone.environment)
+    assert "as it is: `mulligan check --here empty`." in none.stderr
 
 
 def test_check_of_a_shallow_clone(clone: Clone) -> None:

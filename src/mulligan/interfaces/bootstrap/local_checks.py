@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -25,6 +26,7 @@ from mulligan.config.operator import (
     WorkspaceSettings,
 )
 from mulligan.config.policy import Check, Policy
+from mulligan.domain.attempt_times import MILLISECOND, NO_TIME
 from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.result import CheckResult
@@ -58,11 +60,12 @@ __all__ = [
     "Digest",
     "LocalChecks",
     "LocalCommit",
+    "command_here",
     "digest",
     "open_attempt_checks",
     "open_local_checks",
     "read_local_commit",
-    "read_policy",
+    "read_local_directory",
 ]
 
 
@@ -129,21 +132,50 @@ class ChecksHere:
         return result, [path for path in paths if before.get(path) != after.get(path)]
 
 
+@dataclass(frozen=True, slots=True)
+class LocalDirectory:
+    """A directory, its policy, and the operator's file (`settings`) if one was found."""
+
+    path: Path
+    operator: Operator
+    settings: Path | None
+    policy: Policy
+
+
+def read_local_directory(
+    directory: Path, config: Path | None, policy: Path | None, environment: Environment
+) -> LocalDirectory:
+    """Read the policy of a directory and the operator's file; ConfigError if one is invalid."""
+    settings = settings_file(config, directory, environment)
+    operator = _read_operator(settings, environment)
+    overrides = overrides_for(operator, LocalClone(directory, environment))
+    return LocalDirectory(directory, operator, settings, _read_policy(policy, directory, overrides))
+
+
 @contextmanager
-def open_local_checks(directory: Path, environment: Environment) -> Generator[ChecksHere]:
-    """Open a directory for checks, without a sandbox."""
+def open_local_checks(place: LocalDirectory, environment: Environment) -> Generator[ChecksHere]:
+    """Open a directory for checks, without a sandbox, with the operator's network."""
+    redactor = publishing_redactor_of(place.operator, environment)
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
-        verifier = CommandVerifier(environment)
-        clone = LocalClone(directory, environment)
-        yield ChecksHere(directory, Path(private), verifier, clone)
+        verifier = build_verifier(place.operator, environment, Unconfined(), redactor)
+        clone = LocalClone(place.path, environment)
+        yield ChecksHere(place.path, Path(private), verifier, clone)
 
 
 # As in an attempt.
 
 
-TRY_HERE = (
-    "To run the checks without a sandbox, in the directory as it is: `mulligan check --here`."
-)
+def command_here(directory: Path, *options: str) -> str:
+    """Return the command that runs the checks without a sandbox, in the directory as it is."""
+    named = () if directory == Path.cwd() else (os.path.relpath(directory),)
+    return shlex.join(("mulligan", "check", "--here", *options, *named))
+
+
+def _try_here(directory: Path) -> str:
+    return (
+        "To run the checks without a sandbox, in the directory as it is:"
+        f" `{command_here(directory)}`."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +212,21 @@ def read_local_commit(
     try:
         branch, sha = branch_of(directory), clone.commit()
     except UsageError as error:
-        raise UsageError(f"{error} {TRY_HERE}") from error
+        raise UsageError(f"{error} {_try_here(directory)}") from error
     if sha is None:
-        raise UsageError(f"{directory} has no commit on {branch} yet. Commit first. {TRY_HERE}")
+        raise UsageError(
+            f"{directory} has no commit on {branch} yet. Commit first. {_try_here(directory)}"
+        )
     settings = settings_file(config, directory, environment)
     operator = _read_operator(settings, environment)
-    read = read_policy(policy, directory, overrides_for(operator, clone))
+    read = _read_policy(policy, directory, overrides_for(operator, clone))
     uncommitted = set(clone.uncommitted())
     used = set[str]() if policy else {policy_in(directory)}
     return LocalCommit(
         RehearsalSetup(Issue(local_issue(directory), "", ""), directory, branch),
         sha,
         operator,
-        _confine(operator, environment),
+        _confine(operator, directory, environment),
         settings,
         read,
         is_policy_committed=not used & uncommitted,
@@ -200,11 +234,11 @@ def read_local_commit(
     )
 
 
-def _confine(operator: Operator, environment: Environment) -> Sandbox:
+def _confine(operator: Operator, directory: Path, environment: Environment) -> Sandbox:
     try:
         return confine(operator, environment)
     except ConfigError as error:
-        raise ConfigError(f"{error} {TRY_HERE}") from error
+        raise ConfigError(f"{error} {_try_here(directory)}") from error
 
 
 def _read_operator(settings: Path | None, environment: Environment) -> Operator:
@@ -246,10 +280,13 @@ class AttemptChecks:
         return replace(self, tree=ready), not stopwatch.set_up_reused
 
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
-        """Run one check on the commit."""
+        """Run one check on the commit; its time is measured as in an attempt."""
+        began = self.clock.now()
         self.tree.check_out(self.tree.start_sha)
         result = self.verifier.check(check, self.tree, self._log("check.log"))
-        return result, self.tree.changed_files(self.tree.start_sha)
+        took = max(self.clock.now() - began, NO_TIME)
+        timed = result.model_copy(update={"runs": 1, "wall_ms": took // MILLISECOND})
+        return timed, self.tree.changed_files(self.tree.start_sha)
 
     def repeated(self, failed: CheckResult) -> CheckResult:
         """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
@@ -327,15 +364,10 @@ def _failed_set_up(result: CheckResult, log: Path) -> SetUpError:
     descriptor, kept = tempfile.mkstemp(prefix="mulligan-setup-", suffix=".log")
     os.close(descriptor)
     shutil.copyfile(log, kept)
-    return SetUpError(
-        f"{verdict(result)} The end of its output:\n{result.digest}\nThe whole output: {kept}",
-        result,
-    )
+    return SetUpError(f"{verdict(result)}\n{result.digest}\nThe whole output: {kept}", result)
 
 
-def read_policy(
-    place: Path | None, directory: Path, overrides: Mapping[str, JsonValue] | None = None
-) -> Policy:
+def _read_policy(place: Path | None, directory: Path, overrides: Mapping[str, JsonValue]) -> Policy:
     """Read a policy file, by default the repository's own; `overrides` replace whole keys."""
     path = place or directory / policy_in(directory)
     if overrides and place is None and not path.exists():
@@ -346,4 +378,4 @@ def read_policy(
         raise ConfigError(
             f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
         ) from error
-    return load_policy(text, overrides or {}, str(path))
+    return load_policy(text, overrides, str(path))
