@@ -332,6 +332,38 @@ def test_check_of_no_commit_is_one_sentence_that_names_the_way_without(
     assert "as it is: `mulligan check --here`.\n" in done.stderr
 
 
+def test_check_and_rehearse_name_submodules_and_a_check_may_fetch_them(clone: Clone) -> None:
+    words = clone.home / "words"
+    words.mkdir()
+    git(words, "init", "--quiet")
+    (words / "list.txt").write_text("one\n")
+    git(words, "add", ".")
+    git(words, "commit", "--quiet", "--message", "Words")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(clone.path, *allowed, "submodule", "--quiet", "add", str(words), "spec")
+    trust = "git config --global safe.directory '*'"
+    fetch = "git -c protocol.file.allow=always submodule update --init --quiet"
+    checks = (
+        f"[{{name: tests, run: {fetch} && cat spec/list.txt, kind: test, network: true}},"
+        "{name: without, run: test -e spec/list.txt}]"
+    )
+    clone.commit(f'setup: ["{trust}", "{fetch}"]\nchecks: {checks}')
+    (clone.home / "mulligan.yml").write_text(
+        f"sandbox: {{read: [{words}]}}\nrepositories: [{{name: acme/tools}}]\n"
+        "agent: {kind: claude}\n"
+    )
+    note = (
+        "The submodule spec is empty in attempts. If a check needs those files, begin its command"
+        " with `git submodule update --init &&`. The check then needs `network: true`."
+    )
+    done, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
+    assert f"\n{note}\n" in done.stdout
+    assert f"\n{note}\n" in tried.stdout
+    for said in (done.stdout, tried.stdout):
+        assert re.search(r"✓ (Check ')?tests", said)
+        assert re.search(r"✗ (Check ')?without", said)
+
+
 def test_setup_without_here_is_accepted_with_a_warning(clone: Clone) -> None:
     clone.commit(PASSES)
     done = clone.check("--setup")

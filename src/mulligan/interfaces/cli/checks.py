@@ -28,6 +28,7 @@ from mulligan.interfaces.bootstrap.local_checks import (
     read_local_directory,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
+from mulligan.interfaces.bootstrap.rehearsal import submodules_note
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import (
@@ -211,6 +212,8 @@ def _introduce(commit: LocalCommit) -> Iterator[str]:
             f"{files} {'is' if is_one else 'are'} not part of it. To check"
             f" {'it' if is_one else 'them'} too: `{command_here(commit.setup.clone)}`."
         )
+    if note := submodules_note(commit.setup.clone, environment()):
+        yield note
 
 
 def _name_settings(file: Path) -> str:

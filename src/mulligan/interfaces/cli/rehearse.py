@@ -25,6 +25,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     overrides_for,
     read_rehearsal_setup,
     settings_file,
+    submodules_note,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -35,7 +36,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import print_command, program, show_comment
+from mulligan.interfaces.cli.terminal import print_command, print_text, program, show_comment
 from mulligan.interfaces.cli.work import (
     ProgressLog,
     exit_code_of,
@@ -63,6 +64,8 @@ def rehearse(
     config = _write_configuration(setup, agent, given)
     operator = load_operator(config, environment(), needs_token=False)
     console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
+    if note := submodules_note(setup.clone, environment()):
+        print_text(console, note)
     comments = list[str]()
     progress = ProgressLog(console)
     with (
