@@ -13,6 +13,7 @@ from mulligan.domain.errors import MisconfiguredError, ShutdownError
 from mulligan.domain.result import CheckResult
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.sandbox.cancellation import SHUTDOWN
+from mulligan.sandbox.version_managers import VARIABLES
 from world.processes import processes_in
 from world.trees import PlainWorktree, plain_worktree
 
@@ -38,7 +39,8 @@ def log_of(tree: PlainWorktree) -> str:
 def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainWorktree) -> None:
     assert checked(tree, "env; pwd").passed
     said = dict(line.split("=", 1) for line in log_of(tree).splitlines() if "=" in line)
-    assert set(said) <= {"PATH", "HOME", "LANG", "TERM", "CI", "PWD", "OLDPWD", "SHLVL", "_"}
+    own = {"PATH", "HOME", "LANG", "TERM", "CI", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert set(said) <= own | set(VARIABLES)
     assert said["HOME"] == str(tree.private / "home")
     assert (said["LANG"], said["TERM"], said["CI"]) == ("C.UTF-8", "dumb", "true")
     assert log_of(tree).splitlines()[-1] == str(tree.path)

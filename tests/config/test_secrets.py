@@ -27,6 +27,20 @@ def test_the_file_the_addresses_and_the_agents_variables_hold_secrets() -> None:
     }
 
 
+def test_registries_and_variables_of_the_sandbox_hold_secrets() -> None:
+    registry = {"host": "a.example", "user": "ci", "password": "pass-of-index"}
+    sandbox = {"env": ["PIP_INDEX_URL", "NPM_TOKEN", "CI_NAME"], "registries": [registry]}
+    environment = {
+        "PIP_INDEX_URL": "https://ci:in%2Dthe-url@a.example/simple",
+        "NPM_TOKEN": "token-of-npm",
+        "CI_NAME": "farm",
+    }
+    settings = SETTINGS | {"sandbox": sandbox, "github": {}}
+    found = set(secrets_of(Operator.model_validate(settings), environment))
+    assert {"pass-of-index", "in%2Dthe-url", "in-the-url", "token-of-npm"} <= found
+    assert not {"farm", "ci", "a.example"} & found
+
+
 @pytest.mark.parametrize("name", ["password", "sslpassword"])
 def test_a_password_may_stand_among_the_settings_of_an_address(name: str) -> None:
     url = f"postgresql://db/m?sslmode=require&{name}=a%20pass%2Bword&user=mulligan"

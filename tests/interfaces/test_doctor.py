@@ -16,7 +16,7 @@ from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.daemon.doctor import GIB, Probes, agent_faults, diagnose, machine_faults
 from mulligan.domain.errors import UnavailableError
-from mulligan.domain.host import Diagnosis, DiskSpace, Level, SandboxStatus
+from mulligan.domain.host import CommandNetworkStatus, Diagnosis, DiskSpace, Level, SandboxStatus
 from mulligan.domain.issue import IssueRef, RepositoryFacts
 from mulligan.domain.result import AgentFacts, Rest, RestKind
 from mulligan.domain.spending import Run
@@ -410,6 +410,32 @@ def test_what_keeps_agents_in_is_said(
     here.configure(sandbox=mode)
     found = see(here, lambda probes: replace(probes, sandbox_status=lambda: walls))
     assert level in {each.level for each in found if words in each.message}
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "fix"),
+    [
+        (CommandNetworkStatus(unset=("A",)), "lists A, which is not set", "Set A"),
+        (CommandNetworkStatus(exposed=("A",)), "A in `sandbox.env` has a password", "registries"),
+        (CommandNetworkStatus(secret_files=("/etc/x",)), "cannot read /etc/x", "registries"),
+        (CommandNetworkStatus(registry_problems=("It is down.",)), "It is down.", "registries"),
+    ],
+)
+def test_what_commands_cannot_use_of_the_network_is_said(
+    status: CommandNetworkStatus, words: str, fix: str, here: MulliganInstallation
+) -> None:
+    found = see(here, lambda probes: replace(probes, command_network=lambda: status))
+    (warning,) = [each for each in found if words in each.message]
+    assert warning.level is Level.WARNING
+    assert fix in warning.fix
+
+
+def test_a_registry_that_does_not_answer_is_said(here: MulliganInstallation) -> None:
+    registry: JsonValue = {"host": "127.0.0.2:1", "password": "$INDEX_PASSWORD"}
+    here.configure(sandbox={"mode": "off", "env": ["NOT_SET"], "registries": [registry]})
+    messages = [each.message for each in see(here, INDEX_PASSWORD="a-password")]
+    assert any(each.startswith("https://127.0.0.2:1 could not be reached: ") for each in messages)
+    assert "`sandbox.env` lists NOT_SET, which is not set where Mulligan runs." in messages
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ checks: [{name: slow, run: "echo compiling; sleep 2"}]
 def test_setup_and_checks_have_a_line_on_a_terminal_only(tmp_path: Path) -> None:
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github" / "mulligan.yml").write_text(POLICY)
-    command = [BIN / "mulligan", "check", "--setup"]
+    command = [BIN / "mulligan", "check", "--here", "--setup"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     # Both take seconds, so they run side by side.
     piped = subprocess.Popen(

@@ -370,8 +370,14 @@ def _failed_set_up(result: CheckResult, log: Path) -> SetUpError:
 def _read_policy(place: Path | None, directory: Path, overrides: Mapping[str, JsonValue]) -> Policy:
     """Read a policy file, by default the repository's own; `overrides` replace whole keys."""
     path = place or directory / policy_in(directory)
-    if overrides and place is None and not path.exists():
-        return load_policy(None, overrides, str(path))
+    if place is None and not path.exists():
+        if overrides:
+            return load_policy(None, overrides, str(path))
+        raise ConfigError(
+            f"{directory} has no {policy_in(directory)}, so Mulligan would publish every change"
+            " without verification. Run `mulligan init` to propose one, or name a policy file with"
+            " --policy FILE."
+        )
     try:
         text = path.read_bytes()
     except OSError as error:
