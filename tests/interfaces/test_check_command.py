@@ -179,19 +179,17 @@ def test_check_here_has_the_operators_network_and_redacts(clone: Clone) -> None:
 
 
 def test_check_names_the_time_of_the_command_and_of_its_files(clone: Clone) -> None:
-    clone.commit("setup: [touch made]\nchecks: [{name: tests, run: 'true', kind: test}]")
+    clone.commit("setup: [touch ~/made]\nchecks: [{name: tests, run: 'true', kind: test}]")
     programs = clone.home / "bin"
     programs.mkdir()
     (programs / "cp").write_text('#!/bin/sh\nsleep 1\nexec /bin/cp "$@"\n')
     (programs / "cp").chmod(0o755)
     environment = clone.environment
     environment["PATH"] = f"{programs}:{environment['PATH']}"
-    done = run_forked(["check"], clone.path, environment)
-    assert re.search(
-        r"^✓ Check 'tests' passed\.  0\.\d s, and [1-9]\.\d s to prepare its files$",
-        done.stdout,
-        re.MULTILINE,
-    )
+    line = r"^✓ Check 'tests' passed\.  0\.\d s, and [1-9]\.\d s to prepare its files$"
+    for options in ((), ("--here", "--setup")):
+        done = run_forked(["check", *options], clone.path, environment)
+        assert re.search(line, done.stdout, re.MULTILINE), done.stdout
     (found,) = json.loads(run_forked(["check", "--json"], clone.path, environment).stdout)
     assert (found["runs"], found["wall_ms"] - found["duration_ms"] >= 1000) == (1, True)
     assert "to prepare" not in clone.check().stdout

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +27,6 @@ from mulligan.config.operator import (
     WorkspaceSettings,
 )
 from mulligan.config.policy import Check, Policy
-from mulligan.domain.attempt_times import MILLISECOND, NO_TIME
 from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.result import CheckResult
@@ -126,7 +126,8 @@ class ChecksHere:
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check in the directory; outside of a repository, no file is tracked."""
         before = self.clone.changed()
-        result = self.run(check)
+        began = time.monotonic()
+        result = _timed(self.run(check), began)
         after = self.clone.changed()
         paths = sorted(before.keys() | after.keys())
         return result, [path for path in paths if before.get(path) != after.get(path)]
@@ -281,12 +282,10 @@ class AttemptChecks:
 
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check on the commit; its time is measured as in an attempt."""
-        began = self.clock.now()
+        began = time.monotonic()
         self.tree.check_out(self.tree.start_sha)
         result = self.verifier.check(check, self.tree, self._log("check.log"))
-        took = max(self.clock.now() - began, NO_TIME)
-        timed = result.model_copy(update={"runs": 1, "wall_ms": took // MILLISECOND})
-        return timed, self.tree.changed_files(self.tree.start_sha)
+        return _timed(result, began), self.tree.changed_files(self.tree.start_sha)
 
     def repeated(self, failed: CheckResult) -> CheckResult:
         """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
@@ -357,6 +356,12 @@ def _workspace(clone: Path, environment: Environment) -> Generator[Path]:
 
 
 # Both.
+
+
+def _timed(result: CheckResult, began: float) -> CheckResult:
+    """Add the time since `began`, as in an attempt: with checkouts and copies."""
+    took = round((time.monotonic() - began) * 1000)
+    return result.model_copy(update={"runs": 1, "wall_ms": took})
 
 
 def _failed_set_up(result: CheckResult, log: Path) -> SetUpError:
