@@ -17,6 +17,7 @@ from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.git.local_clone import LocalClone
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
@@ -83,6 +84,8 @@ def rehearse(
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console, REHEARSE_AGAIN)
+    if waits and attempts and not visit.problem:
+        console.print(f"This was the limit of {pluralize(attempts, 'attempt')} (`--attempts`).")
     for comment in comments:
         console.print("\nThe comment on the issue would be:")
         show_comment(console, comment)
