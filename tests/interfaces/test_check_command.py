@@ -285,6 +285,14 @@ def test_the_summary_says_what_a_failure_without_a_change_means(clone: Clone, ca
     assert clone.check("--here").stdout.endswith("\n1 of 2 checks would fail an attempt.\n")
 
 
+def test_the_summary_names_failures_beside_a_missing_program(clone: Clone) -> None:
+    late = "{name: late, run: sleep 5, timeout: 1s}"
+    clone.commit(f"checks: [{{name: tests, run: no-such-program, kind: test}}, {late}]")
+    done = clone.check()
+    assert (done.returncode, "'no-such-program' not found." in done.stderr) == (2, True)
+    assert "\n1 check could not run; 1 did.\n1 of 2 checks cannot run on this" in done.stdout
+
+
 def test_without_a_sandbox_check_says_so_and_sets_up_once(clone: Clone) -> None:
     clone.commit("setup: [pwd > made, 'true']\nchecks: [{name: tests, run: cat made; false}]")
     (clone.home / "mulligan.yml").write_text(

@@ -288,12 +288,12 @@ def _sum_up(place: CheckPlace, results: Sequence[CheckResult], missing: int) -> 
     if missing:
         ran = f"; {len(results)} did" if results else ""
         yield f"{pluralize(missing, 'check')} could not run{ran}."
-    elif not failed:
-        yield f"{pluralize(len(results), 'check')}, and none would fail an attempt."
-    elif isinstance(place.checks, AttemptChecks):
+    if failed and isinstance(place.checks, AttemptChecks):
         yield from _without_change(failed, place.checks, len(checks))
-    else:
+    elif failed:
         yield f"{len(failed)} of {pluralize(len(checks), 'check')} would fail an attempt."
+    elif not missing:
+        yield f"{pluralize(len(results), 'check')}, and none would fail an attempt."
     if all(each.kind is not CheckKind.TEST for each in checks):
         yield NO_TEST
 
