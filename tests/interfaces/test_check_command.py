@@ -51,11 +51,13 @@ class Clone:
     def check(self, *options: str, where: str = ".") -> subprocess.CompletedProcess[str]:
         return run_forked(["check", *options], self.path / where, self.environment)
 
-    def rehearse(self, agent: str) -> subprocess.CompletedProcess[str]:
+    def rehearse(
+        self, agent: str, environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         (self.home / "issue.md").write_text("# Say more\n\nPlease.\n")
         (self.home / "agent.sh").write_text(agent)
         words = ["rehearse", "../issue.md", "--agent", f"sh {self.home}/agent.sh"]
-        return run_forked([*words, "--attempts", "1"], self.path, self.environment)
+        return run_forked([*words, "--attempts", "1"], self.path, environment or self.environment)
 
 
 @pytest.fixture
@@ -190,6 +192,8 @@ def test_check_names_the_time_of_the_command_and_of_its_files(clone: Clone) -> N
     for options in ((), ("--here", "--setup")):
         done = run_forked(["check", *options], clone.path, environment)
         assert re.search(line, done.stdout, re.MULTILINE), done.stdout
+    tried = clone.rehearse("echo more >> notes.txt", environment)
+    assert re.search(r"✓ tests \(0\.\d s, and [1-9]\.\d s to prepare its files\)", tried.stdout)
     (found,) = json.loads(run_forked(["check", "--json"], clone.path, environment).stdout)
     assert (found["runs"], found["wall_ms"] - found["duration_ms"] >= 1000) == (1, True)
     assert "to prepare" not in clone.check().stdout

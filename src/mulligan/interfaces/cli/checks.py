@@ -14,7 +14,7 @@ from rich.text import Text
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
 from mulligan.domain.result import CheckKind, CheckResult
-from mulligan.implement.prompt.outcome_text import check_title, pluralize, verdict
+from mulligan.implement.prompt.outcome_text import check_title, pluralize, run_text, verdict
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
     AttemptChecks,
@@ -228,7 +228,7 @@ def _set_up(place: CheckPlace, report: Report) -> LocalChecks:
     commands = pluralize(len(lines), "setup command")
     whose = "its" if len(lines) == 1 else "their"
     ended = "finished." if ran else f"did not run again: {whose} result of today was used."
-    report.done(Text("✓ ", "green"), f"{commands} {ended}", _seconds(time.monotonic() - began))
+    report.done(Text("✓ ", "green"), f"{commands} {ended}", f"{time.monotonic() - began:.1f} s")
     return ready
 
 
@@ -257,25 +257,9 @@ def _show(result: CheckResult, report: Report) -> None:
     colour = "green" if result.passed else "red" if result.required else "yellow"
     mark = Text("✓ " if result.passed else "✗ ", colour)
     optional = "" if result.passed or result.required else " It is not required."
-    report.done(mark, f"{verdict(result)}{optional}", _took(result))
+    report.done(mark, f"{verdict(result)}{optional}", run_text(result))
     if report.console and not result.passed:
         print_point(report.console, Text(" "), result.digest)
-
-
-WORTH_NAMING_MS = 1000
-
-
-def _took(result: CheckResult) -> str:
-    """Return the time of the command, and that of its checkout and copies if it is long."""
-    command = _seconds(result.duration_ms / 1000)
-    prepared = result.took_ms - result.duration_ms
-    if prepared < WORTH_NAMING_MS:
-        return command
-    return f"{command}, and {_seconds(prepared / 1000)} to prepare its files"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s"
 
 
 def _sum_up(place: CheckPlace, results: Sequence[CheckResult], missing: int) -> Iterator[str]:
