@@ -486,8 +486,8 @@ def test_passing_tests_after_a_finding_take_no_room() -> None:
     ("between", "shown"),
     [
         ("a short line", "a short line"),
-        ("a line that is longer than the mark", "[... 1 lines omitted]"),
-        ("ok 1 - adds", "[... 1 lines omitted]"),
+        ("a line that is longer than the mark", "[... 1 line omitted]"),
+        ("ok 1 - adds", "[... 1 line omitted]"),
     ],
 )
 def test_a_mark_takes_the_place_of_no_shorter_line(between: str, shown: str) -> None:

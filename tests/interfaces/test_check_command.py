@@ -51,11 +51,13 @@ class Clone:
     def check(self, *options: str, where: str = ".") -> subprocess.CompletedProcess[str]:
         return run_forked(["check", *options], self.path / where, self.environment)
 
-    def rehearse(self, agent: str) -> subprocess.CompletedProcess[str]:
+    def rehearse(
+        self, agent: str, environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         (self.home / "issue.md").write_text("# Say more\n\nPlease.\n")
         (self.home / "agent.sh").write_text(agent)
         words = ["rehearse", "../issue.md", "--agent", f"sh {self.home}/agent.sh"]
-        return run_forked([*words, "--attempts", "1"], self.path, self.environment)
+        return run_forked([*words, "--attempts", "1"], self.path, environment or self.environment)
 
 
 @pytest.fixture
@@ -154,10 +156,47 @@ def test_check_and_rehearse_obey_the_operators_overrides_for_the_repository(clon
     )
     done = clone.check()
     assert (done.returncode, "Check 'ours' passed." in done.stdout) == (0, True)
+    assert "Check 'ours' passed." in clone.check("--here").stdout
     tried = clone.rehearse("echo more >> notes.txt")
     assert (tried.returncode, "✓ ours" in tried.stdout) == (0, True)
     git(clone.path, "remote", "set-url", "origin", "git@github.com:acme/another.git")
     assert clone.check().returncode == 1
+
+
+def test_check_here_has_the_operators_network_and_redacts(clone: Clone) -> None:
+    key = "sk-" + "a1B2" * 10
+    run = "test $INDEX = ours && cat keys && false"
+    clone.commit(f"setup: [test $INDEX = ours]\nchecks: [{{name: tests, run: {run}}}]")
+    (clone.path / "keys").write_text(f"{key}\n")
+    (clone.home / "mulligan.yml").write_text(
+        "sandbox: {env: [INDEX]}\nrepositories: [{name: acme/tools}]\nagent: {kind: claude}\n"
+        "github: {token: $TOKEN}\n"
+    )
+    environment = {**clone.environment, "INDEX": "ours", "TOKEN": key}
+    done = run_forked(["check", "--here", "--setup"], clone.path, environment)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "With the settings of ../mulligan.yml.\n✓ 1 setup command finished." in done.stdout
+    assert "Check 'tests' failed with exit code 1." in done.stdout
+    assert key not in done.stdout
+
+
+def test_check_names_the_time_of_the_command_and_of_its_files(clone: Clone) -> None:
+    clone.commit("setup: [touch ~/made]\nchecks: [{name: tests, run: 'true', kind: test}]")
+    programs = clone.home / "bin"
+    programs.mkdir()
+    (programs / "cp").write_text('#!/bin/sh\nsleep 1\nexec /bin/cp "$@"\n')
+    (programs / "cp").chmod(0o755)
+    environment = clone.environment
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
+    line = r"^✓ Check 'tests' passed\.  0\.\d s, and [1-9]\.\d s to prepare its files$"
+    for options in ((), ("--here", "--setup")):
+        done = run_forked(["check", *options], clone.path, environment)
+        assert re.search(line, done.stdout, re.MULTILINE), done.stdout
+    tried = clone.rehearse("echo more >> notes.txt", environment)
+    assert re.search(r"✓ tests \(0\.\d s, and [1-9]\.\d s to prepare its files\)", tried.stdout)
+    (found,) = json.loads(run_forked(["check", "--json"], clone.path, environment).stdout)
+    assert (found["runs"], found["wall_ms"] - found["duration_ms"] >= 1000) == (1, True)
+    assert "to prepare" not in clone.check().stdout
 
 
 def test_check_runs_the_setup_commands_once_a_day_and_rehearse_uses_their_result(
@@ -167,7 +206,7 @@ def test_check_runs_the_setup_commands_once_a_day_and_rehearse_uses_their_result
     clone.commit(f"setup: ['{set_up}']\nchecks: [{{name: tests, run: cat made; false}}]")
     first, second = clone.check(), clone.check()
     assert "✓ 1 setup command finished." in first.stdout
-    assert "✓ 1 setup command did not run again: their result of today was used." in second.stdout
+    assert "✓ 1 setup command did not run again: its result of today was used." in second.stdout
     stamp = re.search(r"\d{19}", first.stdout)
     assert stamp
     assert stamp[0] in second.stdout
@@ -191,9 +230,7 @@ def test_a_failed_setup_command_is_shown_with_its_output_and_its_whole_log(clone
     clone.commit("setup: ['seq 100; exit 3']\nchecks: [{name: tests, run: 'true'}]")
     done = clone.check()
     assert done.returncode == 1
-    assert "The setup command 'seq 100; exit 3' failed with exit code 3." in done.stderr
-    assert "\n85\n" not in done.stderr
-    assert "\n86\n" in done.stderr
+    assert "The setup command 'seq 100; exit 3' failed with exit code 3.\n86\n" in done.stderr
     kept = Path(done.stderr.rpartition("The whole output: ")[2].strip())
     assert kept.read_text().splitlines() == ["$ seq 100; exit 3", *map(str, range(1, 101))]
     assert "inspect" not in done.stderr
@@ -252,14 +289,22 @@ def test_the_summary_says_what_a_failure_without_a_change_means(clone: Clone, ca
     assert clone.check("--here").stdout.endswith("\n1 of 2 checks would fail an attempt.\n")
 
 
+def test_the_summary_names_failures_beside_a_missing_program(clone: Clone) -> None:
+    late = "{name: late, run: sleep 5, timeout: 1s}"
+    clone.commit(f"checks: [{{name: tests, run: no-such-program, kind: test}}, {late}]")
+    done = clone.check()
+    assert (done.returncode, "'no-such-program' not found." in done.stderr) == (2, True)
+    assert "\n1 check could not run; 1 did.\n1 of 2 checks cannot run on this" in done.stdout
+
+
 def test_without_a_sandbox_check_says_so_and_sets_up_once(clone: Clone) -> None:
-    clone.commit("setup: [pwd > made]\nchecks: [{name: tests, run: cat made; false}]")
+    clone.commit("setup: [pwd > made, 'true']\nchecks: [{name: tests, run: cat made; false}]")
     (clone.home / "mulligan.yml").write_text(
         "sandbox: off\nrepositories: [{name: acme/tools}]\nagent: {kind: claude}\n"
     )
     first, second = clone.check(), clone.check()
     assert "without a sandbox (`sandbox: off`), as in an attempt." in first.stdout
-    assert "did not run again" in second.stdout
+    assert "✓ 2 setup commands did not run again: their result of today" in second.stdout
 
 
 def test_a_sandbox_that_does_not_work_is_an_error_that_names_the_way_without(clone: Clone) -> None:
@@ -297,6 +342,38 @@ def test_check_of_no_commit_is_one_sentence_that_names_the_way_without(
     assert "as it is: `mulligan check --here`.\n" in done.stderr
 
 
+def test_check_and_rehearse_name_submodules_and_a_check_may_fetch_them(clone: Clone) -> None:
+    words = clone.home / "words"
+    words.mkdir()
+    git(words, "init", "--quiet")
+    (words / "list.txt").write_text("one\n")
+    git(words, "add", ".")
+    git(words, "commit", "--quiet", "--message", "Words")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(clone.path, *allowed, "submodule", "--quiet", "add", str(words), "spec")
+    trust = "git config --global safe.directory '*'"
+    fetch = "git -c protocol.file.allow=always submodule update --init --quiet"
+    checks = (
+        f"[{{name: tests, run: {fetch} && cat spec/list.txt, kind: test, network: true}},"
+        "{name: without, run: test -e spec/list.txt}]"
+    )
+    clone.commit(f'setup: ["{trust}", "{fetch}"]\nchecks: {checks}')
+    (clone.home / "mulligan.yml").write_text(
+        f"sandbox: {{read: [{words}]}}\nrepositories: [{{name: acme/tools}}]\n"
+        "agent: {kind: claude}\n"
+    )
+    note = (
+        "The submodule spec is empty in attempts. If a check needs those files, begin its command"
+        " with `git submodule update --init &&`. The check then needs `network: true`."
+    )
+    done, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
+    assert f"\n{note}\n" in done.stdout
+    assert f"\n{note}\n" in tried.stdout
+    for said in (done.stdout, tried.stdout):
+        assert re.search(r"✓ (Check ')?tests", said)
+        assert re.search(r"✗ (Check ')?without", said)
+
+
 def test_setup_without_here_is_accepted_with_a_warning(clone: Clone) -> None:
     clone.commit(PASSES)
     done = clone.check("--setup")
@@ -311,7 +388,10 @@ def test_check_of_another_directory_and_of_a_linked_worktree(clone: Clone) -> No
     done = run_forked(["check", "linked"], clone.home, clone.environment)
     assert done.returncode == 0, done.stderr
     assert "From the last commit on topic of linked (" in done.stdout
-    assert "1 uncommitted file is not part of it. To check it too:" in done.stdout
+    assert "To check it too: `mulligan check --here linked`." in done.stdout
+    (clone.home / "empty").mkdir()
+    none = run_forked(["check", "empty"], clone.home, clone.environment)
+    assert "as it is: `mulligan check --here empty`." in none.stderr
 
 
 def test_check_of_a_shallow_clone(clone: Clone) -> None:

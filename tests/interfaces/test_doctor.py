@@ -282,9 +282,10 @@ def test_a_check_of_the_repositorys_own_is_looked_for_in_it(here: MulliganInstal
 def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     files = {".gitattributes": "*.bin filter=lfs diff=lfs\n", ".gitmodules": '[submodule "x"]\n'}
     commit_to(here.bare, files, "main")
-    notes = "".join(each.message for each in see(here) if each.level is Level.NOTE)
+    notes = "".join(f"{each.message} {each.fix}" for each in see(here) if each.level is Level.NOTE)
     assert "Git LFS" in notes
     assert "submodules" in notes
+    assert "`git submodule update --init &&`" in notes
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_both_files_are_written_and_the_second_run_has_nothing_to_do(tmp_path: P
     here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
     first = run_mulligan(here, "init", "--yes")
     assert (first.returncode, first.stderr) == (0, "")
-    assert "+    run: npm test  # from scripts.test of package.json" in first.stdout
+    assert "+    run: npm test # from scripts.test of package.json" in first.stdout
     assert "  - name: octocat/hello\n" in (tmp_path / "mulligan.yml").read_text()
     assert f"doctor --config {tmp_path}/mulligan.yml" in first.stdout
     second = run_mulligan(here, "init", "--yes", "--config", "../mulligan.yml")

@@ -85,6 +85,7 @@ def test_the_second_try_succeeds_and_the_clone_is_untouched(clone: Path) -> None
 @pytest.mark.deep
 def test_an_agent_that_never_does_it_fails_and_ends_with_a_person(clone: Path) -> None:
     once = rehearse(clone, "pass\n", "--attempts", "1")
+    assert "\nThis was the limit of 1 attempt (`--attempts`).\n" in once.stdout
     assert once.returncode == 1, once.stdout + once.stderr
     done = rehearse(clone, "pass\n", "--attempts", "3")
     assert done.returncode == 3, done.stdout + done.stderr

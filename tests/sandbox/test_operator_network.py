@@ -217,7 +217,11 @@ def test_a_program_that_trusts_no_certificate_leads_to_the_same_key(
 ) -> None:
     line = f"curl --silent --show-error {index.address}/corporate"
     result = verifier_with({}).set_up([line], tree, tmp_path / "setup.log")
-    assert result.digest.startswith("A program does not trust a certificate: set sandbox.ca_file")
+    assert result.digest.startswith("A program does not trust a certificate. Set `sandbox.ca_file`")
+    # A program may go on after that.
+    line = f"{line} || seq 20; exit 1"
+    result = verifier_with({}).set_up([line], tree, tmp_path / "setup.log")
+    assert result.digest.startswith("A program does not trust a certificate. Set `sandbox.ca_file`")
 
 
 def test_an_authority_of_the_operators_is_trusted_without_an_index(

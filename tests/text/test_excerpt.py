@@ -25,7 +25,7 @@ def bytes_of(excerpt: Excerpt) -> int:
         (FIVE.both_ends(4), "one\ntwo\n[... 2 lines omitted]\nfive"),
         (FIVE.both_ends(3), "one\n[... 3 lines omitted]\nfive"),
         (FIVE.both_ends(1), "one\n[... 4 lines omitted]"),
-        (FIVE.head(4).both_ends(3), "one\n[... 2 lines omitted]\nfour\n[... 1 lines omitted]"),
+        (FIVE.head(4).both_ends(3), "one\n[... 2 lines omitted]\nfour\n[... 1 line omitted]"),
         (FIVE.within(7), "one\ntwo\n[... 3 lines omitted]"),
         (FIVE.within(6), "one\n[... 4 lines omitted]"),
         (FIVE.within(2), "o…\n[... 4 lines omitted]"),

@@ -49,7 +49,7 @@ from mulligan.sandbox.operator_network import (
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
-from mulligan.text.certificates import REGISTRY_TRUST, says_untrusted
+from mulligan.text.certificates import COMMAND_TRUST, says_untrusted
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
 
@@ -333,8 +333,8 @@ def _egress_log(log: Path) -> Path:
 def _with_hints(result: CheckResult, network: CommandNetwork) -> CheckResult:
     """Add the refusals and failures of the proxy to a failure."""
     hints = [*network.hints]
-    if not hints and says_untrusted(result.digest):
-        hints.append(f"A program does not trust a certificate: {REGISTRY_TRUST}.")
+    if not hints and says_untrusted(f"{result.digest}\n{result.long_digest}"):
+        hints.append(COMMAND_TRUST)
     return result if result.passed or not hints else _with_first_line(result, "\n".join(hints))
 
 

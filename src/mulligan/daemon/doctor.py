@@ -434,7 +434,8 @@ def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
         yield note(
             name,
             "It has submodules. They are empty for agents and checks.",
-            "If the checks need their files, fetch them in a setup command.",
+            "If a check needs their files, begin its command with `git submodule update --init &&`."
+            " The check then needs `network: true`.",
         )
     ready = policy.labels.ready
     for path in probes.names(name, TEMPLATES):

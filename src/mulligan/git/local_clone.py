@@ -18,6 +18,9 @@ ONLY_OUTPUT = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
 KINDS_WITH_FIELDS = {b"1": 8, b"u": 10, b"?": 1}
 """How many fields stand before the path, by the kind of entry (git-status(1), porcelain v2)."""
 
+GITLINK = b"160000 "
+"""The mode of a submodule in a listed tree."""
+
 
 @dataclass(frozen=True, slots=True)
 class LocalClone:
@@ -33,6 +36,12 @@ class LocalClone:
     def url(self, remote: str) -> str | None:
         """Return the URL of a remote as it is configured; None if there is none."""
         return self._line("config", "--get", f"remote.{remote}.url")
+
+    def submodules(self) -> tuple[str, ...]:
+        """List the paths of the submodules of the commit that is checked out."""
+        listed = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD") or b""
+        entries = (line.partition(b"\t") for line in listed.split(b"\0"))
+        return tuple(os.fsdecode(path) for about, _, path in entries if about.startswith(GITLINK))
 
     def uncommitted(self) -> Mapping[str, str]:
         """Map each path that differs from the commit to a hash of how; with untracked files."""

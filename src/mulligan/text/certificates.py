@@ -22,7 +22,13 @@ REGISTRY_TRUST = (
     "set sandbox.ca_file to the certificates of that authority, or add them to the system's "
     "certificates"
 )
-"""The advice for a server that setup commands and checks use."""
+"""The advice for a server that Mulligan's proxy reaches for setup commands and checks."""
+
+COMMAND_TRUST = (
+    "A program does not trust a certificate. Set `sandbox.ca_file` in mulligan.yml to a file with "
+    "the certificates of its authority. By default, uv and Node ignore the system's certificates."
+)
+"""The advice for a setup command: many programs have certificates of their own."""
 
 UNTRUSTED_SAID = re.compile(
     r"CERTIFICATE_VERIFY_FAILED|self[-_ ]signed[-_ ]cert|unable[-_ ]to[-_ ]get[-_ ](?:local[-_ ])?"

@@ -135,7 +135,7 @@ def mark_of(text: str, length: int = MARK_LENGTH) -> str:
 
 def omitted(lines: int) -> str:
     """Return the line that replaces omitted lines (CONTEXT-6)."""
-    return f"[... {lines} lines omitted]"
+    return f"[... {lines} {'line' if lines == 1 else 'lines'} omitted]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from mulligan.checks.digest.signals import (
     is_total,
     weigh,
 )
+from mulligan.text.escape import omitted
 
 # The text of a digest
 
@@ -258,7 +259,6 @@ def render_passed(totals: Iterable[str], max_chars: int) -> str:
 
 BEFORE, AFTER = 6, 14
 LINE_CHARS = 240
-MARK = "[... {} lines omitted]"
 MARK_ROOM = 28
 MAX_MISSES = 50
 
@@ -423,7 +423,7 @@ def _gap(log: CleanLog, start: int, end: int, shown: Collection[str]) -> str:
         if MEANINGFUL.search(log.lines[index]) and log.lines[index].strip() not in shown
     ]
     count = unseen + len(lines)
-    mark = MARK.format(count) if count else ""
+    mark = omitted(count) if count else ""
     if count == len(lines) == 1 and len(lines[0]) <= len(mark) and not is_passing(lines[0]):
         return lines[0]
     return mark

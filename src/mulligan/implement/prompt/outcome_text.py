@@ -455,6 +455,21 @@ def took_text(check: CheckResult) -> str:
     return f"{pluralize(check.runs, 'run')}, {took}" if check.runs > 1 else took
 
 
+def run_text(check: CheckResult) -> str:
+    """Return the time of a check for a terminal: `3 runs, 34.0 s`, or `0.3 s`.
+
+    For a single run it is that of the command. If its checkout and copies took a second or more,
+    their time follows.
+    """
+    took, command = f"{check.took_ms / SECOND_MS:.1f} s", f"{check.duration_ms / SECOND_MS:.1f} s"
+    if check.runs > 1:
+        return f"{pluralize(check.runs, 'run')}, {took}"
+    prepared = check.took_ms - check.duration_ms
+    if prepared < SECOND_MS:
+        return command
+    return f"{command}, and {prepared / SECOND_MS:.1f} s to prepare its files"
+
+
 def times_text(history: Sequence[WorkerResultMeta]) -> str:
     """Return the time from the request on, and its parts: `41m in all: waited 20m, agent 21m`.
 

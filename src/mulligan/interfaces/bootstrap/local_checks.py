@@ -3,8 +3,10 @@
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -58,11 +60,12 @@ __all__ = [
     "Digest",
     "LocalChecks",
     "LocalCommit",
+    "command_here",
     "digest",
     "open_attempt_checks",
     "open_local_checks",
     "read_local_commit",
-    "read_policy",
+    "read_local_directory",
 ]
 
 
@@ -123,27 +126,57 @@ class ChecksHere:
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check in the directory; outside of a repository, no file is tracked."""
         before = self.clone.changed()
-        result = self.run(check)
+        began = time.monotonic()
+        result = _timed(self.run(check), began)
         after = self.clone.changed()
         paths = sorted(before.keys() | after.keys())
         return result, [path for path in paths if before.get(path) != after.get(path)]
 
 
+@dataclass(frozen=True, slots=True)
+class LocalDirectory:
+    """A directory, its policy, and the operator's file (`settings`) if one was found."""
+
+    path: Path
+    operator: Operator
+    settings: Path | None
+    policy: Policy
+
+
+def read_local_directory(
+    directory: Path, config: Path | None, policy: Path | None, environment: Environment
+) -> LocalDirectory:
+    """Read the policy of a directory and the operator's file; ConfigError if one is invalid."""
+    settings = settings_file(config, directory, environment)
+    operator = _read_operator(settings, environment)
+    overrides = overrides_for(operator, LocalClone(directory, environment))
+    return LocalDirectory(directory, operator, settings, _read_policy(policy, directory, overrides))
+
+
 @contextmanager
-def open_local_checks(directory: Path, environment: Environment) -> Generator[ChecksHere]:
-    """Open a directory for checks, without a sandbox."""
+def open_local_checks(place: LocalDirectory, environment: Environment) -> Generator[ChecksHere]:
+    """Open a directory for checks, without a sandbox, with the operator's network."""
+    redactor = publishing_redactor_of(place.operator, environment)
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
-        verifier = CommandVerifier(environment)
-        clone = LocalClone(directory, environment)
-        yield ChecksHere(directory, Path(private), verifier, clone)
+        verifier = build_verifier(place.operator, environment, Unconfined(), redactor)
+        clone = LocalClone(place.path, environment)
+        yield ChecksHere(place.path, Path(private), verifier, clone)
 
 
 # As in an attempt.
 
 
-TRY_HERE = (
-    "To run the checks without a sandbox, in the directory as it is: `mulligan check --here`."
-)
+def command_here(directory: Path, *options: str) -> str:
+    """Return the command that runs the checks without a sandbox, in the directory as it is."""
+    named = () if directory == Path.cwd() else (os.path.relpath(directory),)
+    return shlex.join(("mulligan", "check", "--here", *options, *named))
+
+
+def _try_here(directory: Path) -> str:
+    return (
+        "To run the checks without a sandbox, in the directory as it is:"
+        f" `{command_here(directory)}`."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +213,21 @@ def read_local_commit(
     try:
         branch, sha = branch_of(directory), clone.commit()
     except UsageError as error:
-        raise UsageError(f"{error} {TRY_HERE}") from error
+        raise UsageError(f"{error} {_try_here(directory)}") from error
     if sha is None:
-        raise UsageError(f"{directory} has no commit on {branch} yet. Commit first. {TRY_HERE}")
+        raise UsageError(
+            f"{directory} has no commit on {branch} yet. Commit first. {_try_here(directory)}"
+        )
     settings = settings_file(config, directory, environment)
     operator = _read_operator(settings, environment)
-    read = read_policy(policy, directory, overrides_for(operator, clone))
+    read = _read_policy(policy, directory, overrides_for(operator, clone))
     uncommitted = set(clone.uncommitted())
     used = set[str]() if policy else {policy_in(directory)}
     return LocalCommit(
         RehearsalSetup(Issue(local_issue(directory), "", ""), directory, branch),
         sha,
         operator,
-        _confine(operator, environment),
+        _confine(operator, directory, environment),
         settings,
         read,
         is_policy_committed=not used & uncommitted,
@@ -200,11 +235,11 @@ def read_local_commit(
     )
 
 
-def _confine(operator: Operator, environment: Environment) -> Sandbox:
+def _confine(operator: Operator, directory: Path, environment: Environment) -> Sandbox:
     try:
         return confine(operator, environment)
     except ConfigError as error:
-        raise ConfigError(f"{error} {TRY_HERE}") from error
+        raise ConfigError(f"{error} {_try_here(directory)}") from error
 
 
 def _read_operator(settings: Path | None, environment: Environment) -> Operator:
@@ -246,10 +281,11 @@ class AttemptChecks:
         return replace(self, tree=ready), not stopwatch.set_up_reused
 
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
-        """Run one check on the commit."""
+        """Run one check on the commit; its time is measured as in an attempt."""
+        began = time.monotonic()
         self.tree.check_out(self.tree.start_sha)
         result = self.verifier.check(check, self.tree, self._log("check.log"))
-        return result, self.tree.changed_files(self.tree.start_sha)
+        return _timed(result, began), self.tree.changed_files(self.tree.start_sha)
 
     def repeated(self, failed: CheckResult) -> CheckResult:
         """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
@@ -322,20 +358,21 @@ def _workspace(clone: Path, environment: Environment) -> Generator[Path]:
 # Both.
 
 
+def _timed(result: CheckResult, began: float) -> CheckResult:
+    """Add the time since `began`, as in an attempt: with checkouts and copies."""
+    took = round((time.monotonic() - began) * 1000)
+    return result.model_copy(update={"runs": 1, "wall_ms": took})
+
+
 def _failed_set_up(result: CheckResult, log: Path) -> SetUpError:
     """Return the error with the end of the output; keep the whole output in a file."""
     descriptor, kept = tempfile.mkstemp(prefix="mulligan-setup-", suffix=".log")
     os.close(descriptor)
     shutil.copyfile(log, kept)
-    return SetUpError(
-        f"{verdict(result)} The end of its output:\n{result.digest}\nThe whole output: {kept}",
-        result,
-    )
+    return SetUpError(f"{verdict(result)}\n{result.digest}\nThe whole output: {kept}", result)
 
 
-def read_policy(
-    place: Path | None, directory: Path, overrides: Mapping[str, JsonValue] | None = None
-) -> Policy:
+def _read_policy(place: Path | None, directory: Path, overrides: Mapping[str, JsonValue]) -> Policy:
     """Read a policy file, by default the repository's own; `overrides` replace whole keys."""
     path = place or directory / policy_in(directory)
     if place is None and not path.exists():
@@ -352,4 +389,4 @@ def read_policy(
         raise ConfigError(
             f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
         ) from error
-    return load_policy(text, overrides or {}, str(path))
+    return load_policy(text, overrides, str(path))

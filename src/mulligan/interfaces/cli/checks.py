@@ -14,19 +14,21 @@ from rich.text import Text
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
 from mulligan.domain.result import CheckKind, CheckResult
-from mulligan.implement.prompt.outcome_text import check_title, pluralize, verdict
+from mulligan.implement.prompt.outcome_text import check_title, pluralize, run_text, verdict
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
     AttemptChecks,
     Digest,
     LocalChecks,
     LocalCommit,
+    command_here,
     open_attempt_checks,
     open_local_checks,
     read_local_commit,
-    read_policy,
+    read_local_directory,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
+from mulligan.interfaces.bootstrap.rehearsal import submodules_note
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import (
@@ -100,10 +102,6 @@ NO_CHECKS = (
 
 NO_TEST = "No check has `kind: test`, so no test verifies a change. Add the command of the tests."
 
-NOT_SET_UP = (
-    "The setup commands did not run. To run them here first: `mulligan check --here --setup`."
-)
-
 SETUP_ALWAYS = (
     "`--setup` has no effect without `--here`: `mulligan check` always runs the setup commands."
 )
@@ -121,7 +119,8 @@ def check(options: CheckOptions) -> Exit:
     start_logs()
     stop_on_signals(running="the running command")
     report = Report(None if options.json else make_console())
-    with _checks_here(options) if options.here else _attempt_checks(options, report) as place:
+    open_place = _checks_here if options.here else _attempt_checks
+    with open_place(options, report) as place:
         ready = _set_up(place, report) if place.runs_set_up else place.checks
         missing = [error for each in place.policy.checks if (error := _run(each, ready, report))]
         for line in _sum_up(place, report.results, len(missing)):
@@ -131,8 +130,10 @@ def check(options: CheckOptions) -> Exit:
     if options.json:
         print_json([result.model_dump(mode="json") for result in report.results])
     if missing:
-        is_unready = place.policy.setup.run and not place.runs_set_up
-        raise ConfigError("\n".join([*missing, *([NOT_SET_UP] if is_unready else [])]))
+        if place.policy.setup.run and not place.runs_set_up:
+            command = command_here(options.directory.resolve(), "--setup")
+            missing.append(f"The setup commands did not run. To run them here first: `{command}`.")
+        raise ConfigError("\n".join(missing))
     return Exit.FAILED if any(result.fails for result in report.results) else Exit.DONE
 
 
@@ -156,10 +157,10 @@ class Report:
         else:
             print_error(text)
 
-    def done(self, mark: Text, text: str, seconds: float) -> None:
+    def done(self, mark: Text, text: str, took: str) -> None:
         """Print a line with the time it took."""
         if self.console:
-            self.console.print(Text.assemble(mark, text, Text(f"  {seconds:.1f} s", "dim")))
+            self.console.print(Text.assemble(mark, text, Text(f"  {took}", "dim")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +173,13 @@ class CheckPlace:
 
 
 @contextmanager
-def _checks_here(options: CheckOptions) -> Generator[CheckPlace]:
-    directory = options.directory.resolve()
-    policy = read_policy(options.policy, directory)
-    with open_local_checks(directory, environment()) as checks:
-        yield CheckPlace(checks, policy, options.setup and bool(policy.setup.run))
+def _checks_here(options: CheckOptions, report: Report) -> Generator[CheckPlace]:
+    given = (options.directory.resolve(), options.config, options.policy)
+    place = read_local_directory(*given, environment())
+    if place.settings:
+        report.say(_name_settings(place.settings))
+    with open_local_checks(place, environment()) as checks:
+        yield CheckPlace(checks, place.policy, options.setup and bool(place.policy.setup.run))
 
 
 @contextmanager
@@ -199,7 +202,7 @@ def _introduce(commit: LocalCommit) -> Iterator[str]:
         f" ({commit.sha[:8]}), {where}, as in an attempt."
     )
     if commit.settings:
-        yield f"With the settings of {os.path.relpath(commit.settings)}."
+        yield _name_settings(commit.settings)
     if not commit.is_policy_committed:
         yield "With the policy of your working tree, which is not committed yet."
     if commit.uncommitted:
@@ -207,8 +210,14 @@ def _introduce(commit: LocalCommit) -> Iterator[str]:
         is_one = commit.uncommitted == 1
         yield (
             f"{files} {'is' if is_one else 'are'} not part of it. To check"
-            f" {'it' if is_one else 'them'} too: `mulligan check --here`."
+            f" {'it' if is_one else 'them'} too: `{command_here(commit.setup.clone)}`."
         )
+    if note := submodules_note(commit.setup.clone, environment()):
+        yield note
+
+
+def _name_settings(file: Path) -> str:
+    return f"With the settings of {os.path.relpath(file)}."
 
 
 def _set_up(place: CheckPlace, report: Report) -> LocalChecks:
@@ -217,8 +226,9 @@ def _set_up(place: CheckPlace, report: Report) -> LocalChecks:
     with step_shown(report.console, "setup commands", place.checks.logs):
         ready, ran = place.checks.set_up(lines)
     commands = pluralize(len(lines), "setup command")
-    ended = "finished." if ran else "did not run again: their result of today was used."
-    report.done(Text("✓ ", "green"), f"{commands} {ended}", time.monotonic() - began)
+    whose = "its" if len(lines) == 1 else "their"
+    ended = "finished." if ran else f"did not run again: {whose} result of today was used."
+    report.done(Text("✓ ", "green"), f"{commands} {ended}", f"{time.monotonic() - began:.1f} s")
     return ready
 
 
@@ -247,7 +257,7 @@ def _show(result: CheckResult, report: Report) -> None:
     colour = "green" if result.passed else "red" if result.required else "yellow"
     mark = Text("✓ " if result.passed else "✗ ", colour)
     optional = "" if result.passed or result.required else " It is not required."
-    report.done(mark, f"{verdict(result)}{optional}", result.duration_ms / 1000)
+    report.done(mark, f"{verdict(result)}{optional}", run_text(result))
     if report.console and not result.passed:
         print_point(report.console, Text(" "), result.digest)
 
@@ -262,12 +272,12 @@ def _sum_up(place: CheckPlace, results: Sequence[CheckResult], missing: int) -> 
     if missing:
         ran = f"; {len(results)} did" if results else ""
         yield f"{pluralize(missing, 'check')} could not run{ran}."
-    elif not failed:
-        yield f"{pluralize(len(results), 'check')}, and none would fail an attempt."
-    elif isinstance(place.checks, AttemptChecks):
+    if failed and isinstance(place.checks, AttemptChecks):
         yield from _without_change(failed, place.checks, len(checks))
-    else:
+    elif failed:
         yield f"{len(failed)} of {pluralize(len(checks), 'check')} would fail an attempt."
+    elif not missing:
+        yield f"{pluralize(len(results), 'check')}, and none would fail an attempt."
     if all(each.kind is not CheckKind.TEST for each in checks):
         yield NO_TEST
 

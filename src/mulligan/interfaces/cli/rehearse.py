@@ -17,6 +17,7 @@ from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.git.local_clone import LocalClone
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
@@ -25,6 +26,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     overrides_for,
     read_rehearsal_setup,
     settings_file,
+    submodules_note,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -35,7 +37,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import print_command, program, show_comment
+from mulligan.interfaces.cli.terminal import print_command, print_text, program, show_comment
 from mulligan.interfaces.cli.work import (
     ProgressLog,
     exit_code_of,
@@ -63,6 +65,8 @@ def rehearse(
     config = _write_configuration(setup, agent, given)
     operator = load_operator(config, environment(), needs_token=False)
     console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
+    if note := submodules_note(setup.clone, environment()):
+        print_text(console, note)
     comments = list[str]()
     progress = ProgressLog(console)
     with (
@@ -80,6 +84,8 @@ def rehearse(
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console, REHEARSE_AGAIN)
+    if waits and attempts and not visit.problem:
+        console.print(f"This was the limit of {pluralize(attempts, 'attempt')} (`--attempts`).")
     for comment in comments:
         console.print("\nThe comment on the issue would be:")
         show_comment(console, comment)

@@ -56,7 +56,7 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize, times_text
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize, run_text, times_text
 from mulligan.interfaces.bootstrap.container import (
     Container,
     OwnerOptions,
@@ -304,8 +304,7 @@ def _verdict_line(event: Event) -> str | None:
 
 
 def _check_line(check: CheckResult) -> str:
-    runs = f"{pluralize(check.runs, 'run')}, " if check.runs > 1 else ""
-    took = f"{runs}{_seconds(check.took_ms)}"
+    took = run_text(check)
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"

@@ -170,10 +170,11 @@ def _lines(proposal: Proposal) -> Iterator[str]:
 
 def _check(check: ProposedCheck) -> Iterator[str]:
     yield f"  - name: {_scalar(check.name)}"
-    yield f"    run: {_scalar(check.run)}  # from {check.source}"
+    # One space, since a repository's own check may run Prettier on this file.
+    yield f"    run: {_scalar(check.run)} # from {check.source}"
     yield f"    kind: {check.kind}"
     if check.network:
-        yield "    network: true  # this command downloads dependencies"
+        yield "    network: true # this command downloads dependencies"
 
 
 OPERATOR = """\
