@@ -395,6 +395,22 @@ def test_a_file_without_certificates_is_named_with_its_key(
         verifier.set_up(["true"], tree, tmp_path / "setup.log")
 
 
+def test_a_check_without_the_network_has_no_password_of_a_proxy(tree: PlainWorktree) -> None:
+    proxy = "http://worker:proxy-password@127.0.0.1:9"
+    verifier = verifier_with({"env": ["HTTPS_PROXY"]}, more={"HTTPS_PROXY": proxy})
+    assert check(verifier, tree, "! env | grep proxy-password", network=False).passed
+
+
+def test_certificates_of_mulligans_own_environment_are_trusted_inside(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    """What the operator's programs trust on this machine, setup commands trust too."""
+    verifier = verifier_with({}, more={"CURL_CA_BUNDLE": str(index.ca_file)})
+    line = f"curl --silent --show-error --fail --user {USER}:{PASSWORD} {index.address}/corporate"
+    assert verifier.set_up([line], tree, tmp_path / "setup.log").passed
+    assert check(verifier, tree, 'test -z "$CURL_CA_BUNDLE"', network=False).passed
+
+
 def test_a_password_in_another_variable_is_reported_as_exposed(index: PackageIndex) -> None:
     more = {INDEX_VARIABLE: "https://a:secret-word@index.example/simple"}
     assert verifier_with(settings_for(index), Unconfined(), more).network.exposed() == (

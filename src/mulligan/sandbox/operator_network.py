@@ -102,13 +102,12 @@ class OperatorNetwork:
         MisconfiguredError if certificates cannot be read, UnavailableError if the log cannot be
         written.
         """
-        shown = named_paths(self.variables)
         if wanted is Network.NONE:
-            yield CommandNetwork(wanted, self.variables, shown)
+            yield CommandNetwork(wanted, self._visible, named_paths(self._visible))
             return
         bundle = self._write_certificates(private)
-        variables = {**self.variables, **_trusting(bundle)}
-        shown += (bundle,) if bundle else ()
+        variables = {**self._visible, **self._trusting(bundle)}
+        shown = named_paths(variables)
         names = self._proxied_variables()
         if not names:
             yield CommandNetwork(wanted, variables, shown)
@@ -134,9 +133,24 @@ class OperatorNetwork:
             open_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as proxy,
         ):
             own = _of_programs(proxy_variables(PROXY_PORT))
-            variables = {**self.variables, **_trusting(bundle), **own}
-            shown = (*named_paths(self.variables), *((bundle,) if bundle else ()))
-            yield CommandNetwork(Network.NONE, variables, shown, proxy, access_log)
+            variables = {**self._visible, **self._trusting(bundle), **own}
+            yield CommandNetwork(Network.NONE, variables, named_paths(variables), proxy, access_log)
+
+    @property
+    def _visible(self) -> Mapping[str, str]:
+        """The variables without the password of the operator's proxy."""
+        return {
+            name: value
+            for name, value in self.variables.items()
+            if not (name.upper() in PROXY_VARIABLES and passwords_in(value))
+        }
+
+    def _trusting(self, bundle: Path | None) -> Mapping[str, str]:
+        """Return the variables of certificates: the written ones, else those of Mulligan's own."""
+        if bundle:
+            return dict.fromkeys(CERTIFICATE_VARIABLES, str(bundle))
+        own = {name: self.environment.get(name, "") for name in CERTIFICATE_VARIABLES}
+        return {name: value for name, value in own.items() if value}
 
     def problems(self) -> tuple[str, ...]:
         """Ask each package index; list the failures in sentences."""
@@ -196,7 +210,7 @@ class OperatorNetwork:
         """
         if self.authority is None and self.ca_file is None:
             return None
-        given = (self.variables.get(name) for name in CERTIFICATE_VARIABLES)
+        given = (self.environment.get(name) for name in CERTIFICATE_VARIABLES)
         trusted = trusted_bundle(self.environment) or Path(certifi.where())
         files = dict.fromkeys((trusted, *map(Path, filter(None, given))))
         parts = [read_certificates(file) for file in files]
@@ -263,7 +277,3 @@ def _of_programs(proxy: Mapping[str, str]) -> dict[str, str]:
     """Add the variables of programs to those of a proxy for HTTPS."""
     https = proxy.get("HTTPS_PROXY")
     return {**proxy, **(dict.fromkeys(PROXY_VARIABLES_OF_PROGRAMS, https) if https else {})}
-
-
-def _trusting(bundle: Path | None) -> dict[str, str]:
-    return dict.fromkeys(CERTIFICATE_VARIABLES, str(bundle)) if bundle else {}
