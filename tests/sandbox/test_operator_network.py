@@ -173,6 +173,18 @@ def test_a_program_may_keep_more_connections_than_are_served(
     assert len(index.requests) == 90
 
 
+def test_a_password_in_an_answer_is_masked_and_named(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    line = f"curl --silent {index.address}/password | tr '*' '+'; false"
+    log = tmp_path / "setup.log"
+    result = verifier_with(settings_for(index)).set_up([line], tree, log)
+    assert "+" * len(PASSWORD) in log.read_text()
+    assert result.digest.splitlines()[0] == (
+        f"{index.address} sent an answer that contains its password; Mulligan masked it there."
+    )
+
+
 def test_an_answer_that_ends_too_early_is_named(
     index: PackageIndex, tree: PlainWorktree, tmp_path: Path
 ) -> None:

@@ -156,6 +156,8 @@ def content_at(path: str, origin: str) -> bytes:
             tags = {"latest": "1.0.0"}
             packument = {"name": "corporate", "dist-tags": tags, "versions": {"1.0.0": version}}
             return json.dumps(packument).encode()
+        case "/password":
+            return PASSWORD.encode()
         case "/broken":
             return b"x"
         case _ if path.endswith(f"/{ARCHIVE_NAME}"):

@@ -103,6 +103,11 @@ class AccessLog:
         self._write("failed", f"{what}: the answer ended too early")
         self._note(f"{origin} ended an answer too early")
 
+    def masked(self, what: str, origin: str) -> None:
+        """Log an answer that contained the password, which may also be a word of a package."""
+        self._write("masked", f"{what}: the answer contains the password or token")
+        self._note(f"{origin} sent an answer that contains its password; Mulligan masked it there")
+
     def _note(self, problem: str) -> None:
         if len(self._problems) < MAX_REFUSED_HOSTS:
             self._problems[one_line(self._redact(problem), LINE_CHARS)] = None
@@ -502,7 +507,10 @@ class Proxy:
             if not (decision.route.is_index or is_readable(encoding)):
                 await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
                 return
-            await _answer(connection, answer, decision.route, exchange)
+            keys = KeyFilter(decision.route.key, *decision.route.masked)
+            await _answer(connection, answer, decision.route, keys, exchange)
+            if decision.route.is_index and keys.has_masked:
+                self._log.masked(what, decision.route.origin)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
             raise
@@ -673,10 +681,13 @@ async def _body(connection: Connection, exchange: ServiceExchange) -> AsyncItera
 
 
 async def _answer(
-    connection: Connection, answer: httpx.Response, route: Route, exchange: ServiceExchange
+    connection: Connection,
+    answer: httpx.Response,
+    route: Route,
+    key_filter: KeyFilter,
+    exchange: ServiceExchange,
 ) -> None:
     """Forward an answer, without the key that a service may have included."""
-    key_filter = KeyFilter(route.key, *route.masked)
     is_plain = route.is_index or "content-encoding" not in answer.headers
     headers = response_headers(answer.headers.raw, is_plain=is_plain)
     await connection.send(

@@ -329,12 +329,15 @@ class KeyFilter:
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if self._forms else None
         self._held = b""
+        self.has_masked = False
 
     def text(self, whole: bytes) -> bytes:
         """Mask the key in a complete text."""
-        return (
-            self._pattern.sub(lambda found: b"*" * len(found[0]), whole) if self._pattern else whole
-        )
+        if not self._pattern:
+            return whole
+        shown, count = self._pattern.subn(lambda found: b"*" * len(found[0]), whole)
+        self.has_masked |= count > 0
+        return shown
 
     def feed(self, part: bytes) -> bytes:
         """Add a part; return the bytes that are safe to forward."""
