@@ -154,13 +154,16 @@ def read_local_directory(
 
 
 @contextmanager
-def open_local_checks(place: LocalDirectory, environment: Environment) -> Generator[ChecksHere]:
-    """Open a directory for checks, without a sandbox, with the operator's network."""
-    redactor = publishing_redactor_of(place.operator, environment)
+def open_local_checks(
+    directory: Path, environment: Environment, operator: Operator | None = None
+) -> Generator[ChecksHere]:
+    """Open a directory for checks, without a sandbox, with the operator's network if given."""
+    operator = operator or _read_operator(None, environment)
+    redactor = publishing_redactor_of(operator, environment)
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
-        verifier = build_verifier(place.operator, environment, Unconfined(), redactor)
-        clone = LocalClone(place.path, environment)
-        yield ChecksHere(place.path, Path(private), verifier, clone)
+        verifier = build_verifier(operator, environment, Unconfined(), redactor)
+        clone = LocalClone(directory, environment)
+        yield ChecksHere(directory, Path(private), verifier, clone)
 
 
 # As in an attempt.

@@ -178,7 +178,7 @@ def _checks_here(options: CheckOptions, report: Report) -> Generator[CheckPlace]
     place = read_local_directory(*given, environment())
     if place.settings:
         report.say(_name_settings(place.settings))
-    with open_local_checks(place, environment()) as checks:
+    with open_local_checks(place.path, environment(), place.operator) as checks:
         yield CheckPlace(checks, place.policy, options.setup and bool(place.policy.setup.run))
 
 
