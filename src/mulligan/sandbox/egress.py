@@ -503,14 +503,7 @@ class Proxy:
         exchange.answered(answer.status_code, answer.headers.raw)
         self._log.answered(decision.route, what, answer.status_code)
         try:
-            encoding = answer.headers.get("content-encoding", "")
-            if not (decision.route.is_index or is_readable(encoding)):
-                await connection.answer(502, f"{decision.route.origin} {COMPRESSES}")
-                return
-            keys = KeyFilter(decision.route.key, *decision.route.masked)
-            await _answer(connection, answer, decision.route, keys, exchange)
-            if decision.route.is_index and keys.has_masked:
-                self._log.masked(what, decision.route.origin)
+            await self._forward_answer(connection, answer, decision.route, what, exchange)
         except _CompressedError:
             self._log.failed(f"{what}: the service {COMPRESSES}")
             raise
@@ -519,6 +512,23 @@ class Proxy:
             raise
         finally:
             await answer.aclose()
+
+    async def _forward_answer(
+        self,
+        connection: Connection,
+        answer: httpx.Response,
+        route: Route,
+        what: str,
+        exchange: ServiceExchange,
+    ) -> None:
+        encoding = answer.headers.get("content-encoding", "")
+        if not (route.is_index or is_readable(encoding)):
+            await connection.answer(502, f"{route.origin} {COMPRESSES}")
+            return
+        keys = KeyFilter(route.key, *route.masked)
+        await _answer(connection, answer, route, keys, exchange)
+        if route.is_index and keys.has_masked:
+            self._log.masked(what, route.origin)
 
     async def _tunnel(self, connection: Connection, decision: ToHost) -> None:
         """Connect to a host and copy bytes both ways, unread."""
