@@ -100,7 +100,7 @@ class CommandVerifier:
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
         """Run the setup commands in order, until one fails (SETUP-1)."""
         with self._open_network(Network.OPEN, worktree, log) as network:
-            return _with_hints(self._set_up(lines, worktree, log, network), network)
+            return self._with_hints(self._set_up(lines, worktree, log, network), network)
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
@@ -117,10 +117,20 @@ class CommandVerifier:
                     settings.hosts, worktree.private, _egress_log(log), self.redactor.text
                 )
                 network = opened.enter_context(hosts)
-            result = _with_hints(self._set_up(settings.run, worktree, log, network), network)
+            result = self._set_up(settings.run, worktree, log, network)
+            result = self._with_hints(result, network)
         if result.passed:
             return result
         return _with_first_line(result, f"{note} {verdict(result)}")
+
+    def _with_hints(self, failed: CheckResult, network: CommandNetwork) -> CheckResult:
+        """Add the refusals and failures of the proxy to a failure, or what may explain it."""
+        hints, output = [*network.hints], f"{failed.digest}\n{failed.long_digest}"
+        if not hints and says_untrusted(output):
+            hints.append(COMMAND_TRUST)
+        elif not hints and UNREACHABLE.search(output):
+            hints.extend(self.network.withheld_from(network))
+        return failed if failed.passed or not hints else _with_first_line(failed, "\n".join(hints))
 
     def _open_network(
         self, wanted: Network, worktree: RunDirectory, log: Path
@@ -330,14 +340,6 @@ def _egress_log(log: Path) -> Path:
     return log.with_name(f"{log.stem}-egress.log")
 
 
-def _with_hints(result: CheckResult, network: CommandNetwork) -> CheckResult:
-    """Add the refusals and failures of the proxy to a failure."""
-    hints = [*network.hints]
-    if not hints and says_untrusted(f"{result.digest}\n{result.long_digest}"):
-        hints.append(COMMAND_TRUST)
-    return result if result.passed or not hints else _with_first_line(result, "\n".join(hints))
-
-
 def _with_first_line(result: CheckResult, line: str) -> CheckResult:
     parts = {"digest": result.digest, "long_digest": result.long_digest}
     return result.model_copy(update={name: f"{line}\n{part}" for name, part in parts.items()})
@@ -355,6 +357,13 @@ def _command_access(network: CommandNetwork, worktree: RunDirectory, home: Path)
         proxy=network.proxy,
     )
 
+
+UNREACHABLE = re.compile(
+    r"attempts to connect|connection|could ?n[o']t connect|resolve|getaddrinfo|ENOTFOUND|ETIMEDOUT|"
+    r"proxy|network|failed to (?:download|fetch)",
+    re.IGNORECASE,
+)
+"""How pip, Poetry, uv, npm, curl and git say that they did not reach a server."""
 
 LAST_LINES = 15
 """How much of the output of a failed setup command is shown where it failed."""

@@ -161,6 +161,17 @@ class OperatorNetwork:
             found = [registry_problem(each, bundle) for each in self.registries]
         return tuple(filter(None, found))
 
+    def withheld_from(self, given: CommandNetwork) -> Iterator[str]:
+        """Yield a sentence if Mulligan's own network has variables that these commands lack."""
+        names = (*PROXY_VARIABLES, *CERTIFICATE_VARIABLES)
+        missing = [name for name in names if self.environment.get(name)]
+        missing = [name for name in missing if name not in given.variables]
+        if missing:
+            yield (
+                f"Mulligan's environment has {', '.join(missing)}, and commands do not. If they"
+                " need one to reach a server, list it under `sandbox.env` in mulligan.yml."
+            )
+
     @property
     def plain_variables(self) -> Mapping[str, str]:
         """The variables that hold no secret."""
