@@ -242,17 +242,16 @@ POETRY_SAYS = "echo All attempts to connect to pypi.org failed.; exit 1"
 def test_an_unreachable_server_leads_to_the_variables_that_commands_lack(
     tree: PlainWorktree, tmp_path: Path
 ) -> None:
-    bundle = "/etc/ssl/certs/ca-certificates.crt"
-    own = {"HTTPS_PROXY": "http://127.0.0.1:9", "REQUESTS_CA_BUNDLE": bundle}
+    own = {"HTTPS_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9"}
 
     def first_line(settings: object, line: str = POETRY_SAYS) -> str:
         result = verifier_with(settings, more=own).set_up([line], tree, tmp_path / "setup.log")
         return result.digest.splitlines()[0]
 
     assert first_line({}).startswith(
-        "Mulligan's environment has HTTPS_PROXY, REQUESTS_CA_BUNDLE, and commands do not."
+        "Mulligan's environment has HTTPS_PROXY, ALL_PROXY, and commands do not."
     )
-    assert "has REQUESTS_CA_BUNDLE, and" in first_line({"env": ["HTTPS_PROXY"]})
+    assert "has ALL_PROXY, and" in first_line({"env": ["HTTPS_PROXY"]})
     assert first_line({"env": [*own]}).startswith("All attempts")
     assert first_line({}, "echo No matching version; exit 1") == "No matching version"
 

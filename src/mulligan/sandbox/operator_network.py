@@ -163,13 +163,12 @@ class OperatorNetwork:
 
     def withheld_from(self, given: CommandNetwork) -> Iterator[str]:
         """Yield a sentence if Mulligan's own network has variables that these commands lack."""
-        names = (*PROXY_VARIABLES, *CERTIFICATE_VARIABLES)
-        missing = [name for name in names if self.environment.get(name)]
-        missing = [name for name in missing if name not in given.variables]
+        set_here = [name for name in PROXY_VARIABLES if self.environment.get(name)]
+        missing = [name for name in set_here if name not in given.variables]
         if missing:
             yield (
                 f"Mulligan's environment has {', '.join(missing)}, and commands do not. If they"
-                " need one to reach a server, list it under `sandbox.env` in mulligan.yml."
+                " need it to reach a server, list it under `sandbox.env` in mulligan.yml."
             )
 
     @property
