@@ -14,7 +14,6 @@ is never sent one.
 """
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
@@ -27,11 +26,17 @@ import sys
 import time
 from typing import NamedTuple
 
+from mulligan.domain.layer import Layer
 from mulligan.sandbox.control_group import ControlGroup
+from mulligan.sandbox.layers import (
+    NEW_USER_NAMESPACE,
+    call,
+    enter_mount_namespace,
+    mount_layers,
+)
 
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
-NEW_USER_NAMESPACE = 0x10000000
 MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
 """The limit of the writer's own user namespace (namespaces(7)), not of the machine."""
 ORPHAN_GRACE_SECONDS = 0.5
@@ -58,6 +63,7 @@ class Request(NamedTuple):
     `limits` are processes, bytes of memory and bytes of a file, for a sandbox; else nothing.
     `user` is the uid that the command may change to: it then starts as root of a user namespace
     that has root and `user` only, and below which no other can be made. This needs root.
+    `layers` are mounted for it first; each is a Layer as a list.
     `descriptors` are the numbers under which it finds what it inherits.
     """
 
@@ -66,6 +72,7 @@ class Request(NamedTuple):
     environment: dict[str, str]
     limits: list[int]
     user: int | None
+    layers: list[tuple[list[str], str, str, str]]
     descriptors: list[int]
 
 
@@ -250,14 +257,7 @@ def send(target: int, number: int) -> None:
 
 def prctl(option: int, value: int) -> None:
     """Set an attribute of this process (prctl(2))."""
-    call("prctl", (option, value, 0, 0, 0))
-
-
-def call(name: str, arguments: tuple[int, ...]) -> None:
-    """Call a function of the C library; OSError if it does not return 0."""
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
+    call("prctl", option, value, 0, 0, 0)
 
 
 class UserNamespace:
@@ -274,7 +274,7 @@ class UserNamespace:
         try:
             # The user can then open its own output by name (/dev/stdout), too.
             os.fchown(1, self.user, self.user)
-            call("unshare", (NEW_USER_NAMESPACE,))
+            call("unshare", NEW_USER_NAMESPACE)
             os.write(self.tell_made, b".")
             if not os.read(self.mapped, 1):
                 return errno.EPERM
@@ -358,9 +358,23 @@ def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
         if group:
             group.enter()
         failed = users.enter() if users else 0
+        failed = failed or enter_layers(request)
         control.send(f"error {failed or exec_command(request, supervisor)}".encode())
     finally:
         os._exit(127)
+
+
+def enter_layers(request: Request) -> int:
+    """Mount the layers of a command, in the child; return 0, or an errno."""
+    if not request.layers:
+        return 0
+    try:
+        enter_mount_namespace(is_privileged=os.geteuid() == 0)
+        mount_layers([Layer(tuple(lower), *rest) for lower, *rest in request.layers])
+        os.chdir(request.directory)
+    except OSError as error:
+        return error.errno or errno.EPERM
+    return 0
 
 
 def watch(tree: ProcessTree, control: socket.socket) -> None:
