@@ -197,7 +197,7 @@ class Checkout:
         """
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
-        _remove_tracked(site, left / TREE)
+        _remove_unignored(site, left / TREE)
         kept = self.cache.add(key, left, self.uses) if key else left
         return replace(self, set_up_files=kept, is_layered=self.can_layer)
 
@@ -281,12 +281,13 @@ class Checkout:
                 cleaner.move(aside, place.tree)
 
 
-def _remove_tracked(site: IssueWorktree, tree: Path) -> None:
-    """Remove the files of the commit from a tree that setup commands left; git follows no link."""
+def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
+    """Keep only what git ignores of a tree that setup commands left; git follows no link."""
     (tree / ".git").unlink(missing_ok=True)
     index = site.paths.private / "index"
     shutil.copyfile(site.paths.git_dir / "index", index)
     git = replace(site.git, work_tree=tree, extra={"GIT_INDEX_FILE": str(index)})
+    git.run("clean", "-q", "-ffd", timeout=RESET_TIMEOUT)
     empty = git.line("hash-object", "-t", "tree", os.devnull)
     git.run("read-tree", "--reset", "-u", empty, timeout=RESET_TIMEOUT)
 
