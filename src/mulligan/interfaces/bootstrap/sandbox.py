@@ -132,6 +132,9 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
         calls_filtered=tried.filters,
         missing=missing,
         closed=tuple(path for path in closed if path not in missing),
+        copies=layer_problem(tried.sandbox, operator.workspace.root, environment)
+        if tried.sandbox
+        else "",
     )
 
 
