@@ -67,6 +67,13 @@ def test_a_check_sees_the_commit_and_what_set_up_left(checkout: Checkout) -> Non
     assert not (checkout.path / "build/tools").exists()
 
 
+def test_the_directories_have_the_modes_that_they_have_without_layers(checkout: Checkout) -> None:
+    tree, home = checkout.path, checkout.set_up_files
+    assert home
+    modes = [f"{path.stat().st_mode & 0o777:o}" for path in (tree, home / HOME)]
+    assert said(checkout, "stat -c %a . ~").split() == modes
+
+
 DESTROY = (
     "rm -rf build ~/cache src && mkdir build && echo new > build/new && echo x > ~/new"
     " && test ! -e build/old && ls -A ~"

@@ -5,6 +5,7 @@ where they were installed, so both lie where the setup commands had worktree and
 """
 
 import os
+import stat
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -120,6 +121,8 @@ def create_layer(layer: Layer, environment: Mapping[str, str]) -> None:
     clear(Path(layer.work).parent, environment)
     for path in (layer.upper, layer.work, layer.target):
         Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The merged directory has the mode of the upper one.
+    Path(layer.upper).chmod(stat.S_IMODE(Path(layer.lower[0]).stat().st_mode))
 
 
 KEPT_HOME = "home-after-set-up"
