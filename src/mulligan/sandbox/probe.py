@@ -165,7 +165,7 @@ def _layer_problem(sandbox: Sandbox, place: Path, environment: Mapping[str, str]
     try:
         ended = sandbox.run(command, access)
     except WorldError as error:
-        return str(error)
+        return str(error).rstrip(".")
     finally:
         clear(place / "layer", environment)
     is_whole = (lower / "given").read_text() == "old\n" and (lower / "directory").is_dir()

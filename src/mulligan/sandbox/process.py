@@ -434,6 +434,9 @@ class _Run:
         match word:
             case "error":
                 return _not_started(program, int(rest))
+            case "layers":
+                why = os.strerror(int(rest))
+                return UnavailableError(f"The layers of {program} cannot be mounted: {why}.")
             case "directory":
                 where, why = self.command.directory, os.strerror(int(rest))
                 return UnavailableError(f"{program} cannot be started in {where}: {why}.")

@@ -6,8 +6,9 @@ child subreaper it becomes the parent of whatever a command detaches (`setsid`, 
 first message on the control socket is `started` with its pidfd. Mulligan sends `T` to terminate
 everything and `K` to kill it. When Mulligan dies, even by SIGKILL, the socket closes and everything
 is killed. Its last message is `exit N`, `signal N`, `error ERRNO` if the command could not be
-started, `directory ERRNO` if its directory could not be entered, `left PID…` if something cannot be
-killed, or `failed ERROR` if the supervisor itself failed.
+started, `layers ERRNO` if its layers could not be mounted, `directory ERRNO` if its directory could
+not be entered, `left PID…` if something cannot be killed, or `failed ERROR` if the supervisor
+itself failed.
 
 In a sandbox, the command is bubblewrap. It would die of SIGTERM and everything in it with it, so it
 is never sent one.
@@ -358,8 +359,10 @@ def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
         if group:
             group.enter()
         failed = users.enter() if users else 0
-        failed = failed or enter_layers(request)
-        control.send(f"error {failed or exec_command(request, supervisor)}".encode())
+        if not failed and (refused := enter_layers(request)):
+            control.send(f"layers {refused}".encode())
+        else:
+            control.send(f"error {failed or exec_command(request, supervisor)}".encode())
     finally:
         os._exit(127)
 

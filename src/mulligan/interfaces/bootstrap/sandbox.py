@@ -88,7 +88,7 @@ def can_layer(sandbox: Sandbox, operator: Operator, environment: Mapping[str, st
     """
     problem = layer_problem(sandbox, operator.workspace.root, environment)
     if problem and not isinstance(sandbox, Unconfined):
-        log.warning("layers_unavailable", reason=f"{COPIES} {problem}.")
+        log.info("layers_unavailable", reason=f"{COPIES} {problem}.")
     return not problem
 
 
