@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from bench.figures import Bench, Stopwatch
 from mulligan.checks.runner import CommandVerifier
-from mulligan.config.policy import CommitSettings
+from mulligan.config.policy import Check, CommitSettings
 from world.checkouts import REF, TEXT, calc_remote, worktrees_of
+from world.confined import sandbox
 from world.place import BIN
 from world.repositories import make_remote
 
@@ -136,3 +138,33 @@ def test_the_command_line_starts_at_once(bench: Bench) -> None:
         with taken("help"):
             subprocess.run([program, "--help"], check=True, capture_output=True)
     bench.figure("mulligan --help / importing Typer and Rich", taken.ratios("help", "python"))
+
+
+BESIDE = 27_000
+MAKE_FILES = (
+    f"for each in $(seq {BESIDE // 2 // 100}); do mkdir -p build/$each ~/cache/$each;"
+    " (cd build/$each && touch $(seq 100)); (cd ~/cache/$each && touch $(seq 100)); done"
+)
+
+
+@pytest.mark.timeout(1800)
+def test_what_a_command_costs_beside_many_files_of_set_up(tmp_path: Path, bench: Bench) -> None:
+    """Half of them are in the worktree, and half in HOME."""
+    verifier, taken = CommandVerifier(ENVIRONMENT, sandbox()), Stopwatch()
+    check, log = Check(name="it", run="true"), tmp_path / "check.log"
+    remote = calc_remote(tmp_path / "remote.git")
+    layered = replace(worktrees_of(tmp_path / "work", remote), is_layered=True)
+    with layered.open(REF) as bare_tree:
+        assert verifier.set_up((MAKE_FILES,), bare_tree, log).passed
+        with_files = bare_tree.keep_set_up()
+        trees = {"without": bare_tree, "layers": with_files, "copies": with_files.with_copies()}
+        for _ in range(ROUNDS):
+            for name, tree in trees.items():
+                tree.check_out(tree.start_sha)
+                with taken(name):
+                    tree.check_out(tree.start_sha)
+                    assert verifier.check(check, tree, log).passed
+    for name, most in (("layers", 0.3), ("copies", None)):
+        pairs = zip(taken.taken[name], taken.taken["without"], strict=True)
+        added = [(one - other) / 1000 for one, other in pairs]
+        bench.figure(f"seconds a command adds beside 27,000 files, {name}", added, most=most)

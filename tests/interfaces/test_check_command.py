@@ -189,12 +189,11 @@ def test_check_names_the_time_of_the_command_and_of_its_files(clone: Clone) -> N
     environment = clone.environment
     environment["PATH"] = f"{programs}:{environment['PATH']}"
     line = r"^✓ Check 'tests' passed\.  0\.\d s, and [1-9]\.\d s to prepare its files$"
-    for options in ((), ("--here", "--setup")):
-        done = run_forked(["check", *options], clone.path, environment)
-        assert re.search(line, done.stdout, re.MULTILINE), done.stdout
-    tried = clone.rehearse("echo more >> notes.txt", environment)
-    assert re.search(r"✓ tests \(0\.\d s, and [1-9]\.\d s to prepare its files\)", tried.stdout)
-    (found,) = json.loads(run_forked(["check", "--json"], clone.path, environment).stdout)
+    # Without a sandbox there are no layers, so each check gets a copy of the HOME.
+    here = ("check", "--here", "--setup")
+    done = run_forked(here, clone.path, environment)
+    assert re.search(line, done.stdout, re.MULTILINE), done.stdout
+    (found,) = json.loads(run_forked([*here, "--json"], clone.path, environment).stdout)
     assert (found["runs"], found["wall_ms"] - found["duration_ms"] >= 1000) == (1, True)
     assert "to prepare" not in clone.check().stdout
 

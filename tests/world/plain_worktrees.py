@@ -22,6 +22,7 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
+from mulligan.domain.layer import Layer
 from mulligan.implement.ports import GitWriter, PullRequestBase, Worktrees
 from world.git_diffs import diff_text, differences, file_change
 from world.git_objects import FILE, LINK, PROGRAM, Entry, Files, ObjectStore
@@ -58,6 +59,12 @@ class PlainWorktree:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
+    layer: Layer | None = None
+    agent_layer: Layer | None = None
+
+    def with_copies(self) -> "PlainWorktree":
+        """Return itself: it has no layers."""
+        return self
 
     @property
     def pull_request_diff(self) -> bytes:

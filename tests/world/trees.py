@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.layer import Layer
 from mulligan.implement.ports import CommitText
 from mulligan.sandbox.home import keep
 
@@ -23,6 +24,12 @@ class PlainWorktree:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
+    layer: Layer | None = None
+    agent_layer: Layer | None = None
+
+    def with_copies(self) -> "PlainWorktree":
+        """Return itself: it has no layers."""
+        return self
 
     def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
         raise NotImplementedError

@@ -77,7 +77,14 @@ from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.programs import variables_of_managers
-from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
+from mulligan.sandbox.sandbox import (
+    PROXY_PORT,
+    CommandAccess,
+    Sandbox,
+    Unconfined,
+    moved,
+    place_in,
+)
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
@@ -249,7 +256,7 @@ class CommandAgent:
 
             command = Command(
                 argv=start.argv,
-                directory=task.directory,
+                directory=place_in(task.directory, task.layer),
                 environment={
                     "PATH": self._path,
                     "HOME": str(home),
@@ -422,10 +429,15 @@ def _with_last_line(facts: AgentFacts, words: LastWords) -> AgentFacts:
 
 
 def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:
+    tree, layer = task.directory, task.layer
     return CommandAccess(
-        read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
+        read=(
+            *moved(task.readable, tree, layer),
+            *([task.previous_diff] if task.previous_diff else ()),
+        ),
         write=(home.parent, *task.writable),
-        worktree=task.directory,
+        worktree=place_in(tree, layer),
+        layers=(layer,) if layer else (),
         network=run_network.network,
         proxy=run_network.proxy,
     )

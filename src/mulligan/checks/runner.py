@@ -29,6 +29,7 @@ from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.host import Network
+from mulligan.domain.layer import Layer
 from mulligan.domain.result import (
     NOT_FOUND,
     TIMEOUT_EXIT_CODE,
@@ -48,7 +49,7 @@ from mulligan.sandbox.operator_network import (
 )
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import variables_of_managers
-from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
+from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined, moved, place_in
 from mulligan.text.certificates import COMMAND_TRUST, says_untrusted
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
@@ -173,7 +174,7 @@ class CommandVerifier:
         """
         if check.report:
             # A report of an earlier run must not count for this one.
-            source_code.remove(worktree.path, check.report)
+            self._remove(check.report, worktree)
         ended = self._run(_Line(check.run, check.timeout), worktree, log, _network(check))
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
         hidden = self._hidden_program(check.run, ended)
@@ -205,8 +206,7 @@ class CommandVerifier:
     def _digest_of(
         self, check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
     ) -> Digest:
-        tree, name = worktree.path, check.report
-        report = source_code.read(tree, name, LARGEST_REPORT) if name else None
+        report = self._read(check.report, worktree) if check.report else None
         with log.open("rb") as output:
             return digest(
                 output,
@@ -217,6 +217,23 @@ class CommandVerifier:
                 patterns=check.patterns,
                 root=self.place(worktree),
             )
+
+    def _remove(self, name: str, worktree: RunDirectory) -> None:
+        if worktree.layer is None:
+            source_code.remove(worktree.path, name)
+        else:
+            self._run(_Line(REMOVE, FILE_TIMEOUT, ("sh", name)), worktree, _file_log(worktree))
+
+    def _read(self, name: str, worktree: RunDirectory) -> bytes | None:
+        """Read a file as the last check left it; None if it is missing or too large."""
+        if worktree.layer is None:
+            return source_code.read(worktree.path, name, LARGEST_REPORT)
+        # The layer is merged for a command only, and only there a link leads nowhere else.
+        log = _file_log(worktree)
+        ended = self._run(_Line(READ, FILE_TIMEOUT, ("sh", name)), worktree, log)
+        if ended.exit_code or ended.stopped_by or ended.output_bytes > LARGEST_REPORT:
+            return None
+        return log.read_bytes()
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
@@ -270,7 +287,8 @@ class CommandVerifier:
             return self._run_in(home, line, worktree, log, network)
 
     def _homes(self, worktree: RunDirectory) -> Homes:
-        return Homes(worktree.private, self.environment, worktree.set_up_files)
+        is_layered = worktree.layer is not None
+        return Homes(worktree.private, self.environment, worktree.set_up_files, is_layered)
 
     def _run_in(
         self,
@@ -283,7 +301,7 @@ class CommandVerifier:
         ended = self.sandbox.run(
             Command(
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
-                directory=worktree.path,
+                directory=place_in(worktree.path, worktree.layer),
                 environment={
                     **self._machine_variables(),
                     **network.variables,
@@ -298,7 +316,7 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            _command_access(network, worktree, home),
+            _command_access(network, worktree, home, self._homes(worktree).layers),
         )
         _append_cut_output(ended, log)
         return ended
@@ -324,7 +342,8 @@ class CommandVerifier:
         self, check: Check, worktree: RunDirectory, hidden: HiddenProgram | None
     ) -> None:
         program = program_of(check.run)
-        if not program or (worktree.path / program).exists():
+        trees = map(Path, (worktree.path, *(worktree.layer.lower if worktree.layer else ())))
+        if not program or any((tree / program).exists() for tree in trees):
             return
         log = worktree.private / "program.log"
         look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, ("sh", program))
@@ -345,16 +364,21 @@ def _with_first_line(result: CheckResult, line: str) -> CheckResult:
     return result.model_copy(update={name: f"{line}\n{part}" for name, part in parts.items()})
 
 
-def _command_access(network: CommandNetwork, worktree: RunDirectory, home: Path) -> CommandAccess:
+def _command_access(
+    network: CommandNetwork, worktree: RunDirectory, home: Path, home_layers: tuple[Layer, ...]
+) -> CommandAccess:
     """Return the paths and the network that a command may use."""
+    tree, layer = worktree.path, worktree.layer
     return CommandAccess(
-        read=worktree.readable,
+        read=moved(worktree.readable, tree, layer),
         shown=network.shown,
         write=worktree.writable,
-        worktree=worktree.path,
+        worktree=place_in(tree, layer),
         home=home,
         network=network.network,
         proxy=network.proxy,
+        layers=(*((layer,) if layer else ()), *home_layers),
+        owned=(tree,) if layer else (),
     )
 
 
@@ -364,6 +388,17 @@ UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 """How pip, Poetry, uv, npm, curl and git say that they did not reach a server."""
+
+
+REMOVE = 'rm -f -- "$1"'
+READ = 'test -f "$1" && ! test -L "$1" && exec cat -- "$1"'
+FILE_TIMEOUT = timedelta(minutes=1)
+"""Shell lines for one file of a merged tree, and their time limit."""
+
+
+def _file_log(worktree: RunDirectory) -> Path:
+    return worktree.private / "file-of-a-check"
+
 
 LAST_LINES = 15
 """How much of the output of a failed setup command is shown where it failed."""

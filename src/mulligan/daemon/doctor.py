@@ -599,6 +599,9 @@ def _sandbox(
             "The sandbox does not filter system calls on this processor.",
             "You need to do nothing; the other limits of the sandbox apply.",
         )
+    if walls.copies:
+        message = f"Each command copies the files that setup commands left: {walls.copies}."
+        yield note(SANDBOX, message, "docs/verification.md says what this costs and what helps.")
     for path in walls.missing:
         fix = "Create it, or remove it from `sandbox` in mulligan.yml."
         yield warning(SANDBOX, f"`sandbox` lists {path}, which does not exist.", fix)

@@ -17,6 +17,7 @@ from mulligan.domain.errors import (
     WithdrawnError,
     WorldError,
 )
+from mulligan.domain.layer import Layer
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import (
     AgentFacts,
@@ -54,8 +55,9 @@ def unmetered(_usage: AgentFacts) -> bool:
 class Task:
     """The input of one run of a coding agent.
 
-    It runs in `directory`; git needs the `readable` and `writable` paths there. `private` is for
-    the run's own files, `log` for its output. `meter` receives its usage.
+    It runs in `directory`, or at the target of the `layer` above it; git needs the `readable` and
+    `writable` paths there. `private` is for the run's own files, `log` for its output. `meter`
+    receives its usage.
     """
 
     issue: str
@@ -69,6 +71,7 @@ class Task:
     previous_diff: Path | None = None
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    layer: Layer | None = None
     meter: Meter = unmetered
 
 

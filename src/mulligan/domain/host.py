@@ -158,7 +158,8 @@ class SandboxStatus:
     """Whether the sandbox is available, else the reason and the fix.
 
     `missing` are the paths of sandbox.read and sandbox.write that do not exist, `closed` those that
-    the sandbox's user cannot read. `calls_filtered`: system calls are filtered.
+    the sandbox's user cannot read. `calls_filtered`: system calls are filtered. `copies` is why
+    commands get copies of what setup commands left instead of layers, or empty.
     """
 
     available: bool
@@ -167,6 +168,7 @@ class SandboxStatus:
     calls_filtered: bool = True
     missing: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
+    copies: str = ""
 
 
 @dataclass(frozen=True, slots=True)

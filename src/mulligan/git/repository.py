@@ -20,6 +20,7 @@ from tenacity import (
 
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.layer import Layer
 from mulligan.git.faults import fault_of, may_pass, one_line
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.sandbox.process import Command, Finished, run
@@ -142,7 +143,7 @@ class Repository:
     `outer` is Mulligan's environment; `alternates` are further object directories to read;
     `name` stands for the repository in errors; `extra` are more variables for git.
     With `is_limited`, git may not use more than MAX_MEMORY_KIB: objects that an agent made may
-    be a thousand times as large as their files.
+    be a thousand times as large as their files. For `stream`, `layers` are mounted first.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Repository:
     alternates: tuple[Path, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     is_limited: bool = False
+    layers: tuple[Layer, ...] = ()
 
     def query(self, *arguments: str, stdin: bytes = b"") -> GitOutput:
         """Run a local command that may fail; raise only if git is missing or times out."""
@@ -238,6 +240,7 @@ class Repository:
             directory=self.work_tree or self.git_dir,
             environment=self._environment(),
             timeout=timeout,
+            layers=self.layers,
         )
 
     def _argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:

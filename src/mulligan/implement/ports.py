@@ -40,6 +40,7 @@ from mulligan.domain.issue import (
     Stage,
 )
 from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.domain.layer import Layer
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.restoration import FoundWork
 from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest, WorkerResultMeta
@@ -256,7 +257,8 @@ class RunDirectory(Protocol):
     """A directory in which commands run; `private` beside it takes the run's own files.
 
     For git to work in it, the commands also need the `readable` and `writable` paths. Each command
-    gets a copy of `set_up_files`, which the setup commands left (see sandbox/home.py).
+    gets the HOME of `set_up_files`, which the setup commands left (see sandbox/home.py). It runs at
+    the target of the `layer`, if there is one.
     """
 
     @property
@@ -269,6 +271,8 @@ class RunDirectory(Protocol):
     def writable(self) -> tuple[Path, ...]: ...
     @property
     def set_up_files(self) -> Path | None: ...
+    @property
+    def layer(self) -> Layer | None: ...
 
 
 class Worktree(RunDirectory, Protocol):
@@ -298,6 +302,18 @@ class Worktree(RunDirectory, Protocol):
 
     def with_set_up(self, key: str) -> "Worktree | None":
         """Return this worktree with what setup commands left under a key; None if it is gone."""
+        ...
+
+    @property
+    def agent_layer(self) -> Layer | None:
+        """The layer for the agent, whose writes go to the worktree; None if it has copies."""
+        ...
+
+    def with_copies(self) -> "Worktree":
+        """Return this worktree, whose next `check_out` copies what setup commands left.
+
+        Setup commands that run again need that, since `keep_set_up` takes the files away.
+        """
         ...
 
     def keep_set_up(self, key: str = "") -> "Worktree":

@@ -52,6 +52,8 @@ def set_up(
     if not touched:
         return found
     log = tools.artifacts.path(ref, number, "setup-start.log")
+    found = found.with_copies()
+    found.check_out(found.start_sha)
     note = _note("pull request", touched, policy.setup)
     # As on a change (SETUP-3).
     _require(tools.verifier.set_up_again(policy.setup, found, log, note), ref)
@@ -77,14 +79,14 @@ def set_up_change(
     touched = touched_inputs(change, settings)
     if head_sha is None or not touched:
         return None
-    artifacts, tree = at.context.artifacts, at.worktree
+    artifacts, tree = at.context.artifacts, at.worktree.with_copies()
     log = artifacts.path(at.case.issue.ref, at.case.status.number, name)
     tree.check_out(head_sha)
     result = at.context.verifier.set_up_again(
         settings, tree, log, _note("change", touched, settings)
     )
     result = result.model_copy(update={"log_artifact": artifacts.name(log)})
-    return result, tree.keep_set_up() if result.passed else tree
+    return result, tree.keep_set_up() if result.passed else at.worktree
 
 
 def touched_inputs(change: Change, settings: SetUp) -> tuple[str, ...]:

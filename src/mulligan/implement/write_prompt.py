@@ -89,6 +89,7 @@ def write_first_prompt(at: AttemptContext) -> Task:
         previous_diff=_write_previous_diff(composed.previous, tree),
         readable=tree.readable,
         writable=tree.writable,
+        layer=tree.agent_layer,
     )
 
 

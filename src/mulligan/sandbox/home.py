@@ -1,18 +1,20 @@
 """The HOME of one command, and the files that setup commands left in HOME and worktree (SETUP-2).
 
-Each command gets private copies. Programs note down where they were installed, so the copies lie
-where the setup commands had worktree and HOME.
+Each command gets them as a layer below its own files, or as a private copy. Programs note down
+where they were installed, so both lie where the setup commands had worktree and HOME.
 """
 
 import os
+import stat
 import tempfile
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
 from mulligan.domain.errors import UnavailableError
+from mulligan.domain.layer import Layer
 from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.sandbox.process import Command, run
 
@@ -29,34 +31,53 @@ TREE, HOME = "tree", "home"
 class Homes:
     """The HOMEs of the commands of one attempt, in `private`; `environment` has the PATH.
 
-    `left` is what setup commands left; without it, every HOME begins empty.
+    `left` is what setup commands left; without it, every HOME begins empty. With `is_layered`,
+    commands get it through `layers`.
     """
 
     private: Path
     environment: Mapping[str, str] = field(repr=False)
     left: Path | None = None
+    is_layered: bool = False
 
     @property
     def place(self) -> Path:
         """Return the path at which every command has its HOME."""
         return self.private / "home"
 
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layer of a command's HOME; none if it is a copy, or empty."""
+        if not (self.is_layered and self._has_files):
+            return ()
+        return (layer_in(self.private / "home-layer", (self._left_home,), self.place),)
+
     @contextmanager
     def for_set_up(self) -> Generator[Path]:
-        """Yield a HOME as for other commands; if the block succeeds, keep it for `keep`."""
+        """Yield a copy of a HOME; if the block succeeds, keep it for `keep`."""
         kept = self.private / KEPT_HOME
         clear(kept, self.environment)
-        with self.for_command() as home:
+        with replace(self, is_layered=False).for_command() as home:
             yield home
             home.rename(kept)
 
     @contextmanager
     def for_command(self) -> Generator[Path]:
-        """Yield a copy of the HOME that the setup commands left; without one, an empty HOME."""
-        with self._empty() as home:
-            if self.left and not _is_empty(self.left / HOME):
-                copy(self.left / HOME, home, self.environment)
+        """Yield the path of a HOME with what the setup commands left, as `layers` or a copy."""
+        with self._empty() as home, ExitStack() as opened:
+            for layer in self.layers:
+                opened.enter_context(open_layer(layer, self.environment))
+            if self._has_files and not self.layers:
+                copy(self._left_home, home, self.environment)
             yield home
+
+    @property
+    def _left_home(self) -> Path:
+        return (self.left or self.private) / HOME
+
+    @property
+    def _has_files(self) -> bool:
+        return self.left is not None and not _is_empty(self._left_home)
 
     @contextmanager
     def _empty(self) -> Generator[Path]:
@@ -74,6 +95,34 @@ class Homes:
             # If it cannot be removed, the next command does not start.
             with suppress(UnavailableError):
                 clear(self.place, self.environment)
+
+
+# Layers.
+
+
+def layer_in(place: Path, lower: Iterable[Path], target: Path) -> Layer:
+    """Return a layer whose writes go to a directory of their own in `place`."""
+    return Layer(tuple(map(str, lower)), str(place / "upper"), str(place / "work"), str(target))
+
+
+@contextmanager
+def open_layer(layer: Layer, environment: Mapping[str, str]) -> Generator[None]:
+    """Create the directories of a layer, and remove what commands wrote at the end."""
+    create_layer(layer, environment)
+    try:
+        yield
+    finally:
+        with suppress(UnavailableError):
+            clear(Path(layer.work).parent, environment)
+
+
+def create_layer(layer: Layer, environment: Mapping[str, str]) -> None:
+    """Create the directories of a layer, empty except for an upper one elsewhere."""
+    clear(Path(layer.work).parent, environment)
+    for path in (layer.upper, layer.work, layer.target):
+        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The merged directory has the mode of the upper one.
+    Path(layer.upper).chmod(stat.S_IMODE(Path(layer.lower[0]).stat().st_mode))
 
 
 KEPT_HOME = "home-after-set-up"

@@ -15,8 +15,9 @@ from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import WorldError
 from mulligan.domain.host import MIB, Network
 from mulligan.sandbox.bubblewrap import Confinement
+from mulligan.sandbox.home import clear, create_layer, layer_in
 from mulligan.sandbox.process import Command
-from mulligan.sandbox.sandbox import NAME, Bubblewrap, CommandAccess
+from mulligan.sandbox.sandbox import NAME, Bubblewrap, CommandAccess, Sandbox, Unconfined
 from mulligan.sandbox.seccomp import filter_for
 from mulligan.sandbox.user import sandbox_user
 
@@ -121,6 +122,56 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
             output = sandbox.run(command, CommandAccess(write=(Path(place),))).text
             found += [str(path) for path in paths if str(path) in output.splitlines()]
     return tuple(found)
+
+
+# Layers of directories.
+
+LAYER_TEST = (
+    'test "$(cat given)" = old && echo new > given && rm -r directory && mkdir directory'
+    ' && test -z "$(ls directory)" && mv mine moved && test "$(cat given)" = new && echo "$0"'
+)
+"""Reads, overwrites, removes and renames what is in the lower directories."""
+
+
+def layer_problem(sandbox: Sandbox, directory: Path, environment: Mapping[str, str]) -> str:
+    """Try a layer in a directory; return why commands need copies there, or an empty string."""
+    if isinstance(sandbox, Unconfined):
+        return "there is no sandbox"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="layer-", dir=directory) as place:
+            return _layer_problem(sandbox, Path(place), environment)
+    except OSError as error:
+        return error.strerror or "the disk refused"
+
+
+def _layer_problem(sandbox: Sandbox, place: Path, environment: Mapping[str, str]) -> str:
+    lower = place / "lower"
+    (lower / "directory" / "inside").mkdir(parents=True)
+    (lower / "given").write_text("old\n")
+    (place / "tree").mkdir()
+    (place / "tree" / "mine").touch()
+    layer = layer_in(place / "layer", (place / "tree", lower), place / "layer" / "merged")
+    create_layer(layer, environment)
+    command = Command(
+        argv=("/bin/sh", "-c", LAYER_TEST, PROBE_OUTPUT),
+        directory=Path(layer.target),
+        environment={"PATH": os.defpath},
+        timeout=PROBE_TIMEOUT,
+    )
+    access = CommandAccess(
+        worktree=Path(layer.target), layers=(layer,), owned=(place / "tree", lower)
+    )
+    try:
+        ended = sandbox.run(command, access)
+    except WorldError as error:
+        return str(error).rstrip(".")
+    finally:
+        clear(place / "layer", environment)
+    is_whole = (lower / "given").read_text() == "old\n" and (lower / "directory").is_dir()
+    if ended.text.strip() == PROBE_OUTPUT and is_whole:
+        return ""
+    return ended.text.strip().rpartition("\n")[2] or "a trial failed"
 
 
 # What keeps a sandbox from working, and the cure.

@@ -27,6 +27,7 @@ from mulligan.domain.errors import (
     NotStartedError,
     UnavailableError,
 )
+from mulligan.domain.layer import Layer
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
@@ -65,7 +66,8 @@ class Command:
     `limits` apply to a sandbox only. `on_output` gets each chunk and may return a limit that stops
     the command; `watch` is polled and may return the error that stops it; `on_stop` is called once,
     when the command is told to end.
-    With a `user`, it starts as root of a user namespace in which it may become that user.
+    With a `user`, it starts as root of a user namespace in which it may become that user. The
+    `layers` are mounted for it alone (layers.py).
     """
 
     argv: Sequence[str]
@@ -81,6 +83,7 @@ class Command:
     redactor: Redactor | None = None
     limits: ResourceLimits | None = None
     user: int | None = None
+    layers: tuple[Layer, ...] = ()
     on_output: Callable[[bytes], TimeLimit | None] | None = None
     watch: Callable[[], MulliganError | None] | None = None
     on_stop: Callable[[], None] | None = None
@@ -245,6 +248,7 @@ def _request(command: Command) -> bytes:
         environment,
         [limits.processes, limits.memory, limits.file_size] if limits else [],
         command.user,
+        [list(layer) for layer in command.layers],
         command.pass_fds,
     )
     return json.dumps(request).encode()
@@ -430,6 +434,9 @@ class _Run:
         match word:
             case "error":
                 return _not_started(program, int(rest))
+            case "layers":
+                why = os.strerror(int(rest))
+                return UnavailableError(f"The layers of {program} cannot be mounted: {why}.")
             case "directory":
                 where, why = self.command.directory, os.strerror(int(rest))
                 return UnavailableError(f"{program} cannot be started in {where}: {why}.")

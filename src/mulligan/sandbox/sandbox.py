@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -17,6 +17,7 @@ from mulligan.domain.errors import (
     UnavailableError,
 )
 from mulligan.domain.host import Network
+from mulligan.domain.layer import Layer
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
     HOME,
@@ -41,7 +42,8 @@ class CommandAccess:
 
     It may write to its `worktree` and its `home`. A sandbox shows them at the same paths for every
     issue, and then sets HOME. With a `proxy` (egress.py), the command reaches it at PROXY_PORT of
-    its loopback. It may read `shown` with the rights that it has there: for another user, they
+    its loopback. The `layers` are mounted first, and `owned` are the directories of files that it
+    may change there. It may read `shown` with the rights that it has there: for another user, they
     stay as they are.
     """
 
@@ -52,6 +54,21 @@ class CommandAccess:
     home: Path | None = None
     network: Network = Network.NONE
     proxy: int | None = None
+    layers: tuple[Layer, ...] = ()
+    owned: tuple[Path, ...] = ()
+
+
+def place_in(tree: Path, layer: Layer | None) -> Path:
+    """Return the directory in which commands run for a tree: the layer's target, if it has one."""
+    return Path(layer.target) if layer else tree
+
+
+def moved(paths: Iterable[Path], tree: Path, layer: Layer | None) -> tuple[Path, ...]:
+    """Return paths with those in a tree as they are in its layer."""
+    place = place_in(tree, layer)
+    return tuple(
+        place / path.relative_to(tree) if path.is_relative_to(tree) else path for path in paths
+    )
 
 
 class Sandbox(Protocol):
@@ -129,7 +146,9 @@ class Bubblewrap:
     def run(self, command: Command, access: CommandAccess) -> Finished:
         """Run a command confined; MisconfiguredError if its program cannot be started inside."""
         if self.user is not None:
-            make_usable((*access.write, *_own(access)), access.read, command.environment)
+            uppers = (Path(layer.upper) for layer in access.layers)
+            own = (*access.write, *_own(access), *uppers, *access.owned)
+            make_usable(own, access.read, command.environment)
         confined = self._confinement(command, access)
         outside, command = command.directory, _moved(command, access, confined)
         with self._open_descriptors(command, access) as descriptors:
@@ -145,6 +164,7 @@ class Bubblewrap:
                     pass_fds=(*command.pass_fds, *descriptors.all, *_proxy(access)),
                     limits=self.limits,
                     user=self.user,
+                    layers=access.layers,
                     watch=self.watch,
                 )
             )

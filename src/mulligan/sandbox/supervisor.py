@@ -6,15 +6,15 @@ child subreaper it becomes the parent of whatever a command detaches (`setsid`, 
 first message on the control socket is `started` with its pidfd. Mulligan sends `T` to terminate
 everything and `K` to kill it. When Mulligan dies, even by SIGKILL, the socket closes and everything
 is killed. Its last message is `exit N`, `signal N`, `error ERRNO` if the command could not be
-started, `directory ERRNO` if its directory could not be entered, `left PID…` if something cannot be
-killed, or `failed ERROR` if the supervisor itself failed.
+started, `layers ERRNO` if its layers could not be mounted, `directory ERRNO` if its directory could
+not be entered, `left PID…` if something cannot be killed, or `failed ERROR` if the supervisor
+itself failed.
 
 In a sandbox, the command is bubblewrap. It would die of SIGTERM and everything in it with it, so it
 is never sent one.
 """
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
@@ -27,11 +27,17 @@ import sys
 import time
 from typing import NamedTuple
 
+from mulligan.domain.layer import Layer
 from mulligan.sandbox.control_group import ControlGroup
+from mulligan.sandbox.layers import (
+    NEW_USER_NAMESPACE,
+    call,
+    enter_mount_namespace,
+    mount_layers,
+)
 
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
-NEW_USER_NAMESPACE = 0x10000000
 MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
 """The limit of the writer's own user namespace (namespaces(7)), not of the machine."""
 ORPHAN_GRACE_SECONDS = 0.5
@@ -58,6 +64,7 @@ class Request(NamedTuple):
     `limits` are processes, bytes of memory and bytes of a file, for a sandbox; else nothing.
     `user` is the uid that the command may change to: it then starts as root of a user namespace
     that has root and `user` only, and below which no other can be made. This needs root.
+    `layers` are mounted for it first; each is a Layer as a list.
     `descriptors` are the numbers under which it finds what it inherits.
     """
 
@@ -66,6 +73,7 @@ class Request(NamedTuple):
     environment: dict[str, str]
     limits: list[int]
     user: int | None
+    layers: list[tuple[list[str], str, str, str]]
     descriptors: list[int]
 
 
@@ -250,14 +258,7 @@ def send(target: int, number: int) -> None:
 
 def prctl(option: int, value: int) -> None:
     """Set an attribute of this process (prctl(2))."""
-    call("prctl", (option, value, 0, 0, 0))
-
-
-def call(name: str, arguments: tuple[int, ...]) -> None:
-    """Call a function of the C library; OSError if it does not return 0."""
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
+    call("prctl", option, value, 0, 0, 0)
 
 
 class UserNamespace:
@@ -274,7 +275,7 @@ class UserNamespace:
         try:
             # The user can then open its own output by name (/dev/stdout), too.
             os.fchown(1, self.user, self.user)
-            call("unshare", (NEW_USER_NAMESPACE,))
+            call("unshare", NEW_USER_NAMESPACE)
             os.write(self.tell_made, b".")
             if not os.read(self.mapped, 1):
                 return errno.EPERM
@@ -358,9 +359,25 @@ def start(request: Request, control: socket.socket, ended: int) -> ProcessTree:
         if group:
             group.enter()
         failed = users.enter() if users else 0
-        control.send(f"error {failed or exec_command(request, supervisor)}".encode())
+        if not failed and (refused := enter_layers(request)):
+            control.send(f"layers {refused}".encode())
+        else:
+            control.send(f"error {failed or exec_command(request, supervisor)}".encode())
     finally:
         os._exit(127)
+
+
+def enter_layers(request: Request) -> int:
+    """Mount the layers of a command, in the child; return 0, or an errno."""
+    if not request.layers:
+        return 0
+    try:
+        enter_mount_namespace(is_privileged=os.geteuid() == 0)
+        mount_layers([Layer(tuple(lower), *rest) for lower, *rest in request.layers])
+        os.chdir(request.directory)
+    except OSError as error:
+        return error.errno or errno.EPERM
+    return 0
 
 
 def watch(tree: ProcessTree, control: socket.socket) -> None:

@@ -14,6 +14,7 @@ from typing import Self
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
@@ -44,16 +45,19 @@ from mulligan.git.worktrees.pull_request_branch import (
     is_tree_of,
 )
 from mulligan.git.worktrees.reset import (
+    LIST_INDEX,
     RESET_TIMEOUT,
     IssueWorktree,
     good_index,
     has_attributes,
     reset_worktree,
+    submodule_directory,
     submodules_in,
 )
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
 from mulligan.sandbox.cancellation import meanwhile
-from mulligan.sandbox.home import TREE, copy, keep
+from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
+from mulligan.sandbox.layers import remove_notes
 from mulligan.sandbox.process import Finished
 from mulligan.sandbox.set_up_cache import SetUpCache
 
@@ -63,7 +67,8 @@ class Checkout:
     """The port Worktree: a clean worktree at `start_sha`, for a base branch at `base_sha`.
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
-    only with `keeps_ignored`.
+    only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
+    below it in a layer.
     """
 
     worktree: IssueWorktree
@@ -76,6 +81,8 @@ class Checkout:
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
+    can_layer: bool = False
+    is_layered: bool = False
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -107,6 +114,31 @@ class Checkout:
     def writable(self) -> tuple[Path, ...]:
         """The agent's git directory."""
         return (self.worktree.paths.agent_git_dir,)
+
+    @property
+    def layer(self) -> Layer | None:
+        """The tree of a check with what setup commands left; its writes are its own."""
+        if self._lower is None:
+            return None
+        place = self.private / "tree-layer"
+        return layer_in(place, (self.path, self._lower), place / "merged")
+
+    @property
+    def agent_layer(self) -> Layer | None:
+        """The tree of the agent with what setup commands left; its writes go to the tree."""
+        if self._lower is None:
+            return None
+        place = self.private / "agent-layer"
+        layer = layer_in(place, (self._lower,), place / "merged")
+        return layer._replace(upper=str(self.path))
+
+    @property
+    def _lower(self) -> Path | None:
+        return self.set_up_files / TREE if self.is_layered and self.set_up_files else None
+
+    def with_copies(self) -> Self:
+        """Return this worktree, whose next `check_out` copies what setup commands left."""
+        return replace(self, is_layered=False)
 
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
@@ -157,7 +189,7 @@ class Checkout:
     def with_set_up(self, key: str) -> Self | None:
         """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
-        return replace(self, set_up_files=found) if found else None
+        return replace(self, set_up_files=found, is_layered=self.can_layer) if found else None
 
     @disk_faults()
     def keep_set_up(self, key: str = "") -> Self:
@@ -167,41 +199,60 @@ class Checkout:
         """
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
-        _remove_tracked(site, left / TREE)
-        return replace(self, set_up_files=self.cache.add(key, left, self.uses) if key else left)
+        _remove_unignored(site, left / TREE)
+        kept = self.cache.add(key, left, self.uses) if key else left
+        return replace(self, set_up_files=kept, is_layered=self.can_layer)
 
     @disk_faults()
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
         """Make the tree exactly Mulligan's commit, so that checks see only that (CHECK-2).
 
-        Where there were setup commands, the tree becomes a new copy of what they left, with the
-        commit laid over it. Else an agent finds its ignored files again, with `keeps_ignored`.
+        Where there were setup commands, what they left is a layer below the tree; or the tree
+        becomes a new copy of it, with the commit laid over it. Else an agent finds its ignored
+        files again, with `keeps_ignored`.
         """
-        site, is_same = self.worktree, not self.set_up_files and not self.keeps_ignored
+        site, is_copied = self.worktree, self.set_up_files is not None and not self.is_layered
+        keeps_ignored = self.keeps_ignored and not self.set_up_files
+        is_same = not is_copied and not keeps_ignored
         site.cleaner.set_aside(site.paths.agent_git_dir, site.paths.name)
         is_searched = self.searched.is_set() and is_same
         self.searched.clear()
-        if self.set_up_files:
+        if self.set_up_files and is_copied:
             site.cleaner.set_aside(self.path, site.paths.name)
             copy(self.set_up_files / TREE, self.path, site.mirror.outer)
-        elif self.keeps_ignored and for_agent:
+        elif keeps_ignored and for_agent:
             self._return_agents_tree()
-        elif self.keeps_ignored and not self._agents_tree.exists():
+        elif keeps_ignored and not self._agents_tree.exists():
             site.cleaner.move(self.path, self._agents_tree)
             self.uses.callback(self._return_agents_tree)
-        keep_ignored = self.set_up_files is not None or (self.keeps_ignored and for_agent)
+        keep_ignored = is_copied or (keeps_ignored and for_agent)
         with site.cleaner.emptying(site.paths.name):
             reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
+        for layer in filter(None, (self.layer, self.agent_layer)):
+            remove_notes(self.path)
+            create_layer(layer, site.mirror.outer)
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
     @disk_faults()
     def changed_files(self, head_sha: str) -> tuple[str, ...]:
         """List the files of a commit that are different, or missing, in the tree now."""
-        listed = self.worktree.git.read(
-            *("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
-        )
+        asked = ("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
+        if self.layer is None:
+            listed = self.worktree.git.read(*asked)
+        else:
+            listed = self._read_merged(self.layer, asked)
         return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
+    def _read_merged(self, layer: Layer, asked: Sequence[str]) -> bytes:
+        """Return git's output about the tree as the last command saw it."""
+        merged = Path(layer.target)
+        git = replace(self.worktree.git, work_tree=merged, layers=(layer,))
+        output = merged.with_name("output")
+        ended = git.stream(*asked, into=output, limit=MAX_LISTED_BYTES, timeout=RESET_TIMEOUT)
+        if ended.exit_code:
+            raise fault_of(ended.text, "Listing the files that a check changed")
+        return output.read_bytes()
 
     @property
     def _agents_tree(self) -> Path:
@@ -232,12 +283,19 @@ class Checkout:
                 cleaner.move(aside, place.tree)
 
 
-def _remove_tracked(site: IssueWorktree, tree: Path) -> None:
-    """Remove the files of the commit from a tree that setup commands left; git follows no link."""
+def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
+    """Keep only what git ignores of a tree that setup commands left; git follows no link.
+
+    The files of submodules are not kept (WORKTREE-5): their `.git` leads to this attempt's.
+    """
+    for path in submodules_in(site.git.read(*LIST_INDEX).split(b"\0")):
+        if found := submodule_directory(tree, path):
+            clear(found, site.mirror.outer)
     (tree / ".git").unlink(missing_ok=True)
     index = site.paths.private / "index"
     shutil.copyfile(site.paths.git_dir / "index", index)
     git = replace(site.git, work_tree=tree, extra={"GIT_INDEX_FILE": str(index)})
+    git.run("clean", "-q", "-ffd", timeout=RESET_TIMEOUT)
     empty = git.line("hash-object", "-t", "tree", os.devnull)
     git.run("read-tree", "--reset", "-u", empty, timeout=RESET_TIMEOUT)
 
@@ -270,6 +328,9 @@ def check_out_commit(site: IssueWorktree, standing: Mapping[str, str], head_sha:
 
 
 # Commit the agent's work.
+
+MAX_LISTED_BYTES = 4 * 1024 * 1024
+"""Limit of the names of changed files to read."""
 
 ADDED_NAMES_BYTES = 4 * 1024 * 1024
 ADDED_NAMES_TIMEOUT = timedelta(seconds=20)

@@ -203,9 +203,9 @@ def has_attributes(index: Iterable[bytes]) -> bool:
     return any(entry.endswith((b"\t.gitattributes", b"/.gitattributes")) for entry in index)
 
 
-def submodule_directory(site: IssueWorktree, path: str) -> Path | None:
-    """Return a submodule's directory; None if a file or link is in its way."""
-    place = Path(os.path.realpath(site.paths.tree)) / path
+def submodule_directory(tree: Path, path: str) -> Path | None:
+    """Return a submodule's directory in a tree; None if a file or link is in its way."""
+    place = Path(os.path.realpath(tree)) / path
     return place if os.path.realpath(place) == str(place) and place.is_dir() else None
 
 
@@ -255,7 +255,7 @@ def _clean(site: IssueWorktree, *, keep_ignored: bool) -> bool:
 def _empty_submodules(site: IssueWorktree, index: list[bytes]) -> None:
     """Empty the directories of submodules (WORKTREE-5), which git itself never reads."""
     for path in submodules_in(index):
-        place = submodule_directory(site, path)
+        place = submodule_directory(site.paths.tree, path)
         if place and any(place.iterdir()):
             site.cleaner.set_aside(place, site.paths.name)
             place.mkdir()

@@ -40,7 +40,7 @@ def keep_objects(site: IssueWorktree, submodules: Mapping[str, str]) -> dict[str
     site.cleaner.set_aside(store, site.paths.name)
     kept = dict[str, Path]()
     for number, path in enumerate(submodules):
-        directory = submodule_directory(site, path)
+        directory = submodule_directory(site.paths.tree, path)
         if directory is None or not os.path.lexists(directory / ".git"):
             continue
         found = _objects_of(site, directory)
@@ -81,7 +81,7 @@ def read_submodules(
     """
     changed, new, unknown = list[str](), list[str](), list[str]()
     for path, sha in submodules.items():
-        directory = submodule_directory(site, path)
+        directory = submodule_directory(site.paths.tree, path)
         if directory is None or not any(directory.iterdir()):
             continue
         git = _repository(site, directory, kept.get(path))

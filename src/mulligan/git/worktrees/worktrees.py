@@ -65,7 +65,8 @@ class GitWorktrees:
 
     `facts` reads the tracker if the settings have no URL or base branch. With
     `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
-    machines. What setup commands leave is kept in `set_up_root`, by default below `root`.
+    machines. What setup commands leave is kept in `set_up_root`, by default below `root`; with
+    `is_layered`, commands get it as a layer.
     """
 
     root: Path
@@ -78,6 +79,7 @@ class GitWorktrees:
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
     set_up_root: Path | None = None
+    is_layered: bool = False
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -295,7 +297,10 @@ class GitWorktrees:
         kept = self.set_up_root or set_up_cache(self.root.absolute())
         cache = SetUpCache(kept, self.max_set_up_bytes, self.environment)
         return Checkout(
-            *(site, refs, sha, begin, recreated, cache, uses), self.keep_ignored, proposal
+            *(site, refs, sha, begin, recreated, cache, uses),
+            self.keep_ignored,
+            proposal,
+            can_layer=self.is_layered,
         )
 
     def _settings(self, repository: str) -> RepositorySettings:

@@ -45,7 +45,12 @@ from mulligan.implement.ports import (
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
-from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
+from mulligan.interfaces.bootstrap.sandbox import (
+    can_layer,
+    confine,
+    disk_shortage_of,
+    network_for,
+)
 from mulligan.interfaces.bootstrap.stores import (
     Stores,
     connections_of,
@@ -219,7 +224,7 @@ def build_on(
         with_listeners(operator, environment, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
-        git = open_git(operator, github, environment, set_up_root)
+        git = open_git(operator, github, environment, set_up_root, sandbox)
         yield assemble(operator, environment, sandbox, github, git, stores), database
 
 
@@ -262,7 +267,7 @@ def build_dry(
     ):
         writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
-        git = open_git(operator, github, environment)
+        git = open_git(operator, github, environment, sandbox=sandbox)
         leases = MemoryLeases(clock)
         ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
@@ -405,6 +410,7 @@ def open_git(
     github: "GitHub | Source",
     environment: Environment,
     set_up_root: Path | None = None,
+    sandbox: Sandbox | None = None,
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
@@ -418,6 +424,7 @@ def open_git(
         max_set_up_bytes=operator.retention.setup_mib * MIB,
         litter=litter_of(operator.adapters),
         set_up_root=set_up_root,
+        is_layered=sandbox is not None and can_layer(sandbox, operator, environment),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

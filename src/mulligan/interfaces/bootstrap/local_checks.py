@@ -29,6 +29,7 @@ from mulligan.config.operator import (
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
+from mulligan.domain.layer import Layer
 from mulligan.domain.result import CheckResult
 from mulligan.git.local_clone import LocalClone
 from mulligan.implement.ports import Artifacts, Clock, Worktree
@@ -104,6 +105,7 @@ class ChecksHere:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
+    layer: Layer | None = None
 
     @property
     def logs(self) -> Path:
@@ -314,7 +316,7 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         operator = _operator_in(root, commit)
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
-        worktrees, _ = open_git(operator, source, environment, local_set_up())
+        worktrees, _ = open_git(operator, source, environment, local_set_up(), commit.sandbox)
         verifier = build_verifier(operator, environment, commit.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:

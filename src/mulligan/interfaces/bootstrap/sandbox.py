@@ -24,7 +24,7 @@ from mulligan.domain.host import (
 )
 from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.operator_network import operator_network
-from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
+from mulligan.sandbox.probe import ProbeResult, layer_problem, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import state_directory
@@ -81,6 +81,20 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     raise ConfigError(message)
 
 
+def can_layer(sandbox: Sandbox, operator: Operator, environment: Mapping[str, str]) -> bool:
+    """Return whether commands can get what setup commands left as a layer, after a trial.
+
+    Otherwise each one needs a copy, which takes as long as copying takes; the log says why.
+    """
+    problem = layer_problem(sandbox, operator.workspace.root, environment)
+    if problem and not isinstance(sandbox, Unconfined):
+        log.info("layers_unavailable", reason=f"{COPIES} {problem}.")
+    return not problem
+
+
+COPIES = "Each setup command, check and agent gets a copy of what the setup commands left:"
+
+
 def why_no_sandbox(operator: Operator, environment: Mapping[str, str]) -> str:
     """Return why no sandbox works here, or an empty string. Only for the bundled demo agent."""
     return str(try_sandbox(operator, environment).problem or "")
@@ -118,6 +132,9 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
         calls_filtered=tried.filters,
         missing=missing,
         closed=tuple(path for path in closed if path not in missing),
+        copies=layer_problem(tried.sandbox, operator.workspace.root, environment)
+        if tried.sandbox
+        else "",
     )
 
 
