@@ -228,9 +228,10 @@ class Checkout:
         keep_ignored = is_copied or (keeps_ignored and for_agent)
         with site.cleaner.emptying(site.paths.name):
             reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
-        for layer in filter(None, (self.layer, self.agent_layer)):
+        if self.layer and self.agent_layer:
             remove_notes(self.path)
-            create_layer(layer, site.mirror.outer)
+            create_layer(self.layer, site.mirror.outer)
+            create_layer(self.agent_layer, site.mirror.outer)
         check_out_commit(site, self.refs, head_sha)
         site.cleaner.empty(site.paths.name)
 
