@@ -1,5 +1,6 @@
 """A command works on layers as on a copy, and nothing below them changes."""
 
+import errno
 import os
 import re
 import subprocess
@@ -91,6 +92,17 @@ def test_what_one_command_does_to_the_layers_the_next_one_does_not_see(
     assert said(checkout, "ls -A build ~").split() == [
         *("/mulligan/home:", "cache", "build:", "old", "tools")
     ]
+
+
+def test_a_directory_of_set_up_is_moved_by_copying_only(checkout: Checkout) -> None:
+    """Overlayfs cannot rename it without privileges; docs/verification.md says so."""
+    moved = "mv build elsewhere && cat elsewhere/tools/deep/tool && test ! -e build"
+    assert said(checkout, moved).split() == ["tool"]
+    checkout.check_out(checkout.start_sha)
+    rename = (
+        "import errno, os\ntry: os.rename('build', 'other')\nexcept OSError as e: print(e.errno)"
+    )
+    assert said(checkout, f'python3 -c "{rename}"').split() == [str(errno.EXDEV)]
 
 
 def files_below(directory: Path) -> Mapping[str, tuple[int, int, bytes]]:
