@@ -236,7 +236,7 @@ def test_a_program_that_trusts_no_certificate_leads_to_the_same_key(
     assert result.digest.startswith("A program does not trust a certificate. Set `sandbox.ca_file`")
 
 
-POETRY_SAYS = "echo All attempts to connect to pypi.org failed.; exit 1"
+POETRY_SAYS = "echo All attempts to connect to index.example failed.; exit 1"
 
 
 def test_an_unreachable_server_leads_to_the_variables_that_commands_lack(
