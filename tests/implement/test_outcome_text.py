@@ -33,6 +33,7 @@ from mulligan.implement.prompt.outcome_text import (
     failing,
     failure_reason,
     pluralize,
+    run_text,
     times_text,
     took_text,
     verdict,
@@ -483,3 +484,19 @@ def test_the_parts_of_the_time_are_named_in_order(times: AttemptTimes | None, wo
 
 def test_counts() -> None:
     assert [pluralize(n, "file") for n in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "took", "command", "words"),
+    [
+        (1, 300, 300, "0.3 s"),
+        (1, 1_200, 300, "0.3 s"),
+        (1, 1_300, 300, "0.3 s, and 1.0 s to prepare its files"),
+        (3, 34_000, 9_000, "3 runs, 34.0 s"),
+    ],
+)
+def test_the_time_of_a_check_on_a_terminal(runs: int, took: int, command: int, words: str) -> None:
+    found = check("tests").model_copy(
+        update={"runs": runs, "wall_ms": took, "duration_ms": command}
+    )
+    assert run_text(found) == words

@@ -11,6 +11,7 @@ from mulligan.text.certificates import (
     CertificateProblem,
     certificate_fault,
     certificate_fault_in,
+    says_untrusted,
 )
 
 pytestmark = pytest.mark.pure
@@ -100,3 +101,21 @@ def test_another_message_of_git_is_no_problem_of_a_certificate() -> None:
 )
 def test_the_advice_names_who_must_act(problem: CertificateProblem, advice: str) -> None:
     assert f"{problem.value}; {advice}" in CertificateFault(problem).explain(GITHUB_TRUST)
+
+
+@pytest.mark.parametrize(
+    ("output", "untrusted"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed", True),
+        ("npm error code SELF_SIGNED_CERT_IN_CHAIN", True),
+        ("npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY", True),
+        ("invalid peer certificate: UnknownIssuer", True),
+        ("x509: certificate signed by unknown authority", True),
+        ("ERROR: No matching distribution found", False),
+    ],
+)
+def test_how_programs_say_that_they_trust_no_certificate(
+    output: str,
+    untrusted: bool,  # noqa: FBT001
+) -> None:
+    assert says_untrusted(output) is untrusted
