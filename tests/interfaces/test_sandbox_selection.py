@@ -44,6 +44,16 @@ def test_where_it_works_it_is_used_and_hides_what_is_mulligans(tmp_path: Path) -
     assert (chosen.common.read, chosen.limits.processes) == ((Path("/srv"),), 77)
 
 
+@pytest.mark.parametrize("mode", ["auto", "off"])
+def test_a_file_without_certificates_is_refused_before_an_attempt(
+    tmp_path: Path, mode: str
+) -> None:
+    (tmp_path / "empty.pem").touch()
+    made = operator(tmp_path, f"{{mode: {mode}, ca_file: {tmp_path}/empty.pem}}")
+    with pytest.raises(ConfigError, match=r"sandbox\.ca_file names .*empty\.pem"):
+        confine(made, os.environ)
+
+
 def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
     sandbox()
     made = operator(tmp_path, "auto")

@@ -17,9 +17,9 @@ from mulligan.sandbox.programs import is_in_system
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
-        ("[global]\nindex-url = https://index.example/simple\ntrusted-host = a", False),
-        ("[global]\nindex-url = https://ci:word@index.example/simple", True),
-        ("registry=https://npm.example/\nalways-auth=true", False),
+        ("[global]\nproxy = http://a.example\ntrusted-host = a", False),
+        ("[global]\nproxy = http://ci:word@a.example", True),
+        ("proxy=http://a.example\nalways-auth=true", False),
         ("//npm.example/:_authToken=abcdef", True),
         ("//npm.example/:_authToken=${NPM_TOKEN}", False),
         ("//npm.example/:_password = abcdef", True),
@@ -33,11 +33,11 @@ from mulligan.sandbox.programs import is_in_system
         ("<server><password>abcdef</password></server>", True),
         ("<!-- <password>abcdef</password> --><password>${env.P}</password>", False),
         ("a = ghp_0123456789abcdefghijklmnopqrstuvwxyz", True),
-        ("extra-index-url =\n  https://a.example/\n  https://ci:word@b.example/", True),
-        ("index-url = https://a1B2c3d4e5f6g7h8i9j0@index.example/simple", True),
-        ("index-url = https://a1B2c3d4e5f6g7h8i9j0:@index.example/simple", True),
-        ("index-url = https://oauth2accesstoken@index.example/simple", False),
-        ("index-url = https://${THE_TOKEN_OF_THE_INDEX}@index.example/simple", False),
+        ("find-links =\n  https://a.example/\n  https://ci:word@b.example/", True),
+        ("find-links = https://a1B2c3d4e5f6g7h8i9j0@a.example/", True),
+        ("find-links = https://a1B2c3d4e5f6g7h8i9j0:@a.example/", True),
+        ("find-links = https://oauth2accesstoken@a.example/", False),
+        ("find-links = https://${THE_TOKEN_OF_THE_INDEX}@a.example/", False),
         ('[url "ssh://git@git.example/"]\n  insteadOf = https://git.example/', False),
         ("[http]\n  extraHeader = X-Own-Key: abcdef", True),
         ("header = X-Own-Key: abcdef", True),
@@ -86,7 +86,7 @@ def test_links_are_followed_where_nothing_can_be_bound_over_them(tmp_path: Path)
     file.write_text("_authToken=abcdef\n")
     link.symlink_to(file)
     assert client_configuration((link,)).secret == (file,)
-    file.write_text("registry=https://npm.example/\n")
+    file.write_text("fund=false\n")
     assert client_configuration((link,)).readable == (link,)
 
 

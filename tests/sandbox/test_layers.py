@@ -53,10 +53,10 @@ def test_what_git_does_not_ignore_is_not_kept(checkout: Checkout) -> None:
     said(checkout, "test ! -e made")
 
 
-def said(tree: Checkout, line: str, *, report: str | None = None) -> str:
+def said(tree: Checkout, line: str) -> str:
     """Run a check, and give its output."""
     verifier, log = CommandVerifier(ENVIRONMENT, sandbox()), tree.private.parent / "check.log"
-    result = verifier.check(Check(name="it", run=line, report=report), tree, log)
+    result = verifier.check(Check(name="it", run=line), tree, log)
     assert result.exit_code == 0, log.read_text()
     return log.read_text()
 
@@ -168,6 +168,18 @@ def test_the_agents_writes_are_its_change_and_nobody_elses(checkout: Checkout) -
         "1",
         "old",
     ]
+
+
+def test_a_file_of_set_up_that_a_change_stops_ignoring_is_no_part_of_it(
+    checkout: Checkout,
+) -> None:
+    layer = checkout.agent_layer
+    assert layer
+    line = "echo '*.log' > .gitignore && git status --short"
+    ended = run_as_agent(checkout, layer, line)
+    assert "build/" in ended.text
+    change = checkout.capture(TEXT, CommitSettings())
+    assert [file.path for file in change.files] == [".gitignore"]
 
 
 def run_as_agent(checkout: Checkout, layer: Layer, line: str) -> Finished:

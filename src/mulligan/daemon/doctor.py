@@ -461,7 +461,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
         if rest := probes.rest(name):
             yield warning(f"agents.{name}" if name else AGENT, rest, RESTS)
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
-    yield from _command_network(probes.command_network())
+    yield from or_fault(SANDBOX, _command_network(probes))
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
@@ -613,8 +613,9 @@ def _sandbox(
         )
 
 
-def _command_network(found: CommandNetworkStatus) -> Iterator[Diagnosis]:
+def _command_network(probes: Probes) -> Iterator[Diagnosis]:
     """Report variables, files and package indexes that commands cannot use as intended."""
+    found = probes.command_network()
     for name in found.unset:
         message = f"`sandbox.env` lists {name}, which is not set where Mulligan runs."
         yield warning(SANDBOX, message, f"Set {name}, or remove it from sandbox.env.")

@@ -16,9 +16,10 @@ from urllib.request import proxy_bypass
 
 import certifi
 
-from mulligan.config.certificates import read_certificates, trusted_bundle
+from mulligan.config.certificates import has_certificates, read_certificates, trusted_bundle
 from mulligan.config.operator import SandboxSettings
 from mulligan.config.secrets import is_secret, passwords_in
+from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.host import Network
 from mulligan.sandbox.authority import Authority, make_authority
 from mulligan.sandbox.egress import (
@@ -53,6 +54,8 @@ PROXY_VARIABLES_OF_PROGRAMS = ("PIP_PROXY", "NPM_CONFIG_HTTPS_PROXY", "YARN_HTTP
 a configuration file overrides it."""
 
 BUNDLE_NAME = "certificates.pem"
+
+CA_FILE_KEY = "sandbox.ca_file"
 
 Redact = Callable[[str], str]
 
@@ -153,7 +156,7 @@ class OperatorNetwork:
         return {name: value for name, value in own.items() if value}
 
     def problems(self) -> tuple[str, ...]:
-        """Ask each package index; list the failures in sentences."""
+        """Send each package index a request; list the failures in sentences."""
         if not self.registries:
             return ()
         with TemporaryDirectory(prefix="mulligan-") as private:
@@ -220,19 +223,28 @@ class OperatorNetwork:
         """
         if self.authority is None and self.ca_file is None:
             return None
-        given = (self.environment.get(name) for name in CERTIFICATE_VARIABLES)
-        trusted = trusted_bundle(self.environment) or Path(certifi.where())
-        files = dict.fromkeys((trusted, *map(Path, filter(None, given))))
-        parts = [read_certificates(file) for file in files]
-        if self.ca_file:
-            parts.append(read_certificates(self.ca_file, "sandbox.ca_file"))
-        if self.authority:
-            parts.append(self.authority.certificate.encode())
+        try:
+            parts = [*self._certificates()]
+        except ConfigError as error:
+            # The file was there when Mulligan started.
+            raise MisconfiguredError(str(error)) from error
         bundle = private / BUNDLE_NAME
         bundle.write_bytes(b"\n".join(parts))
         # Another user may run the commands.
         bundle.chmod(0o644)
         return bundle
+
+    def _certificates(self) -> Iterator[bytes]:
+        """Yield the certificates of the system, the environment, `ca_file` and the authority."""
+        own = (self.environment.get(name) for name in CERTIFICATE_VARIABLES)
+        named = filter(has_certificates, map(Path, filter(None, own)))
+        trusted = trusted_bundle(self.environment) or Path(certifi.where())
+        for file in dict.fromkeys((trusted, *named)):
+            yield read_certificates(file)
+        if self.ca_file:
+            yield read_certificates(self.ca_file, CA_FILE_KEY)
+        if self.authority:
+            yield self.authority.certificate.encode()
 
 
 NO_NETWORK_SETTINGS = OperatorNetwork()

@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from mulligan.agents.invocation import adapter_of, choose_network
+from mulligan.config.certificates import read_certificates
 from mulligan.config.operator import STATE_HOME, AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.domain.host import (
@@ -23,7 +24,7 @@ from mulligan.domain.host import (
     disk_shortage,
 )
 from mulligan.sandbox.client_configuration import client_configuration
-from mulligan.sandbox.operator_network import operator_network
+from mulligan.sandbox.operator_network import CA_FILE_KEY, operator_network
 from mulligan.sandbox.probe import ProbeResult, layer_problem, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
@@ -66,8 +67,11 @@ def _disks(operator: Operator) -> Iterator[DiskSpace]:
 def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     """Return the sandbox for this machine; ConfigError if none works, unless it is off.
 
-    Its commands are stopped when a disk runs full.
+    Its commands are stopped when a disk runs full. It is a ConfigError, too, if they could not have
+    the certificates of `sandbox.ca_file`.
     """
+    if operator.sandbox.ca_file:
+        read_certificates(operator.sandbox.ca_file, CA_FILE_KEY)
     watch = partial(disk_full_error, operator)
     if operator.sandbox.mode is SandboxMode.OFF:
         return Unconfined(watch)
@@ -141,7 +145,7 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
 def command_network_status(
     operator: Operator, environment: Mapping[str, str]
 ) -> CommandNetworkStatus:
-    """Report for `doctor` on sandbox.env and sandbox.registries; each registry is asked once."""
+    """Report for `doctor` on sandbox.env and sandbox.registries; each registry gets one request."""
     network = operator_network(operator.sandbox, environment)
     return CommandNetworkStatus(
         unset=tuple(name for name in operator.sandbox.env if not environment.get(name)),
