@@ -462,6 +462,11 @@ def test_the_time_of_a_check_is_that_of_all_its_runs(runs: int, wall_ms: int, wo
         (None, ""),
         (AttemptTimes(agent_ms=999), ""),
         (AttemptTimes(agent_ms=700, other_ms=700), "1s in all"),
+        (AttemptTimes(waited_ms=4000, agent_ms=300, set_up_reused=True), ""),
+        (
+            AttemptTimes(waited_ms=4000, agent_ms=600, checks_ms=600),
+            "5s in all: waited 4s, other 1s",
+        ),
         (AttemptTimes(agent_ms=61_000), "1m1s in all: agent 1m1s"),
         (
             AttemptTimes(agent_ms=5000, set_up_reused=True),

@@ -473,7 +473,8 @@ def run_text(check: CheckResult) -> str:
 def times_text(history: Sequence[WorkerResultMeta]) -> str:
     """Return the time from the request on, and its parts: `41m in all: waited 20m, agent 21m`.
 
-    Empty if no attempt recorded its parts, or if nothing took a second.
+    Parts of less than a second count as other time. Empty if no attempt recorded its parts, or if
+    nothing but waiting took a second.
     """
     if not any(meta.times for meta in history):
         return ""
@@ -485,16 +486,16 @@ def times_text(history: Sequence[WorkerResultMeta]) -> str:
         "agent": sums.agent_ms,
         "checks": sums.checks_ms,
         "reviewer": sums.reviewer_ms,
-        "other": sums.other_ms,
     }
+    whole = sum(parts.values()) + sums.other_ms
+    parts["other"] = sums.other_ms + sum(ms for ms in parts.values() if ms < SECOND_MS)
     words = {name: f"{name} {duration_text(ms)}" for name, ms in parts.items() if ms >= SECOND_MS}
-    if sums.set_up_reused and "setup" not in words:
-        words["setup"] = "setup reused"
-    whole = sum(parts.values())
-    if whole < SECOND_MS:
+    if not words.keys() - {"waited"}:
         return ""
+    if sums.set_up_reused:
+        words.setdefault("setup", "setup reused")
     named = ", ".join(words[name] for name in parts if name in words)
-    return f"{duration_text(whole)} in all: {named}".removesuffix(": ")
+    return f"{duration_text(whole)} in all" + (f": {named}" if words.keys() != {"other"} else "")
 
 
 def used(facts: AgentFacts) -> str:
