@@ -227,8 +227,8 @@ def test_reading_reports_leaves_nothing_open(task: Task) -> None:
     for _ in range(5):
         agent("echo '{}' > $MULLIGAN_REPORT").run(task)
         agent("mkfifo $MULLIGAN_REPORT").run(task)
-    # What an earlier test left may go meanwhile.
-    assert len([*Path("/proc/self/fd").iterdir()]) <= before
+    # One that stayed open at each run would be five; other parts of this process open one or two.
+    assert len([*Path("/proc/self/fd").iterdir()]) - before < 5
 
 
 def test_a_report_of_the_largest_size_is_read(task: Task) -> None:

@@ -465,5 +465,5 @@ def test_nothing_is_used_up_by_many_runs(tmp_path: Path) -> None:
         run(program)
         with pytest.raises(MisconfiguredError):
             run(missing)
-    # What an earlier test left may go meanwhile.
-    assert all(now <= then for now, then in zip(used(), before, strict=True))
+    # One that stayed at each run would be ten; other parts of this process take one or two.
+    assert all(now - then < 10 for now, then in zip(used(), before, strict=True))
