@@ -29,6 +29,8 @@ class GuardKind(StrEnum):
     SUBMODULE = "submodule"
     LFS = "lfs"
     """Raw content where a Git LFS pointer belongs."""
+    SET_UP = "set_up"
+    """A file that setup commands made, or in a directory of theirs."""
     DELETED_TEST = "deleted_test"
     SKIPPED_TEST = "skipped_test"
     SECRET = "secret"  # noqa: S105 - a kind, not a password

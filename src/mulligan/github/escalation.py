@@ -47,6 +47,9 @@ ON_GUARDS: Mapping[GuardKind, str] = {
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
     GuardKind.SUBMODULE: "To change {}, change the submodule yourself; agents must not.",
     GuardKind.LFS: "To add or change {}, use `git lfs` yourself: Mulligan cannot upload to it.",
+    GuardKind.SET_UP: (
+        "To track {}, commit it yourself: the setup commands make it, and checks rely on that."
+    ),
     GuardKind.DELETED_TEST: (
         "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
@@ -145,7 +145,24 @@ class Checkout:
         """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
         change = capture(self.worktree, self.start_sha, text, settings)
         self.searched.set()
-        return self._nothing_new(change) or change
+        whole = replace(change, set_up_paths=_named(self._paths_of_set_up(change)))
+        return self._nothing_new(change) or whole
+
+    def _paths_of_set_up(self, change: Change) -> Iterator[str]:
+        """Yield the files of a change that setup commands made, or that lie in their directories.
+
+        A file or directory is theirs if they left it and the base branch does not track it.
+        """
+        if self.set_up_files is None:
+            return
+        left = self.set_up_files / TREE
+        names = [each.path for each in change.files if each.status != DELETED]
+        found = {part for name in names for part in _with_parents(name) if _in_tree(left, part)}
+        if not found:
+            return
+        tracked = self.worktree.git.read(*LIST_NAMES, self.fork_sha)
+        own = found.difference(map(os.fsdecode, tracked.split(b"\0")))
+        yield from (name for name in names if own.intersection(_with_parents(name)))
 
     def _nothing_new(self, change: Change) -> Change | None:
         """Return an empty change if an answer to a review changes nothing (OUTCOME-1)."""
@@ -282,6 +299,15 @@ class Checkout:
             finally:
                 cleaner.set_aside(place.tree, place.name)
                 cleaner.move(aside, place.tree)
+
+
+LIST_NAMES = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree")
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """Yield a path and the directories above it, without the tree itself."""
+    yield name
+    yield from (str(parent) for parent in PurePosixPath(name).parents[:-1])
 
 
 def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
@@ -564,7 +590,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 BINARY = b"-"
 
-SYMLINK, NO_FILE = "120000", "000000"
+SYMLINK, NO_FILE, DELETED = "120000", "000000", "D"
 
 
 def _changed_files(
