@@ -223,12 +223,12 @@ class CommitText:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerResult:
-    """The reviewer's answer; if it is `unreadable` (the reason), it counts as PASS.
+    """The reviewer's answer; without a verdict, `unreadable` is the reason.
 
     `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (REVIEWER-1).
     """
 
-    verdict: VerifierOutcome
+    verdict: VerifierOutcome | None
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False
@@ -311,6 +311,8 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
     if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
     if any(check.is_broken for check in known.checks):
+        return Outcome.MISCONFIGURED
+    if known.review and known.review.verdict is None:
         return Outcome.MISCONFIGURED
     if known.review and known.review.vetoes:
         return Outcome.REJECTED

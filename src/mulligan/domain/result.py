@@ -378,6 +378,8 @@ class WorkerResultMeta(Record):
     """Whether the ledger was lost since, so that only its outcome and error are known."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
+    unreviewed: str = ""
+    """Why the reviewer command gave no verdict, so that a person decides (REVIEWER-1)."""
     started_at: datetime
     finished_at: datetime
     duration_ms: int = 0

@@ -394,6 +394,14 @@ BROKEN_CHECK = Advice(
     ),
 )
 
+NO_VERDICT = Advice(
+    "The reviewer command gave no verdict, so nobody has reviewed the change. Please fix it.",
+    (
+        "Fix `reviewer` in `.github/mulligan.yml`. The repository's checks accept the change.",
+        "If it needs a host, list that in `reviewer.hosts`.",
+    ),
+)
+
 SET_UP_COMMAND = Advice(
     "A setup command failed, not the agent. Please fix it.",
     (
@@ -467,6 +475,8 @@ def advice_on(last: WorkerResultMeta) -> Advice:
         return SET_UP_COMMAND
     if last.outcome is Outcome.MISCONFIGURED and broken(last.checks):
         return BROKEN_CHECK
+    if last.unreviewed:
+        return NO_VERDICT
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general

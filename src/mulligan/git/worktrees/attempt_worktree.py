@@ -68,7 +68,7 @@ class Checkout:
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
-    below it in a layer.
+    below it in a layer. `base_files` are what they left on the base branch's commit.
     """
 
     worktree: IssueWorktree
@@ -81,6 +81,7 @@ class Checkout:
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
+    base_files: Path | None = None
     can_layer: bool = False
     is_layered: bool = False
     searched: Event = field(default_factory=Event)
@@ -206,7 +207,10 @@ class Checkout:
     def with_set_up(self, key: str) -> Self | None:
         """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
-        return replace(self, set_up_files=found, is_layered=self.can_layer) if found else None
+        return self._with_base_files(found) if found else None
+
+    def _with_base_files(self, left: Path | None) -> Self:
+        return replace(self, set_up_files=left, base_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def keep_set_up(self, key: str = "") -> Self:
@@ -217,8 +221,9 @@ class Checkout:
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
         _remove_unignored(site, left / TREE)
-        kept = self.cache.add(key, left, self.uses) if key else left
-        return replace(self, set_up_files=kept, is_layered=self.can_layer)
+        if key:
+            return self._with_base_files(self.cache.add(key, left, self.uses))
+        return replace(self, set_up_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
@@ -282,8 +287,33 @@ class Checkout:
             self.worktree.cleaner.move(self._agents_tree, self.path)
 
     @contextmanager
-    def pristine_checkout(self) -> Generator[None]:
-        """Replace this checkout by a new one of `start_sha` while the block lasts (BASELINE-1).
+    def base_checkout(self, change_sha: str) -> Generator[tuple[Self, Path]]:
+        """Give a new checkout of the base branch's commit, and a change's files beside it.
+
+        No agent has worked there (REVIEWER-1). Call `check_out` afterwards.
+        """
+        base = self._with_base_files(self.base_files)
+        with base.pristine_checkout(base.fork_sha), self._files_of(change_sha) as files:
+            yield base, files
+
+    @contextmanager
+    def _files_of(self, sha: str) -> Generator[Path]:
+        """Write the files of a commit to a directory of their own while the block lasts."""
+        site, files = self.worktree, self.private / "change"
+        with site.cleaner.emptying(site.paths.name):
+            site.cleaner.set_aside(files, site.paths.name)
+            files.mkdir()
+            index = {"GIT_INDEX_FILE": str(self.private / "index-of-change")}
+            git = replace(site.git, work_tree=files, extra=index)
+            git.run("read-tree", "--reset", "-u", sha, timeout=RESET_TIMEOUT)
+            try:
+                yield files
+            finally:
+                site.cleaner.set_aside(files, site.paths.name)
+
+    @contextmanager
+    def pristine_checkout(self, sha: str) -> Generator[None]:
+        """Replace this checkout by a new one of a commit while the block lasts (BASELINE-1).
 
         The new one has no files of agents or checks. Its path is the same, since the output of a
         check may name it. Call `check_out` afterwards.
@@ -294,7 +324,7 @@ class Checkout:
             cleaner.set_aside(aside, place.name)
             cleaner.move(place.tree, aside)
             try:
-                self.check_out(self.start_sha)
+                self.check_out(sha)
                 yield
             finally:
                 cleaner.set_aside(place.tree, place.name)
