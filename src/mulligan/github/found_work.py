@@ -66,6 +66,18 @@ class WorkReader:
         act, pull = self._act(ref, record, events, labels), self._pull(ref, record)
         return replace(found, act=act, pull=pull)
 
+    def state_mark(self, ref: IssueRef, number: str) -> str:
+        """Return the mark in a status comment of an issue; empty if others wrote in it."""
+        try:
+            path = f"/repos/{ref.repository}/issues/comments/{int(number)}"
+            comment = self.client.read(COMMENT, path)
+        except (NotFoundError, ValueError):
+            return ""
+        is_here = leads_to(comment.issue_url, f"/repos/{ref.repository}/issues/{ref.number}")
+        marked = self.comments.is_own(comment) and _marked([comment], f"status {ref}")
+        record = self._trusted_record(ref, comment)[0] if is_here and marked else None
+        return record.state if record else ""
+
     def _record(
         self, ref: IssueRef, written: Sequence[CommentShape]
     ) -> tuple[str, StatusRecord | None, str]:

@@ -171,6 +171,10 @@ class Tracker(Protocol):
         """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
         ...
 
+    def state_mark(self, ref: IssueRef, comment: str) -> str:
+        """Return the mark in a status comment (see Mirror); empty if others wrote in it."""
+        ...
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the request is untrusted (TRUST-1) or its text changed (TRUST-2), if so."""
         ...
@@ -878,8 +882,32 @@ class Mirror(Protocol):
         """
         ...
 
+    def mark(self, ref: IssueRef) -> str:
+        """Return by what the status comment confirms a ledger that lives on the ref; else ""."""
+        ...
 
-class NoMirror:
+    def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
+        """Keep of a ledger that lives on the ref only what status comments confirm.
+
+        Returns False if that is nothing. `read_mark` reads the mark of a comment, by its id.
+        """
+        ...
+
+
+class OwnLedger:
+    """What a mirror does for a ledger that nobody else can write."""
+
+    def mark(self, ref: IssueRef) -> str:  # noqa: ARG002 - nothing needs to be confirmed
+        """Return no mark."""
+        return ""
+
+    def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
+        """Believe everything."""
+        del ref, read_mark
+        return True
+
+
+class NoMirror(OwnLedger):
     """A mirror that is off."""
 
     def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:  # noqa: ARG002 - none is kept
