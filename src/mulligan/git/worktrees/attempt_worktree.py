@@ -68,7 +68,8 @@ class Checkout:
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
-    below it in a layer. `base_files` are what they left on the base branch's commit.
+    below it in a layer, which `bubblewrap` mounts if that is a program.
+    `base_files` are what they left on the base branch's commit.
     """
 
     worktree: IssueWorktree
@@ -84,6 +85,7 @@ class Checkout:
     base_files: Path | None = None
     can_layer: bool = False
     is_layered: bool = False
+    bubblewrap: str = ""
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -270,7 +272,9 @@ class Checkout:
     def _read_merged(self, layer: Layer, asked: Sequence[str]) -> bytes:
         """Return git's output about the tree as the last command saw it."""
         merged = Path(layer.target)
-        git = replace(self.worktree.git, work_tree=merged, layers=(layer,))
+        git = replace(
+            self.worktree.git, work_tree=merged, layers=(layer,), bubblewrap=self.bubblewrap
+        )
         output = merged.with_name("output")
         ended = git.stream(*asked, into=output, limit=MAX_LISTED_BYTES, timeout=RESET_TIMEOUT)
         if ended.exit_code:

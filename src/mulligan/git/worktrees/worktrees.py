@@ -66,7 +66,7 @@ class GitWorktrees:
     `facts` reads the tracker if the settings have no URL or base branch. With
     `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
     machines. What setup commands leave is kept in `set_up_root`, by default below `root`; with
-    `is_layered`, commands get it as a layer.
+    `is_layered`, commands get it as a layer, which `bubblewrap` mounts if that is a program.
     """
 
     root: Path
@@ -80,6 +80,7 @@ class GitWorktrees:
     stores_verified_remotely: bool = False
     set_up_root: Path | None = None
     is_layered: bool = False
+    bubblewrap: str = ""
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -301,6 +302,7 @@ class GitWorktrees:
             self.keep_ignored,
             proposal,
             can_layer=self.is_layered,
+            bubblewrap=self.bubblewrap,
         )
 
     def _settings(self, repository: str) -> RepositorySettings:

@@ -48,7 +48,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     overrides_for,
     settings_file,
 )
-from mulligan.interfaces.bootstrap.sandbox import confine
+from mulligan.interfaces.bootstrap.sandbox import confine, with_layers
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.home import clear, keep
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
@@ -316,8 +316,9 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         operator = _operator_in(root, commit)
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
-        worktrees, _ = open_git(operator, source, environment, local_set_up(), commit.sandbox)
-        verifier = build_verifier(operator, environment, commit.sandbox, redactor)
+        layers = with_layers(commit.sandbox, operator, environment)
+        worktrees, _ = open_git(operator, source, environment, local_set_up(), layers)
+        verifier = build_verifier(operator, environment, layers.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())
