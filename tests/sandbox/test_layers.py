@@ -95,6 +95,7 @@ def test_what_one_command_does_to_the_layers_the_next_one_does_not_see(
     assert said(checkout, DESTROY).split() == ["new"]
     checkout.check_out(checkout.start_sha)
     assert said(checkout, SEEN) == before
+    assert checkout.copies.took == timedelta()
     assert said(checkout, "ls -A build ~").split() == [
         *("/mulligan/home:", "cache", "build:", "old", "tools")
     ]
@@ -315,7 +316,10 @@ def test_copies_give_the_same_where_there_are_no_layers(tmp_path: Path) -> None:
         made = tree.keep_set_up()
         made.check_out(made.start_sha)
         assert (made.layer, made.agent_layer) == (None, None)
+        of_trees = made.copies.took
+        assert of_trees > timedelta()
         assert said(made, SEEN).split()[:4] == ["tool", "tool", "cached", "750"]
+        assert made.copies.took > of_trees
 
 
 def test_the_memory_of_a_command_is_limited_in_layers_too(tmp_path: Path) -> None:

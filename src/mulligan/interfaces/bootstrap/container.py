@@ -428,6 +428,7 @@ def open_git(
         set_up_root=set_up_root,
         is_layered=layers is not None and not layers.problem,
         bubblewrap=layers.bubblewrap if layers else "",
+        copied_because=layers.problem if layers else "",
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

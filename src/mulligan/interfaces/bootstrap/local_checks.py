@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ from mulligan.config.operator import (
     WorkspaceSettings,
 )
 from mulligan.config.policy import Check, Policy
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.layer import Layer
@@ -106,6 +107,7 @@ class ChecksHere:
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
     layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     @property
     def logs(self) -> Path:
