@@ -406,6 +406,12 @@ NO_WALLS = SandboxStatus(available=False, reason="It is not installed.", fix="In
         ),
         (
             "auto",
+            SandboxStatus(available=True, copies="it is not allowed"),
+            Level.NOTE,
+            "copies the files that setup commands left: it is not allowed.",
+        ),
+        (
+            "auto",
             SandboxStatus(available=True, missing=("/srv/x",)),
             Level.WARNING,
             "lists /srv/x, which does not exist",

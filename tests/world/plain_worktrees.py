@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.domain.layer import Layer
@@ -61,6 +62,7 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

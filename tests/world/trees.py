@@ -1,11 +1,12 @@
 """A worktree that is only two directories, for what merely runs in one."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.implement.ports import CommitText
 from mulligan.sandbox.home import keep
@@ -26,6 +27,7 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

@@ -331,7 +331,8 @@ class CommandVerifier:
 
     def _homes(self, worktree: RunDirectory) -> Homes:
         is_layered = worktree.layer is not None
-        return Homes(worktree.private, self.environment, worktree.set_up_files, is_layered)
+        left, copies = worktree.set_up_files, worktree.copies
+        return Homes(worktree.private, self.environment, left, is_layered, copies)
 
     def _run_in(
         self,

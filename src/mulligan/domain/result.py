@@ -330,6 +330,17 @@ class AttemptTimes(Record):
     other_ms: int = 0
 
 
+class SetUpFiles(Record):
+    """How an attempt's commands got the files that setup commands left.
+
+    With `copied_because`, each one got a copy, for that reason; else each one got a layer. All
+    copies took `copied_ms`, which is part of the attempt's times.
+    """
+
+    copied_ms: int = 0
+    copied_because: str = ""
+
+
 class WorkerResultMeta(Record):
     """The record of one attempt. `attempt` counts within the epoch, `number` over all epochs.
 
@@ -385,6 +396,8 @@ class WorkerResultMeta(Record):
     duration_ms: int = 0
     times: AttemptTimes | None = None
     """The parts of `duration_ms`; None if Mulligan was killed, or an earlier version wrote it."""
+    set_up_files: SetUpFiles | None = None
+    """None if no setup command left files, or an earlier version wrote it."""
     manifest_hash: str | None = None
     worker: str = ""
 

@@ -21,6 +21,7 @@ from mulligan.config.policy import (
 )
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
@@ -263,7 +264,7 @@ class RunDirectory(Protocol):
 
     For git to work in it, the commands also need the `readable` and `writable` paths. Each command
     gets the HOME of `set_up_files`, which the setup commands left (see sandbox/home.py). It runs at
-    the target of the `layer`, if there is one.
+    the target of the `layer`, if there is one. The time of copying is added to `copies`.
     """
 
     @property
@@ -278,6 +279,8 @@ class RunDirectory(Protocol):
     def set_up_files(self) -> Path | None: ...
     @property
     def layer(self) -> Layer | None: ...
+    @property
+    def copies(self) -> Copies: ...
 
 
 class Worktree(RunDirectory, Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
-from mulligan.domain.attempt_times import Part, attempt_times, time_waited
+from mulligan.domain.attempt_times import Copies, Part, attempt_times, time_waited
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
@@ -80,12 +80,14 @@ def with_times(
     measured: Mapping[Part, timedelta],
     *,
     set_up_reused: bool = False,
+    copies: Copies | None = None,
 ) -> WorkerResultMeta:
-    """Add to a record how long its attempt waited, and the parts of its duration."""
+    """Add to a record how long its attempt waited, the parts of its duration, and its copies."""
     waited = time_waited(meta.started_at, case.status.request.at, case.epoch_history)
     whole = timedelta(milliseconds=meta.duration_ms)
     times = attempt_times(measured, whole, waited, set_up_reused=set_up_reused)
-    return meta.model_copy(update={"times": times})
+    files = copies.recorded if copies else None
+    return meta.model_copy(update={"times": times, "set_up_files": files})
 
 
 def _commits(known: AttemptState) -> int:

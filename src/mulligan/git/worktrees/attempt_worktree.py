@@ -14,6 +14,7 @@ from typing import Self
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, fault_of
@@ -68,7 +69,8 @@ class Checkout:
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
-    below it in a layer. `base_files` are what they left on the base branch's commit.
+    below it in a layer, which `bubblewrap` mounts if that is a program; else `copies` says why.
+    `base_files` are what they left on the base branch's commit.
     """
 
     worktree: IssueWorktree
@@ -84,6 +86,8 @@ class Checkout:
     base_files: Path | None = None
     can_layer: bool = False
     is_layered: bool = False
+    bubblewrap: str = ""
+    copies: Copies = field(default_factory=Copies)
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -241,7 +245,8 @@ class Checkout:
         self.searched.clear()
         if self.set_up_files and is_copied:
             site.cleaner.set_aside(self.path, site.paths.name)
-            copy(self.set_up_files / TREE, self.path, site.mirror.outer)
+            files = self.set_up_files / TREE
+            self.copies.took += copy(files, self.path, site.mirror.outer)
         elif keeps_ignored and for_agent:
             self._return_agents_tree()
         elif keeps_ignored and not self._agents_tree.exists():
@@ -270,7 +275,9 @@ class Checkout:
     def _read_merged(self, layer: Layer, asked: Sequence[str]) -> bytes:
         """Return git's output about the tree as the last command saw it."""
         merged = Path(layer.target)
-        git = replace(self.worktree.git, work_tree=merged, layers=(layer,))
+        git = replace(
+            self.worktree.git, work_tree=merged, layers=(layer,), bubblewrap=self.bubblewrap
+        )
         output = merged.with_name("output")
         ended = git.stream(*asked, into=output, limit=MAX_LISTED_BYTES, timeout=RESET_TIMEOUT)
         if ended.exit_code:
