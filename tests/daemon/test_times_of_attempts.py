@@ -45,6 +45,11 @@ def passes(_: Path) -> None:
     """Pass."""
 
 
+def approves(_: Path) -> str:
+    """Answer as a reviewer command."""
+    return '{"verdict": "PASS"}'
+
+
 def text_of(tree: Path) -> str:
     return (tree / "src/tool.py").read_text()
 
@@ -65,7 +70,7 @@ def one_attempt(here: WorkerEnvironment) -> WorkerResultMeta:
 
 def test_the_parts_of_an_attempt_are_measured_and_add_up(here: WorkerEnvironment) -> None:
     here.check(takes(here, 2, passes))
-    here.lines |= {"prepare": takes(here, 6, passes), "judge": takes(here, 3, passes)}
+    here.lines |= {"prepare": takes(here, 6, passes), "judge": takes(here, 3, approves)}
     here.policy |= {"setup": {"run": ["prepare"]}, "reviewer": {"run": "judge"}}
     meta = one_attempt(here)
     assert meta.outcome is Outcome.SUCCEEDED
