@@ -19,13 +19,13 @@ from mulligan.github.markdown_parts import (
     body,
     code,
     file_line,
-    marker,
     missed_line,
     quoted,
     sentence,
     spending_line,
     verification,
 )
+from mulligan.github.marks import marker
 from mulligan.implement.prompt.outcome_text import broken, explain, failing, pluralize, verdict
 from mulligan.implement.prompt.patterns import drift
 from mulligan.text.escape import code_block, defuse, one_line, visible

@@ -1,10 +1,9 @@
-"""Markdown that comments and pull requests share: markers, tables, sums. Pure."""
+"""Markdown that comments and pull requests share: tables, sums, sentences. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.recorded_effects import Topic
@@ -35,12 +34,6 @@ MAX_ROWS = 20
 MAX_NAMED_FINDINGS = 10
 QUOTED_CHARS = 4000
 CUT = "[… cut: GitHub does not accept a longer text]"
-
-
-def marker(kind: str, ref: IssueRef, more: str = "") -> str:
-    """Return the HTML comment by which Mulligan finds a text again."""
-    named = f"{MARKER}{kind} {ref}"
-    return f"{named} {more} -->" if more else f"{named} -->"
 
 
 def body(*parts: str) -> str:

@@ -19,7 +19,6 @@ from mulligan.github.markdown_parts import (
     body,
     checks_table,
     code,
-    marker,
     missed_line,
     moment,
     note,
@@ -29,6 +28,7 @@ from mulligan.github.markdown_parts import (
     times_line,
     verification,
 )
+from mulligan.github.marks import marker
 from mulligan.github.status_record import record_line
 from mulligan.implement.prompt.outcome_text import left_out, pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
