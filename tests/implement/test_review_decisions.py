@@ -215,7 +215,7 @@ ASKED = replace(STATUS, feedback=Feedback(at=NOON, remarks=(SAID,)))
 
 def test_a_review_is_answered_with_the_commit_and_with_why_there_is_none() -> None:
     said = review_answer("c0ffee", "https://x/2#r", "mia\n@zoe", MADE)
-    assert said.startswith("To [the review](https://x/2#r) by mia @zoe: the work is in c0ffee: ")
+    assert said.startswith("To [the review](https://x/2#r) by mia `@zoe`: the work is in c0ffee: ")
     why = unchanged_answer("It is red,\nsee @zoe.", "https://x/1#c")
     assert "Mulligan changed nothing here for this review. It is red, see `@zoe`.\n\n" in why
     assert "[The comment on the issue](https://x/1#c) lists your options" in why

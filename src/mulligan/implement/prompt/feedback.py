@@ -21,7 +21,8 @@ from mulligan.implement.prompt.outcome_text import (
     verdict,
     zero_advice,
 )
-from mulligan.text.escape import Excerpt, defuse, fence, one_line, visible
+from mulligan.text.escape import Excerpt, fence, one_line, visible
+from mulligan.text.foreign import phrase
 from mulligan.text.visible import visible_text
 
 # What reviewers, GitHub's checks and a conflict request.
@@ -362,13 +363,13 @@ def thread_answer(head: str, path: str, meta: WorkerResultMeta) -> str:
 
 def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
     """Return a reply to a review without line comments; `where` is its URL."""
-    by = one_line(author, PLACE_CHARS)
+    by = phrase(author, PLACE_CHARS)
     return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
 
 
 def unchanged_answer(reason: str, comment: str) -> str:
     """Return a reply to a review without a change; `comment` is the escalation's URL."""
-    why = defuse(one_line(reason, SUMMARY_CHARS))
+    why = phrase(reason, SUMMARY_CHARS)
     return (
         f"Mulligan changed nothing here for this review. {why}\n\n"
         f"[The comment on the issue]({comment}) lists your options, such as merging or closing "
@@ -377,5 +378,5 @@ def unchanged_answer(reason: str, comment: str) -> str:
 
 
 def _in_its_words(meta: WorkerResultMeta) -> str:
-    summary = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    summary = phrase(meta.agent_summary, SUMMARY_CHARS)
     return f": {summary}" if summary else "."
