@@ -187,7 +187,8 @@ class Change:
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
-    `raw_lfs_files` are raw where a Git LFS pointer belongs.
+    `raw_lfs_files` are raw where a Git LFS pointer belongs. `links` are the symbolic links of the
+    start tree, each with its target.
     """
 
     start_sha: str
@@ -202,6 +203,7 @@ class Change:
     submodule_files: tuple[str, ...] = ()
     submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
     is_proposed: bool = False
 
     @property
