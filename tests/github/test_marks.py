@@ -14,6 +14,7 @@ from mulligan.domain.restoration import StatusRecord
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.github.escalation import escalation_marker
+from mulligan.github.marks import begins_with, said
 from mulligan.github.messages import draft_body, pull_request_body
 from mulligan.github.pull_text import new_text, opened_by
 from mulligan.github.status_record import record_line
@@ -163,3 +164,24 @@ def known(told: IssueContext, comment: str) -> IssueContext:
     """Record the status comment in the ledger."""
     effects = told.status.effects.plus(StatusWritten(comment))
     return replace(told, status=replace(told.status, effects=effects))
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        (f"<!-- mulligan:status {REF} by=abc -->", "abc"),
+        (f"<!-- mulligan:record {{}} -->\n<!--  Mulligan:Status  {REF} by=abc-->\r\nText.", "abc"),
+        (f"<!-- mulligan:status {REF} -->\n", ""),
+        (f"<!-- mulligan:status {REF} by=abc more -->", None),
+        (f"<!-- mulligan:status {REF} by=a --> <!-- mulligan:status {REF} by=b -->", None),
+        (f"<!-- status {REF} by=abc -->", None),
+        (f"<!-- mulligan:hitl {REF} by=abc -->", None),
+        (f"mulligan:status {REF} by=abc -->", None),
+        ("", None),
+    ],
+)
+def test_a_head_says_who_wrote_it(text: str, by: str | None) -> None:
+    assert said(text, "status", REF, r"by=(\w+)") == by
+    assert begins_with(text, f"<!-- mulligan:STATUS {REF} by=abc -->") is (by == "abc")
+    assert begins_with(text, "")
