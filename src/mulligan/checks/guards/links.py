@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 MAX_LINKS_ON_WAY = 40
 """Linux follows no more links for one name (path_resolution(7))."""
 
-MAX_NAMES = 200
-"""Limit of other names of one path; links that lead to a directory above them make endless ones."""
+MAX_NAMES = 1000
+"""Names of one path after which no longer ones are looked for: two links can make endless ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,10 @@ class Links:
 
     @classmethod
     def of(cls, targets: Mapping[str, str], same_for: Callable[[str], str]) -> "Links":
-        """Read where each link of a tree leads; a link out of the tree leads nowhere."""
+        """Read where each link of a tree leads.
+
+        A link out of the tree leads nowhere, and one to a directory around itself to no new file.
+        """
         known = {same_for(link): target for link, target in targets.items()}
         through, into = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for link in targets:
@@ -34,17 +38,20 @@ class Links:
                 above for each in (*way, end) for above in _with_parents(each)
             ):
                 through[place].append(link)
-            if end:
+            if end and not same_for(link).startswith(f"{end}/"):
                 into[end].append(link)
         return cls(through, into, same_for)
 
     def names_of(self, path: str) -> Sequence[str]:
         """Return the other names by which a path, or what lies behind it, can be reached."""
-        found = [path]
-        for name in found:
-            new = dict.fromkeys(each for each in self._via_link(name) if each not in found)
-            found += [*new][: MAX_NAMES - len(found)]
-        return found[1:]
+        found, new = {path: None}, [path]
+        for _ in range(MAX_LINKS_ON_WAY):
+            if not new or len(found) > MAX_NAMES:
+                break
+            behind = chain.from_iterable(map(self._via_link, new))
+            new = [name for name in dict.fromkeys(behind) if name not in found]
+            found.update(dict.fromkeys(new))
+        return [*found][1:]
 
     def _via_link(self, name: str) -> Iterator[str]:
         steps, places = name.split("/"), self.same_for(name).split("/")
