@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from mulligan.config.policy import CommitSettings, Escalation
+from mulligan.daemon.once import PassResult
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
@@ -41,6 +43,8 @@ from mulligan.github.messages import (
 from mulligan.github.pull_text import new_text
 from mulligan.implement.prompt.feedback import answers_in_commit, answers_unchanged
 from mulligan.implement.result import commit_text
+from mulligan.interfaces.action.inputs import Runner
+from mulligan.interfaces.action.report import IssueReport, summary
 from mulligan.text.commands import parse
 from mulligan.text.foreign import COMMENT
 from mulligan.text.redact import Redactor
@@ -67,6 +71,7 @@ LINES = [
     *("`x`@octocat`#77` zqN", "(`@octocat`) `` #77`` zqN", "\\\n/approve\\ zqN"),
 ]
 CMARK = import_module("cmarkgfm.cmark")
+RUNNER = Runner("octo/calc", "schedule", "run-1", Path("/runner/temp"))
 ZERO = {Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF}
 STARTS = re.compile(r"\s*(?:\\?/approve|bors r|!test|\\?@dependabot|/mulligan retry|zq\d)")
 
@@ -159,6 +164,8 @@ def texts(found: IssueContext, words: str) -> Iterator[tuple[str, str]]:
         mistyped = parse(f"/mulligan {words}")
         yield f"reply to {verb}", reply_comment(found, order, mistyped.text if mistyped else "No.")
     yield "check run", check_run_text(found).summary
+    done = PassResult(problems=(words,), paused=(words,), waiting=(words,))
+    yield "job summary", summary([IssueReport(found.status, found.history, 1)], done, RUNNER)
     for answer in (
         *answers_in_commit(found, "c0ffee"),
         *answers_unchanged(found, "https://x.example"),
