@@ -50,7 +50,10 @@ class PlainWorktree:
     def changed_files(self, head_sha: str) -> NoReturn:
         raise NotImplementedError
 
-    def pristine_checkout(self) -> NoReturn:
+    def pristine_checkout(self, sha: str) -> NoReturn:
+        raise NotImplementedError
+
+    def base_checkout(self, change_sha: str) -> NoReturn:
         raise NotImplementedError
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
@@ -151,6 +151,9 @@ class Check(Settings):
         return patterns
 
 
+MODEL_ONLY: Literal["model"] = "model"
+
+
 class Reviewer(Settings):
     """A command that reads the task and the change, and gives a verdict (REVIEWER-1)."""
 
@@ -165,10 +168,16 @@ class Reviewer(Settings):
 
     Example: 5m
     """
-    network: bool = True
-    """Whether the reviewer may use the network. The sandbox enforces it.
+    network: Literal["model"] | bool = MODEL_ONLY
+    """What the reviewer may reach in the sandbox. `model`: the model of the issue's agent, with the
+    key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing.
 
     Example: false
+    """
+    hosts: tuple[str, ...] = ()
+    """Further hosts with `network: model`, as NAME or NAME:PORT (default port: 443).
+
+    Example: [api.example.com]
     """
     vetoes: int = Field(default=1, ge=0, le=10)
     """How many attempts of a round HARD_FAIL may reject. After that, it is advice.

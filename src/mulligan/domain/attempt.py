@@ -187,8 +187,8 @@ class Change:
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
-    `raw_lfs_files` are raw where a Git LFS pointer belongs. `links` are the symbolic links of the
-    start tree, each with its target.
+    `raw_lfs_files` are raw where a Git LFS pointer belongs. `set_up_paths` belong to what setup
+    commands left. `links` are the symbolic links of the start tree, each with its target.
     """
 
     start_sha: str
@@ -203,6 +203,7 @@ class Change:
     submodule_files: tuple[str, ...] = ()
     submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
+    set_up_paths: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     is_proposed: bool = False
 
@@ -223,12 +224,12 @@ class CommitText:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerResult:
-    """The reviewer's answer; if it is `unreadable` (the reason), it counts as PASS.
+    """The reviewer's answer; without a verdict, `unreadable` is the reason.
 
     `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (REVIEWER-1).
     """
 
-    verdict: VerifierOutcome
+    verdict: VerifierOutcome | None
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False
@@ -311,6 +312,8 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
     if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
     if any(check.is_broken for check in known.checks):
+        return Outcome.MISCONFIGURED
+    if known.review and known.review.verdict is None:
         return Outcome.MISCONFIGURED
     if known.review and known.review.vetoes:
         return Outcome.REJECTED

@@ -29,6 +29,8 @@ class GuardKind(StrEnum):
     SUBMODULE = "submodule"
     LFS = "lfs"
     """Raw content where a Git LFS pointer belongs."""
+    SET_UP = "set_up"
+    """A file that setup commands made, or in a directory of theirs."""
     DELETED_TEST = "deleted_test"
     SKIPPED_TEST = "skipped_test"
     SECRET = "secret"  # noqa: S105 - a kind, not a password
@@ -376,6 +378,8 @@ class WorkerResultMeta(Record):
     """Whether the ledger was lost since, so that only its outcome and error are known."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
+    unreviewed: str = ""
+    """Why the reviewer command gave no verdict, so that a person decides (REVIEWER-1)."""
     started_at: datetime
     finished_at: datetime
     duration_ms: int = 0

@@ -45,6 +45,9 @@ ON_GUARDS: Mapping[GuardKind, str] = {
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
     GuardKind.SUBMODULE: "To change {}, change the submodule yourself; agents must not.",
     GuardKind.LFS: "To add or change {}, use `git lfs` yourself: Mulligan cannot upload to it.",
+    GuardKind.SET_UP: (
+        "To track {}, commit it yourself: the setup commands make it, and checks rely on that."
+    ),
     GuardKind.DELETED_TEST: (
         "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),
@@ -389,6 +392,14 @@ BROKEN_CHECK = Advice(
     ),
 )
 
+NO_VERDICT = Advice(
+    "The reviewer command gave no verdict, so nobody has reviewed the change. Please fix it.",
+    (
+        "Fix `reviewer` in `.github/mulligan.yml`. The repository's checks accept the change.",
+        "If it needs a host, list that in `reviewer.hosts`.",
+    ),
+)
+
 SET_UP_COMMAND = Advice(
     "A setup command failed, not the agent. Please fix it.",
     (
@@ -462,6 +473,8 @@ def advice_on(last: WorkerResultMeta) -> Advice:
         return SET_UP_COMMAND
     if last.outcome is Outcome.MISCONFIGURED and broken(last.checks):
         return BROKEN_CHECK
+    if last.unreviewed:
+        return NO_VERDICT
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general

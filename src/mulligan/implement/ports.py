@@ -48,6 +48,7 @@ from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.stopwatch import Stopwatch
+from mulligan.sandbox.egress_rules import NO_MODEL, ModelAccess
 from mulligan.text.redact import Redactor
 
 # GitHub.
@@ -334,10 +335,17 @@ class Worktree(RunDirectory, Protocol):
         """List the files of a commit that are different, or missing, in the tree now."""
         ...
 
-    def pristine_checkout(self) -> AbstractContextManager[None]:
-        """Replace this checkout by a new one of `start_sha` inside the context (BASELINE-1).
+    def pristine_checkout(self, sha: str) -> AbstractContextManager[None]:
+        """Replace this checkout by a new one of a commit inside the context (BASELINE-1).
 
         It has no files written by the agent or the checks.
+        """
+        ...
+
+    def base_checkout(self, change_sha: str) -> AbstractContextManager[tuple["Worktree", Path]]:
+        """Give a new checkout of `fork_sha` with what setup commands left there (REVIEWER-1).
+
+        Beside it is a directory with the files of a change.
         """
         ...
 
@@ -490,6 +498,11 @@ class CodingAgent(Protocol):
         """Return the limits of a run, and its network; None if unknown."""
         ...
 
+    @property
+    def model(self) -> ModelAccess:
+        """Return how another command can call the agent's model; MisconfiguredError if unknown."""
+        ...
+
     def run(self, task: Task) -> AgentRun:
         """Run the agent until it ends or is stopped; end every process it started."""
         ...
@@ -502,6 +515,15 @@ class AgentRegistry:
     default: CodingAgent
     named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewQuestion:
+    """What the reviewer command gets: JSON, a directory with the change's files, and a model."""
+
+    asked: bytes
+    change: Path
+    model: ModelAccess = NO_MODEL
 
 
 class Verifier(Protocol):
@@ -562,9 +584,12 @@ class Verifier(Protocol):
         ...
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
+        self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command on a change; an unreadable answer is a PASS (REVIEWER-1)."""
+        """Run the reviewer command in the base branch's tree (REVIEWER-1).
+
+        It runs once more if its first answer cannot be read.
+        """
         ...
 
 

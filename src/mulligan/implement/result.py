@@ -65,6 +65,7 @@ def attempt_record(
         learned=learnable(fact for each in known.rounds if each.run for fact in each.run.learned),
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,
+        unreviewed=known.review.unreadable if known.review else "",
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),

@@ -159,6 +159,12 @@ def file_violations(
             "upload to Git LFS; do not add or change such a file."
         )
         yield GuardViolation(kind=GuardKind.LFS, path=path, message=message)
+    for path in change.set_up_paths:
+        message = (
+            f"{path} belongs to what the setup commands leave, which the base branch does not "
+            "track. Leave it out of the commit, and change its source instead."
+        )
+        yield GuardViolation(kind=GuardKind.SET_UP, path=path, message=message)
     for file in change.files:
         if file.mode == SYMLINK and file.status != DELETED:
             yield from _link(file)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
@@ -69,7 +69,7 @@ class Checkout:
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
-    below it in a layer.
+    below it in a layer. `base_files` are what they left on the base branch's commit.
     """
 
     worktree: IssueWorktree
@@ -82,6 +82,7 @@ class Checkout:
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
+    base_files: Path | None = None
     can_layer: bool = False
     is_layered: bool = False
     searched: Event = field(default_factory=Event)
@@ -146,7 +147,24 @@ class Checkout:
         """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
         change = capture(self.worktree, self.start_sha, text, settings)
         self.searched.set()
-        return self._nothing_new(change) or change
+        whole = replace(change, set_up_paths=_named(self._paths_of_set_up(change)))
+        return self._nothing_new(change) or whole
+
+    def _paths_of_set_up(self, change: Change) -> Iterator[str]:
+        """Yield the files of a change that setup commands made, or that lie in their directories.
+
+        A file or directory is theirs if they left it and the base branch does not track it.
+        """
+        if self.set_up_files is None:
+            return
+        left = self.set_up_files / TREE
+        names = [each.path for each in change.files if each.status != DELETED]
+        found = {part for name in names for part in _with_parents(name) if _in_tree(left, part)}
+        if not found:
+            return
+        tracked = self.worktree.git.read(*LIST_NAMES, self.fork_sha)
+        own = found.difference(map(os.fsdecode, tracked.split(b"\0")))
+        yield from (name for name in names if own.intersection(_with_parents(name)))
 
     def _nothing_new(self, change: Change) -> Change | None:
         """Return an empty change if an answer to a review changes nothing (OUTCOME-1)."""
@@ -190,7 +208,10 @@ class Checkout:
     def with_set_up(self, key: str) -> Self | None:
         """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
-        return replace(self, set_up_files=found, is_layered=self.can_layer) if found else None
+        return self._with_base_files(found) if found else None
+
+    def _with_base_files(self, left: Path | None) -> Self:
+        return replace(self, set_up_files=left, base_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def keep_set_up(self, key: str = "") -> Self:
@@ -201,8 +222,9 @@ class Checkout:
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
         _remove_unignored(site, left / TREE)
-        kept = self.cache.add(key, left, self.uses) if key else left
-        return replace(self, set_up_files=kept, is_layered=self.can_layer)
+        if key:
+            return self._with_base_files(self.cache.add(key, left, self.uses))
+        return replace(self, set_up_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
@@ -266,8 +288,33 @@ class Checkout:
             self.worktree.cleaner.move(self._agents_tree, self.path)
 
     @contextmanager
-    def pristine_checkout(self) -> Generator[None]:
-        """Replace this checkout by a new one of `start_sha` while the block lasts (BASELINE-1).
+    def base_checkout(self, change_sha: str) -> Generator[tuple[Self, Path]]:
+        """Give a new checkout of the base branch's commit, and a change's files beside it.
+
+        No agent has worked there (REVIEWER-1). Call `check_out` afterwards.
+        """
+        base = self._with_base_files(self.base_files)
+        with base.pristine_checkout(base.fork_sha), self._files_of(change_sha) as files:
+            yield base, files
+
+    @contextmanager
+    def _files_of(self, sha: str) -> Generator[Path]:
+        """Write the files of a commit to a directory of their own while the block lasts."""
+        site, files = self.worktree, self.private / "change"
+        with site.cleaner.emptying(site.paths.name):
+            site.cleaner.set_aside(files, site.paths.name)
+            files.mkdir()
+            index = {"GIT_INDEX_FILE": str(self.private / "index-of-change")}
+            git = replace(site.git, work_tree=files, extra=index)
+            git.run("read-tree", "--reset", "-u", sha, timeout=RESET_TIMEOUT)
+            try:
+                yield files
+            finally:
+                site.cleaner.set_aside(files, site.paths.name)
+
+    @contextmanager
+    def pristine_checkout(self, sha: str) -> Generator[None]:
+        """Replace this checkout by a new one of a commit while the block lasts (BASELINE-1).
 
         The new one has no files of agents or checks. Its path is the same, since the output of a
         check may name it. Call `check_out` afterwards.
@@ -278,11 +325,20 @@ class Checkout:
             cleaner.set_aside(aside, place.name)
             cleaner.move(place.tree, aside)
             try:
-                self.check_out(self.start_sha)
+                self.check_out(sha)
                 yield
             finally:
                 cleaner.set_aside(place.tree, place.name)
                 cleaner.move(aside, place.tree)
+
+
+LIST_NAMES = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree")
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """Yield a path and the directories above it, without the tree itself."""
+    yield name
+    yield from (str(parent) for parent in PurePosixPath(name).parents[:-1])
 
 
 def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
@@ -576,7 +632,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 BINARY = b"-"
 
-SYMLINK, NO_FILE = "120000", "000000"
+SYMLINK, NO_FILE, DELETED = "120000", "000000", "D"
 
 
 def _changed_files(

@@ -148,6 +148,8 @@ def names_of(paths: Sequence[str]) -> str:
 
 def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
     match outcome:
+        case Outcome.MISCONFIGURED if known.review:
+            return one_line(known.review.unreadable, WORDS_CHARS)
         case Outcome.CHECKS_FAILED | Outcome.MISCONFIGURED:
             return _checks_failed(known.checks)
         case Outcome.SCOPE_VIOLATION:
