@@ -194,6 +194,11 @@ class Protected(StrEnum):
     POLICY = "policy"
     OWNERS = "owners"
     GIT = "git"
+    AUTORUN = "autorun"
+
+
+PROTECTED_BY_DEFAULT = tuple(kind for kind in Protected if kind is not Protected.AUTORUN)
+"""Work on the other files is common, and does no more than the person who opens it lets it do."""
 
 
 class Scope(Settings):
@@ -209,11 +214,12 @@ class Scope(Settings):
 
     Example: [".github/**"]
     """
-    protect: tuple[Protected, ...] = tuple(Protected)
-    """Kinds of files that must not change, even if `allow` permits them.
-    [Guards](verification.md#guards) lists the files.
+    protect: tuple[Protected, ...] = PROTECTED_BY_DEFAULT
+    """Kinds of files that must not change, even if `allow` permits them, and the files to which
+    links of such names lead. [Guards](verification.md#guards) lists the files. `autorun` is off by
+    default: files that run, or that bots obey, when somebody opens or merges the work.
 
-    Example: [workflows, policy, owners, git]
+    Example: [workflows, instructions, policy, owners, git, autorun]
     """
     max_changed_files: int = Field(default=300, ge=1)
     """The maximum number of files that one attempt may change.

@@ -188,7 +188,7 @@ class Change:
     behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
     `raw_lfs_files` are raw where a Git LFS pointer belongs. `set_up_paths` belong to what setup
-    commands left.
+    commands left. `links` are the symbolic links of the start tree, each with its target.
     """
 
     start_sha: str
@@ -204,6 +204,7 @@ class Change:
     submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
     set_up_paths: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
     is_proposed: bool = False
 
     @property

@@ -18,7 +18,7 @@ from mulligan.implement.prompt.outcome_text import (
     pluralize,
 )
 from mulligan.implement.prompt.patterns import sketch_of
-from mulligan.text.escape import subject_line
+from mulligan.text.foreign import subject_line
 from mulligan.text.redact import Redactor
 
 # Records.

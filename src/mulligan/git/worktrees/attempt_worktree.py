@@ -31,7 +31,7 @@ from mulligan.git.worktrees.left_out import (
     unlike_leftovers,
     written_by_agent,
 )
-from mulligan.git.worktrees.lfs import raw_lfs_files
+from mulligan.git.worktrees.lfs import raw_lfs_files, small_blobs
 from mulligan.git.worktrees.naming import (
     BASE_REF,
     TOOL_LEFTOVERS,
@@ -51,6 +51,7 @@ from mulligan.git.worktrees.reset import (
     IssueWorktree,
     good_index,
     has_attributes,
+    links_in,
     reset_worktree,
     submodule_directory,
     submodules_in,
@@ -401,6 +402,9 @@ ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
 MAX_FORCED = 10_000
 """Limit of committed paths to search for ignored files."""
 
+MAX_START_LINKS = 20_000
+"""Limit of links of the start tree to read; hardly any repository has a thousand."""
+
 MAX_NAMED_PATHS = 20
 """Limit of paths to name that are not part of a change."""
 
@@ -454,8 +458,16 @@ def capture(
             raw_lfs_files=_named(
                 raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
             ),
+            links=_links(site, index),
             diff=diff(),
         )
+
+
+def _links(site: IssueWorktree, index: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
+    """Read where the links of the start tree lead."""
+    blobs = dict(islice(links_in(index).items(), MAX_START_LINKS))
+    contents = small_blobs(site, {*blobs.values()})
+    return tuple((path, _text(contents[blob])) for path, blob in blobs.items())
 
 
 def _search(site: IssueWorktree) -> tuple[FoundDirectories, frozenset[str]]:
