@@ -4,11 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from pathspec import GitIgnoreSpec
-
 from mulligan.config.policy import POLICY_FILES, Protected, Scope
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.globs import globs
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.text.diff import Patch
 
@@ -33,7 +31,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
 }
 """In lower case: some file systems ignore the case of names."""
 
-SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTED.items()}
+SPECS = {kind: globs(patterns) for kind, patterns in PROTECTED.items()}
 
 PROTECTED_REASONS = {
     Protected.WORKFLOWS: "it decides what runs in CI",
@@ -53,13 +51,19 @@ DIFF_CUT_MARK = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
 def path_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Yield the paths that may not change; moving a file changes its old path, too."""
-    allow, deny = spec_of(scope.allow, "allow"), spec_of(scope.deny, "deny")
-    for path in changed_paths(change, patches):
-        if scope.allow and not allow.match_file(path):
+    """Yield the paths that may not change; moving a file changes its old path, too.
+
+    Of a change with too many files, which is refused anyway, only the first paths are matched.
+    """
+    allow, deny = globs(scope.allow), globs(scope.deny)
+    paths = changed_paths(change, patches)
+    if len(change.files) > scope.max_changed_files:
+        paths = paths[: scope.max_changed_files]
+    for path in paths:
+        if scope.allow and not allow.match(path):
             message = f"{path} is outside the allowed scope ({', '.join(scope.allow)})."
             yield GuardViolation(path=path, message=message)
-        elif deny.match_file(path):
+        elif deny.match(path):
             message = f"{path} must not change: scope.deny has {', '.join(scope.deny)}."
             yield GuardViolation(path=path, message=message)
         else:
@@ -73,19 +77,10 @@ def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (*names, *in_patches))))
 
 
-def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
-    """Compile patterns of the scope; MisconfiguredError if one is invalid."""
-    try:
-        return GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, re.error) as error:
-        message = f"scope.{key} has an invalid pattern ({error}); write it as in .gitignore."
-        raise MisconfiguredError(message) from error
-
-
 def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
     name = _normalised_path(path)
     for kind in dict.fromkeys(scope.protect):
-        if SPECS[kind].match_file(name):
+        if SPECS[kind].match(name):
             message = (
                 f"{path} must not change, since {PROTECTED_REASONS[kind]} (scope.protect: {kind})."
             )

@@ -25,8 +25,8 @@ from detect_secrets.plugins.stripe import StripeDetector
 from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
 from detect_secrets.plugins.twilio import TwilioKeyDetector
 
-from mulligan.checks.guards.scope import spec_of
 from mulligan.config.policy import Scope
+from mulligan.domain.globs import globs
 from mulligan.domain.result import GuardKind, GuardViolation
 from mulligan.text.diff import Patch
 from mulligan.text.redact import Redactor
@@ -53,7 +53,7 @@ def secret_violations(
     patches: Sequence[Patch], scope: Scope, redactor: Redactor
 ) -> Iterator[GuardViolation]:
     """Yield the files whose added lines or names contain a secret; messages never show it."""
-    allowed = spec_of(scope.allow_secrets, "allow_secrets")
+    allowed = globs(scope.allow_secrets)
     for patch in patches:
         lines = patch.added
         if redactor.contains_secret("\n".join((patch.path, *lines)).encode(errors="replace")):
@@ -62,7 +62,7 @@ def secret_violations(
                 "remove it."
             )
             yield GuardViolation(kind=GuardKind.SECRET, path=patch.path, message=message)
-        elif not allowed.match_file(patch.path):
+        elif not allowed.match(patch.path):
             yield from _kinds_in(patch.path, lines)
 
 
