@@ -105,7 +105,7 @@ def test_no_pattern_is_left_out(pattern: str, why: str) -> None:
 
 
 def test_too_many_patterns_are_refused() -> None:
-    few = tuple(f"src/directory-{number}/**/*.py" for number in range(300))
-    assert globs(few).match("src/directory-299/a/b.py")
+    few = tuple(f"src/directory-{number}/**/*.py" for number in range(200))
+    assert globs(few).match("src/directory-199/a/b.py")
     with pytest.raises(PatternError, match="write fewer or shorter patterns"):
         globs(tuple(f"{'*a?' * 300}{number}" for number in range(300)))

@@ -2,7 +2,13 @@
 
 import pytest
 
-from mulligan.domain.patterns import MAX_PATTERN_CHARS, PatternError, expression, expressions
+from mulligan.domain.patterns import (
+    MAX_PATTERN_CHARS,
+    MAX_TEXT_CHARS,
+    PatternError,
+    expression,
+    expressions,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -34,6 +40,8 @@ def test_the_first_match_is_found_and_no_text_is_too_odd() -> None:
     assert match[0] == "bb"
     assert expression(r"a\?b").search("a\ud800b")
     assert expression("x$").search("x\n") is None
+    assert expression("b").search("a" * (MAX_TEXT_CHARS - 1) + "b")
+    assert expression("b").search("a" * MAX_TEXT_CHARS + "b") is None
 
 
 @pytest.mark.parametrize(

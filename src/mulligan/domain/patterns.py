@@ -11,6 +11,9 @@ import re2
 MAX_PATTERN_CHARS = 1000
 """The maximum length of a regular expression, and of a path pattern."""
 
+MAX_TEXT_CHARS = 100_000
+"""The beginning of a text that is searched; a line of an agent's output may have eight million."""
+
 EXPRESSION_BYTES = 1024 * 1024
 """The memory of one expression: RE2 refuses those whose repetitions need more."""
 
@@ -69,8 +72,8 @@ class Expression:
     _compiled: _Compiled
 
     def search(self, text: str) -> Match | None:
-        """Return the first match. Text that UTF-8 cannot have is read as `?`."""
-        return self._compiled.search(text.encode(errors="replace").decode())
+        """Return the first match in a text. What UTF-8 cannot have is read as `?`."""
+        return self._compiled.search(text[:MAX_TEXT_CHARS].encode(errors="replace").decode())
 
 
 @lru_cache(maxsize=256)
