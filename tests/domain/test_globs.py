@@ -108,4 +108,4 @@ def test_too_many_patterns_are_refused() -> None:
     few = tuple(f"src/directory-{number}/**/*.py" for number in range(200))
     assert globs(few).match("src/directory-199/a/b.py")
     with pytest.raises(PatternError, match="write fewer or shorter patterns"):
-        globs(tuple(f"{'*a?' * 300}{number}" for number in range(300)))
+        globs(tuple(f"*a{'?' * 30}{number}" for number in range(100)))
