@@ -23,6 +23,16 @@ diff = b"".join(b"diff --git a/%b b/%b\\n" % (name.encode(), name.encode()) for 
 change = Change("a" * 40, "b" * 40, 1, files, diff)
 print(len(violations(change, Scope({scope}))))
 """
+SECRETS = """
+from mulligan.checks.guards.secrets import secret_violations
+from mulligan.config.policy import Scope
+from mulligan.text.diff import patches_of
+from mulligan.text.redact import Redactor
+head = b"diff --git a/x b/x\\nnew file mode 100644\\n--- /dev/null\\n+++ b/x\\n@@ -0,0 +1,1 @@\\n"
+patches = tuple(patches_of(head + {content}))
+print(len(list(secret_violations(patches, Scope(), Redactor()))))
+"""
+CONTENT_BYTES = 4 * 1024 * 1024
 SET_UP = """
 from mulligan.domain.set_up import select_inputs
 print(len(select_inputs({names}, ["make"], [{pattern!r}])))
@@ -77,6 +87,14 @@ def test_a_pattern_of_a_check_cannot_freeze_the_daemon(pattern: str, output: str
 )
 def test_long_names_cannot_freeze_the_guards(scope: str) -> None:
     assert run(GUARD.format(scope=scope, names=NAMES)) == "0"
+
+
+@pytest.mark.parametrize(
+    "pump", ["sk-ant-", "sk-", "AKIA", "eyJ", "_authToken=", "npm_", "KEY-----"]
+)
+def test_no_file_makes_the_search_for_secrets_slow(pump: str) -> None:
+    content = f"b'+' + {pump!r}.encode() * ({CONTENT_BYTES} // {len(pump)}) + b'\\n'"
+    assert run(SECRETS.format(content=content)).isdigit()
 
 
 def test_long_names_cannot_freeze_the_choice_of_inputs() -> None:
