@@ -33,6 +33,16 @@ patches = tuple(patches_of(head + {content}))
 print(len(list(secret_violations(patches, Scope(), Redactor()))))
 """
 CONTENT_BYTES = 4 * 1024 * 1024
+REPORT = """
+import json
+from mulligan.checks.digest import digest
+name = {pump!r} * (1_000_000 // len({pump!r}))
+junit = f'<testsuite><testcase classname="{{name}}" name="a"><failure message="{{name}}"/>'
+test = dict(fullName=name, title=name, status="failed", failureMessages=[name])
+jest = json.dumps(dict(testResults=[dict(name=name, assertionResults=[test])]))
+reports = (junit + "</testcase></testsuite>", jest)
+print([len(digest("x", exit_code=1, report=report.encode()).findings) for report in reports])
+"""
 SET_UP = """
 from mulligan.domain.set_up import select_inputs
 print(len(select_inputs({names}, ["make"], [{pattern!r}])))
@@ -95,6 +105,11 @@ def test_long_names_cannot_freeze_the_guards(scope: str) -> None:
 def test_no_file_makes_the_search_for_secrets_slow(pump: str) -> None:
     content = f"b'+' + {pump!r}.encode() * ({CONTENT_BYTES} // {len(pump)}) + b'\\n'"
     assert run(SECRETS.format(content=content)).isdigit()
+
+
+@pytest.mark.parametrize("pump", ["a", "_", "eyJ", "/", "/.", "a/", "a.b", ": ", "at a ("])
+def test_no_name_in_a_report_freezes_the_digest(pump: str) -> None:
+    assert run(REPORT.format(pump=pump)) == "[1, 1]"
 
 
 def test_long_names_cannot_freeze_the_choice_of_inputs() -> None:

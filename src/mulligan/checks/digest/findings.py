@@ -12,7 +12,7 @@ from itertools import islice
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
 from mulligan.domain.patterns import Match, expressions
-from mulligan.domain.result import Finding, names_unit
+from mulligan.domain.result import ID_CHARS, Finding, names_unit
 
 # What a reader finds in an output
 
@@ -109,7 +109,6 @@ FAILURE_WORDS = re.compile(
 )
 
 MESSAGE_CHARS = 1000
-ID_CHARS = 300
 
 
 def finding(
