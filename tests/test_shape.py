@@ -44,6 +44,32 @@ def test_only_four_places_catch_everything() -> None:
     assert {file: count for file, count in counts.items() if count} == BROAD_HANDLERS
 
 
+OWN_TABLES = {
+    *("mulligan/checks/digest/findings.py", "mulligan/checks/digest/heads.py"),
+    *("mulligan/git/faults.py", "mulligan/github/answers.py", "mulligan/github/comments.py"),
+    *("mulligan/github/found_work.py", "mulligan/github/refusals.py"),
+    *("mulligan/interfaces/onboarding/ecosystems.py", "mulligan/text/certificates.py"),
+    "mulligan/text/markdown.py",
+}
+"""Files that give `re` a pattern in a variable: it comes from a table or a call of Mulligan."""
+
+
+def has_variable_pattern(node: ast.AST) -> bool:
+    """Tell a call of `re` with a pattern that is neither written there nor a constant."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=name), args=[first, *_]):
+            is_variable = isinstance(first, ast.Name) and not first.id.isupper()
+            return name != "escape" and (is_variable or isinstance(first, ast.Attribute))
+        case _:
+            return False
+
+
+def test_patterns_of_others_are_matched_by_re2_only() -> None:
+    """What others write goes to `domain/patterns.py` or `domain/globs.py` (CONFIG-4)."""
+    found = {file for file in FILES if any(map(has_variable_pattern, ast.walk(tree_of(file))))}
+    assert {str(file.relative_to(SOURCE)) for file in found} <= OWN_TABLES
+
+
 def test_no_blanket_ignores() -> None:
     words = (
         "# type: " + "ignore",

@@ -227,7 +227,18 @@ def test_no_output_breaks_a_reader(output: bytes) -> None:
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(ValidationError, match="is not a regular expression"):
+    with pytest.raises(ValidationError, match=r"'\(' is refused; write a regular expression"):
         Rule(line="(")
-    with pytest.raises(ValidationError, match="is not a regular expression"):
-        Rule(matching={"a": "["})
+    with pytest.raises(ValidationError, match=r"'\(\?=a\)' is refused; write a regular expression"):
+        Rule(matching={"a": "(?=a)"})
+
+
+@pytest.mark.parametrize(
+    ("value", "is_read"), [(None, False), ("", False), ([], False), ("n", True), (0, True)]
+)
+def test_a_pattern_is_searched_in_values_that_are_not_empty(
+    value: JsonValue, *, is_read: bool
+) -> None:
+    reader = Reader([Rule(matching={"a": "."}, means=Meaning.RESULT)])
+    reader.feed(json.dumps({"a": value}).encode())
+    assert (reader.close().ended is Meaning.RESULT) is is_read

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Check
@@ -77,6 +78,20 @@ def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainWorktre
     assert result.exit_code == 3
     # A busy machine may let the command begin before it is timed.
     assert 100 <= result.duration_ms < 10_000
+
+
+def test_a_pattern_that_finds_nothing_stops_neither_the_others_nor_the_check(
+    tree: PlainWorktree,
+) -> None:
+    lookahead, good = "(?=zork)", "^zork (?P<test_id>.*)"
+    check = Check(name="it", run="echo zork lamp; exit 1", patterns=(lookahead, good))
+    with capture_logs() as logs:
+        result = VERIFIER.check(check, tree, tree.private / "check.log")
+    assert [found.test_id for found in result.findings] == ["lamp"]
+    (entry,) = logs
+    assert entry["event"] == "pattern_ignored"
+    assert (entry["check"], entry["pattern"]) == ("it", lookahead)
+    assert "RE2 has no look-around" in entry["reason"]
 
 
 def test_a_time_out_is_a_failure_that_says_so(tree: PlainWorktree) -> None:

@@ -1,11 +1,11 @@
 """What a change must not do: paths, sizes, protected files, secrets."""
 
 import pytest
+from pydantic import ValidationError
 
 from mulligan.checks.guards import violations
 from mulligan.config.policy import Protected, Scope
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.text.redact import Redactor
 from world.diffs import Files, change_of
@@ -66,12 +66,27 @@ def test_paths_are_held_against_the_scope(
     assert told(change(*paths), scope) == sentences
 
 
-@pytest.mark.parametrize(
-    ("key", "pattern"), [("allow", "!"), ("deny", "[z-a]"), ("allow_secrets", "!")]
-)
-def test_a_pattern_that_is_none_is_the_operators_to_mend(key: str, pattern: str) -> None:
-    with pytest.raises(MisconfiguredError, match=rf"scope\.{key} has an invalid pattern"):
-        told(change("a"), Scope.model_validate({key: (pattern,)}))
+@pytest.mark.parametrize("key", ["allow", "deny", "allow_secrets"])
+@pytest.mark.parametrize("pattern", ["a\\", "!", "[z-a]", "a[b", "# a", ""])
+def test_a_pattern_that_would_open_a_guard_is_no_scope(key: str, pattern: str) -> None:
+    with pytest.raises(ValidationError, match=rf"{key}\.0\n.* write a pattern as in \.gitignore"):
+        Scope.model_validate({key: (pattern, "b")})
+
+
+def test_a_line_end_in_a_name_hides_nothing() -> None:
+    scope = Scope(deny=("*.lock",), protect=(Protected.INSTRUCTIONS,))
+    lock, instructions = told(change("x\ny/a.lock", "x\ny/AGENTS.md"), scope)
+    assert lock == "x\ny/a.lock must not change: scope.deny has *.lock."
+    assert instructions.endswith("what to do (scope.protect: instructions).")
+
+
+def test_of_too_many_files_only_the_first_are_matched() -> None:
+    scope = Scope(deny=("*",), max_changed_files=2)
+    assert told(change("a", "b", "c"), scope) == (
+        "a must not change: scope.deny has *.",
+        "b must not change: scope.deny has *.",
+        "3 files were changed; scope.max_changed_files allows 2.",
+    )
 
 
 def test_a_diff_that_was_cut_off_cannot_be_trusted() -> None:

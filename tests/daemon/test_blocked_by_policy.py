@@ -45,6 +45,25 @@ def test_it_is_told_once_and_spends_nothing(here: WorkerEnvironment) -> None:
     assert (status.stage, status.number, status.due) == (Stage.READY, 0, None)
 
 
+def test_a_pattern_that_finds_nothing_blocks_no_work(here: WorkerEnvironment) -> None:
+    here.lines["check"] = lambda _: None
+    policy(here, "checks: [{name: tests, run: check, patterns: ['(?=x)', '(']}]\n")
+    ref = here.desk.ready()
+    assert visit(here, ref).attempts == 1
+    assert here.labels(ref) == ["mulligan:review"]
+
+
+@pytest.mark.parametrize("key", ["allow", "deny", "allow_secrets"])
+def test_a_path_pattern_that_would_open_a_guard_blocks_all(
+    here: WorkerEnvironment, key: str
+) -> None:
+    policy(here, f"scope: {{{key}: ['a\\', b]}}\n")
+    ref = here.desk.ready()
+    assert f"scope.{key}.0" in str(visit(here, ref).skipped)
+    (said,) = here.said(ref)
+    assert "write a pattern as in .gitignore; this one is invalid" in said
+
+
 def test_what_github_could_not_be_told_is_told_later(here: WorkerEnvironment) -> None:
     ref, asked = here.desk.ready(), 0
 

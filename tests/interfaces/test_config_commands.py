@@ -79,6 +79,27 @@ def test_a_policy_is_checked_without_an_operator(here: Path) -> None:
     assert "Name the policy file" in config("check", "--policy", str(here), code=2).stderr
 
 
+def test_a_pattern_that_finds_nothing_is_a_mistake_with_its_line(here: Path) -> None:
+    (here / "policy.yml").write_text(
+        "checks:\n- name: tests\n  run: make\n  patterns:\n  - 'ok: (.*)'\n  - '(?<=at )x'\n"
+        "scope:\n  deny:\n  - 'a\\'\n  - 'b[c'\n"
+    )
+    said = config("check", "--policy", "policy.yml", code=2).stderr.splitlines()
+    advice = "write a pattern as in .gitignore; this one"
+    assert said[0] == "mulligan: policy.yml has 3 mistakes:"
+    assert said[1] == (
+        "  line 6: checks.0.patterns.1 is '(?<=at )x'; write a regular expression that RE2 can read"
+        " (invalid perl operator: (?<=); RE2 has no look-around, no back-references and no"
+        " possessive repetition."
+    )
+    assert said[2] == f"  line 9: scope.deny.0 is 'a\\'; {advice} is invalid."
+    assert said[3] == f"  line 10: scope.deny.1 is 'b[c'; {advice} matches no path."
+    many = ", ".join(["a"] * 101)
+    (here / "policy.yml").write_text(f"checks: [{{name: a, run: b, patterns: [{many}]}}]\n")
+    said = config("check", "--policy", "policy.yml", code=2).stderr
+    assert said.endswith("checks.0.patterns is wrong: write at most 100 patterns for a check.\n")
+
+
 def test_the_operators_keys_go_over_a_policy(here: Path) -> None:
     named = ("--policy", "policy.yml", "--repository", "Acme/Tools")
     assert len(config("check", *named).stdout.splitlines()) == 2

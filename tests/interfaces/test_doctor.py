@@ -130,6 +130,13 @@ def test_a_healthy_mulligan_has_no_fault(here: MulliganInstallation) -> None:
         assert part in said
 
 
+def test_a_pattern_that_finds_nothing_is_a_warning(here: MulliganInstallation) -> None:
+    policy(here, checks=[{**CHECK, "patterns": ["fine", "(?!odd)"]}])
+    found = only(see(here))
+    assert found.message == "The pattern '(?!odd)' of the check 'tests' finds nothing."
+    assert found.fix.startswith("Write a regular expression that RE2 can read")
+
+
 def test_everything_but_what_is_well_has_a_fix(here: MulliganInstallation) -> None:
     for each in see(here):
         assert bool(each.fix) is (each.level is not Level.OK)

@@ -31,6 +31,7 @@ from mulligan.config.settings import Price, format_duration
 from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit, signal_of
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.patterns import expression
 from mulligan.domain.result import AgentFacts, RestKind
 from mulligan.text.escape import one_line, visible
 
@@ -130,13 +131,13 @@ class Reader:
 def _fit(rule: Rule, line: Line | None, text: str) -> Line | None:
     """Return the input of a rule: the JSON line, or the groups matched in a line of text."""
     if rule.line:
-        found = re.search(rule.line, text) if line is None else None
+        found = expression(rule.line).search(text) if line is None else None
         return found.groupdict() if found else None
     if line is None or not (rule.where or rule.matching):
         return None
     fits = all(_is_one_of([*values(line, path)], wanted) for path, wanted in rule.where.items())
     matches = all(
-        any(re.search(pattern, _text(value)) for value in values(line, path))
+        any(expression(pattern).search(text) for text in _texts(values(line, path)))
         for path, pattern in rule.matching.items()
     )
     return line if fits and matches else None
@@ -187,7 +188,7 @@ def _take(facts: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) 
         if known := _numbers(value for values in found for value in values):
             facts.numbers[fact] = sum(known)
         return
-    texts = [[_text(value) for value in values if value not in EMPTY_VALUES] for values in found]
+    texts = [_texts(values) for values in found]
     if fact is Fact.REFUSED:
         new = [text for text in dict.fromkeys(chain(*texts)) if text not in facts.refused]
         facts.refused += new[: MAX_REFUSED - len(facts.refused)]
@@ -197,6 +198,10 @@ def _take(facts: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) 
 
 def _numbers(found: Iterable[JsonValue]) -> list[float]:
     return [number for value in found if (number := number_in(value)) is not None]
+
+
+def _texts(found: Iterable[JsonValue]) -> list[str]:
+    return [_text(value) for value in found if value not in EMPTY_VALUES]
 
 
 def _text(value: JsonValue) -> str:

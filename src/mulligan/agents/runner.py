@@ -587,7 +587,7 @@ VERSION_TIMEOUT = timedelta(seconds=15)
 
 MAX_VERSION_BYTES = 64 * 1024
 
-VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
+VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+[\w.+-]{0,40}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,8 @@ class CommandVerifier:
     def _digest_of(
         self, check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
     ) -> Digest:
+        for pattern, advice in check.unusable_patterns():
+            logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
         report = self._read(check.report, worktree) if check.report else None
         with log.open("rb") as output:
             return digest(

@@ -69,12 +69,12 @@ class Rule(Settings):
     Example: {kind: end, ok: true}
     """
     matching: dict[str, str] = Field(default_factory=dict)
-    """Paths in a JSON line and regular expressions that must match there.
+    """Paths in a JSON line and regular expressions that must match a value there that is not empty.
 
     Example: {message: 'rate limit'}
     """
     line: str = ""
-    r"""A regular expression for a line that is not JSON. Its named groups are the facts.
+    r"""A regular expression of RE2 for a line that is not JSON. Its named groups are the facts.
 
     Example: '^tokens: (?P<tokens>\d+)'
     """
@@ -116,10 +116,13 @@ class Rule(Settings):
 
 
 def _compiled(pattern: str) -> str:
+    # Imported only where there is a rule, as in policy.py.
+    from mulligan.domain.patterns import PatternError, expression  # noqa: PLC0415
+
     try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+        expression(pattern)
+    except PatternError as error:
+        raise ValueError(f"{pattern!r} is refused; {error}") from error
     return pattern
 
 

@@ -19,7 +19,7 @@ from mulligan.config.document import (
     read_document,
 )
 from mulligan.config.operator import Operator
-from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
+from mulligan.config.policy import POLICY_FILE, POLICY_FILES, REPORT_PATTERNS, Policy
 from mulligan.config.schema import File, keys, schema_of, wanted
 from mulligan.domain.errors import ConfigError
 
@@ -118,11 +118,21 @@ _read_policy = lru_cache(POLICIES_KEPT)(read_document)
 """Cached: each step of an attempt reads the policy, and parsing YAML takes milliseconds."""
 
 
-def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
-    """Read a repository's policy file (None if it has none); `overrides` replace whole keys."""
+def load_policy(
+    text: bytes | None,
+    overrides: Mapping[str, JsonValue],
+    where: str,
+    *,
+    report_patterns: bool = False,
+) -> Policy:
+    """Read a repository's policy file (None if it has none); `overrides` replace whole keys.
+
+    With `report_patterns`, a pattern of a check that would find nothing is a mistake, too.
+    """
     document = _document(_decoded(text or b"", where), where, _read_policy)
+    context = REPORT_PATTERNS if report_patterns else None
     try:
-        return Policy.model_validate({**document.content, **overrides})
+        return Policy.model_validate({**document.content, **overrides}, context=context)
     except ValidationError as error:
         raise MistakesError(where, [*findings(error, document, File.POLICY)]) from None
 

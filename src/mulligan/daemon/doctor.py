@@ -297,6 +297,7 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
     known = fetched.level is Level.OK
     if known or policy.checks:
         yield _policy(name, policy)
+        yield from _patterns(name, policy)
     if policy.reviewer and policy.reviewer.network is True:
         yield warning(
             name,
@@ -351,6 +352,15 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
     checks = pluralize(len(policy.checks), "check")
     attempts = pluralize(policy.max_issue_attempts, "attempt")
     return fine(name, f"The policy is valid: {checks}, {attempts}.")
+
+
+def _patterns(name: str, policy: Policy) -> Iterator[Diagnosis]:
+    """Name the patterns that find nothing (CONFIG-4)."""
+    for check in policy.checks:
+        for pattern, advice in check.unusable_patterns():
+            shown = one_line(pattern, WORDS_CHARS)
+            message = f"The pattern {shown!r} of the check {check.name!r} finds nothing."
+            yield warning(name, message, f"{advice[:1].upper()}{advice[1:]}.")
 
 
 MISPLACED = re.compile(r"\.?mulligan\.(?:ya?ml|json|toml)", re.IGNORECASE)

@@ -72,6 +72,10 @@ NAMES_UNIT = re.compile(
 )
 
 
+ID_CHARS = 300
+"""The maximum length of a test's id; a report may name a test with millions of characters."""
+
+
 class Finding(Record):
     """One failure that a tool reports; `summary` is one line of at most 100 characters (DIGEST-1).
 
@@ -99,7 +103,7 @@ class Finding(Record):
 
 def names_unit(test_id: str) -> bool:
     """Return whether a test's id contains its package, class, module or file."""
-    return bool(NAMES_UNIT.search(test_id))
+    return bool(NAMES_UNIT.search(test_id[:ID_CHARS]))
 
 
 class SourceExcerpt(Record):

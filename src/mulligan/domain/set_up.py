@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 
-from pathspec import GitIgnoreSpec
+from mulligan.domain.globs import globs
 
 KNOWN_INPUTS = (
     # Python
@@ -54,7 +54,7 @@ def select_inputs(
     the known manifests and lock files, and the files that a command names.
     """
     if patterns:
-        return frozenset(GitIgnoreSpec.from_lines(patterns).match_files(paths))
+        return globs(tuple(patterns)).select(paths)
     words = {word for line in lines for word in WORD.findall(line)}
     named = {word.removeprefix("./") for word in words}.union(
         *(READ_BY[word] for word in words & READ_BY.keys())

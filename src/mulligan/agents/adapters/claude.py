@@ -55,7 +55,7 @@ CLAUDE = Adapter(
         # Claude Code writes this message itself.
         Rule(
             where={"type": "assistant"},
-            matching={"error": "^(?!null$)."},
+            matching={"error": "."},
             means=Meaning.WAITING,
             take={Fact.MESSAGE: ("message.content.*.text", "error")},
         ),

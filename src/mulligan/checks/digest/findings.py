@@ -11,7 +11,8 @@ from itertools import islice
 
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
-from mulligan.domain.result import Finding, names_unit
+from mulligan.domain.patterns import Match, expressions
+from mulligan.domain.result import ID_CHARS, Finding, names_unit
 
 # What a reader finds in an output
 
@@ -108,7 +109,6 @@ FAILURE_WORDS = re.compile(
 )
 
 MESSAGE_CHARS = 1000
-ID_CHARS = 300
 
 
 def finding(
@@ -218,24 +218,17 @@ def clip(text: str, size: int) -> str:
 def found_by(patterns: Sequence[str], log: CleanLog) -> Iterator[FindingBlock]:
     """Yield a finding for each line that a pattern matches.
 
-    Reads the groups file, line, column, code, message and test_id that exist. A pattern that is not
-    a valid regular expression finds nothing.
+    Reads the groups file, line, column, code, message and test_id that exist. A pattern that RE2
+    refuses finds nothing (CONFIG-4).
     """
-    rules = [rule for pattern in patterns if (rule := _compiled(pattern))]
+    rules = expressions(patterns)
     for at, line in enumerate(log.lines):
         match = next((found for rule in rules if (found := rule.search(line))), None)
         if match:
             yield _found(at, line, match)
 
 
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
-def _found(at: int, line: str, match: re.Match[str]) -> FindingBlock:
+def _found(at: int, line: str, match: Match) -> FindingBlock:
     groups = match.groupdict()
     file = groups.get("file")
     place = Place(file, number(groups.get("line")), number(groups.get("column"))) if file else None

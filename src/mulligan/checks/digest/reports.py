@@ -370,7 +370,7 @@ REASON = (
 REASON_DEPTH = 4
 ASIDE = {"err", "error", "call"}
 TESTS = ("assertionResults", "tests", "testcases", "specs")
-FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
+FILE_NAME = re.compile(r"[^/\\]*+[/\\](?s:.*)\.\w{1,5}$")
 
 
 def read_tests(document: Document) -> Reading:
@@ -405,7 +405,7 @@ def _as_file(row: Row) -> str:
     """Return the name of a suite that is a file, as Jest and Vitest write it."""
     name = text_of(row, ("name",))
     return (
-        name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
+        name if FILE_NAME.match(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
     )
 
 

@@ -17,8 +17,7 @@ def violations(
 ) -> tuple[GuardViolation, ...]:
     """List every rule that the change breaks; `redactor` knows Mulligan's own secrets.
 
-    Files over the size limit are refused, and not read. MisconfiguredError if a pattern of the
-    scope is invalid.
+    Files over the size limit are refused, and not read.
     """
     patches = tuple(patches_of(change.diff))
     large = {file.path for file in change.files if (file.size or 0) > scope.max_file_bytes}

@@ -4,12 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from pathspec import GitIgnoreSpec
-
 from mulligan.checks.guards.links import Links
 from mulligan.config.policy import POLICY_FILES, Protected, Scope
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.globs import globs
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.text.diff import Patch
 
@@ -44,7 +42,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
 }
 """In lower case: some file systems ignore the case of names."""
 
-SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTED.items()}
+SPECS = {kind: globs(patterns) for kind, patterns in PROTECTED.items()}
 
 PROTECTED_REASONS = {
     Protected.WORKFLOWS: "it decides what runs in CI",
@@ -65,14 +63,20 @@ DIFF_CUT_MARK = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
 def path_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Yield the paths that may not change; moving a file changes its old path, too."""
-    allow, deny = spec_of(scope.allow, "allow"), spec_of(scope.deny, "deny")
+    """Yield the paths that may not change; moving a file changes its old path, too.
+
+    Of a change with too many files, which is refused anyway, only the first paths are matched.
+    """
+    allow, deny = globs(scope.allow), globs(scope.deny)
     links = _links(change)
-    for path in changed_paths(change, patches):
-        if scope.allow and not allow.match_file(path):
+    paths = changed_paths(change, patches)
+    if len(change.files) > scope.max_changed_files:
+        paths = paths[: scope.max_changed_files]
+    for path in paths:
+        if scope.allow and not allow.match(path):
             message = f"{path} is outside the allowed scope ({', '.join(scope.allow)})."
             yield GuardViolation(path=path, message=message)
-        elif deny.match_file(path):
+        elif deny.match(path):
             message = f"{path} must not change: scope.deny has {', '.join(scope.deny)}."
             yield GuardViolation(path=path, message=message)
         else:
@@ -84,15 +88,6 @@ def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
     names = (name for file in change.files for name in (file.path, file.old_path))
     in_patches = (name for patch in patches for name in (patch.path, patch.old_path))
     return tuple(dict.fromkeys(filter(None, (*names, *in_patches))))
-
-
-def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
-    """Compile patterns of the scope; MisconfiguredError if one is invalid."""
-    try:
-        return GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, re.error) as error:
-        message = f"scope.{key} has an invalid pattern ({error}); write it as in .gitignore."
-        raise MisconfiguredError(message) from error
 
 
 def _links(change: Change) -> Sequence[Links]:
@@ -119,9 +114,7 @@ def _protected(path: str, scope: Scope, links: Sequence[Links]) -> Iterator[Guar
 def _is_of(kind: Protected, name: str, path: str) -> bool:
     """Return whether a name is of a kind; another name of the path may be that of a directory."""
     normalised = _normalised_path(name)
-    return SPECS[kind].match_file(normalised) or (
-        name != path and SPECS[kind].match_file(f"{normalised}/")
-    )
+    return SPECS[kind].match(normalised) or (name != path and SPECS[kind].match(f"{normalised}/"))
 
 
 def _normalised_path(path: str) -> str:

@@ -4,8 +4,7 @@ import io
 from collections.abc import Collection, Iterator
 from enum import IntEnum
 
-from pathspec import GitIgnoreSpec
-
+from mulligan.domain.globs import globs
 from mulligan.text.diff import PART, Patch, patches_of
 from mulligan.text.escape import Excerpt, one_line
 
@@ -84,13 +83,13 @@ def _is_named(path: str, name: str) -> bool:
 
 # The files of a diff.
 
-COLLAPSED_FILES = GitIgnoreSpec.from_lines(
-    [
+COLLAPSED_FILES = globs(
+    (
         *("*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum", "*.lockb"),
         *("*.min.js", "*.min.css", "*.map", "*.snap", "*.generated.*", "__generated__/"),
         *("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h"),
         *("node_modules/", "dist/", "__pycache__/", "*.egg-info/"),
-    ]
+    )
 )
 """Lock files and generated files, by name."""
 
@@ -100,7 +99,7 @@ def _collapsed(patch: Patch) -> str | None:
     name = _name(patch)
     if patch.is_binary:
         return f"{name}: binary file, not shown"
-    if name and COLLAPSED_FILES.match_file(name):
+    if name and COLLAPSED_FILES.match(name):
         count = sum(1 for _ in _lines(patch.head + patch.content))
         return f"{name}: lock or generated file, {count} lines of diff, not shown"
     return None

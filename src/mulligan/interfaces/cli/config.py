@@ -69,7 +69,7 @@ def _checked(config: Path | None, policy: Path | None, repository: str | None) -
     if operator:
         lines.append(describe_configuration(configuration_path(config), operator))
     if policy:
-        checks = _policy(policy, operator, repository).checks
+        checks = _policy(policy, operator, repository, report_patterns=True).checks
         lines.append(f"{policy} is valid; it names {pluralize(len(checks), 'check')}.")
     return lines
 
@@ -83,7 +83,9 @@ def _operator(config: Path | None, policy: Path | None, repository: str | None) 
     return read_configuration(config, needs_token=False)
 
 
-def _policy(path: Path, operator: Operator | None, repository: str | None) -> Policy:
+def _policy(
+    path: Path, operator: Operator | None, repository: str | None, *, report_patterns: bool = False
+) -> Policy:
     """Read a policy file, with the operator's overrides for its repository."""
     overrides: Mapping[str, JsonValue] = {}
     if operator and repository:
@@ -98,7 +100,7 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
         raise ConfigError(
             f"{path} could not be read ({reason}). Name the policy file with --policy FILE."
         ) from error
-    return load_policy(text, overrides, str(path))
+    return load_policy(text, overrides, str(path), report_patterns=report_patterns)
 
 
 def _rows(error: ConfigError) -> list[dict[str, object]]:
