@@ -28,6 +28,7 @@ from mulligan.domain.result import (
     RestKind,
     VerifierOutcome,
 )
+from mulligan.domain.spending import UNLIMITED, Allowance
 
 SHUTDOWN = "shutdown"
 """The reason of an interruption by a shutdown, which never costs an attempt (OUTCOME-4)."""
@@ -57,7 +58,7 @@ class Task:
 
     It runs in `directory`, or at the target of the `layer` above it; git needs the `readable` and
     `writable` paths there. `private` is for the run's own files, `log` for its output. `meter`
-    receives its usage.
+    receives its usage, and `allowance` is what is left of the attempt's budget.
     """
 
     issue: str
@@ -73,6 +74,7 @@ class Task:
     writable: tuple[Path, ...] = ()
     layer: Layer | None = None
     meter: Meter = unmetered
+    allowance: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
     with at.stopwatch.measure(Part.AGENT):
-        run = agent.run(replace(task, meter=budget_meter.meter))
+        run = agent.run(replace(task, meter=budget_meter.meter, allowance=budget_meter.allowance))
     run = run.ended_at(context.clock.now(), before, agent.account)
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
