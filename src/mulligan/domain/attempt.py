@@ -119,6 +119,8 @@ class TimeLimit(StrEnum):
     OWN_LIMIT = "own_limit"
     """A limit of the agent itself: turns, or cost."""
     BUDGET = "budget"
+    DISK = "disk"
+    """It filled the disk itself."""
 
 
 class ReportedStatus(StrEnum):

@@ -8,6 +8,7 @@ from mulligan.domain.attempt import (
     CHANGES_WITHDRAWN,
     NO_TEXT,
     AttemptState,
+    Change,
     Task,
     TimeLimit,
     fault_of,
@@ -162,12 +163,21 @@ def _keep_partial_change(known: AttemptState, at: AttemptContext) -> AttemptStat
     """Commit the partial change of a stopped agent; best effort (ATTEMPT-2, COMMAND-1)."""
     try:
         with ignore_cancellation():
-            return _capture(known, at)
+            return _commit_change(known, at)
     except (WorldError, ShutdownError):
         return known
 
 
 def _capture(known: AttemptState, at: AttemptContext) -> AttemptState:
+    """Commit the agent's change; of one that filled the disk, as far as there is space for it."""
+    if known.run and known.run.stopped_by is TimeLimit.DISK:
+        kept = _keep_partial_change(known, at)
+        nothing = Change(known.start_sha, None, 0)
+        return kept if kept.change else replace(known, change=nothing)
+    return _commit_change(known, at)
+
+
+def _commit_change(known: AttemptState, at: AttemptContext) -> AttemptState:
     change = at.worktree.capture(commit_text(at.case, at.context.redactor), at.policy.commit)
     ref, number = at.case.issue.ref, at.case.status.number
     diff = at.context.artifacts.write(ref, number, "changes.diff", change.diff)
