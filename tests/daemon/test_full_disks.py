@@ -203,7 +203,11 @@ def test_what_the_end_of_a_command_frees_was_its_own(
 ) -> None:
     """It may have deleted its files, and kept them open."""
     amounts = iter([Amount(1200 * MIB, 90_000), Amount(200 * MIB, 10), after])
-    monkeypatch.setattr(disk_use, "free_at", lambda _: next(amounts))
+
+    def free_at(_: Path) -> Amount:
+        return next(amounts)
+
+    monkeypatch.setattr(disk_use, "free_at", free_at)
     use, error = DiskUse((tmp_path,)), DiskFullError(FULL, tmp_path, lacks_files=lacks_files)
     use.note_stop(error)
     assert use.has_filled(error) is is_own
@@ -213,7 +217,11 @@ def test_many_small_files_are_a_part_of_a_disk_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     amounts = iter([Amount(0, 900), Amount(0, 0), Amount(0, 0)])
-    monkeypatch.setattr(disk_use, "free_at", lambda _: next(amounts))
+
+    def free_at(_: Path) -> Amount:
+        return next(amounts)
+
+    monkeypatch.setattr(disk_use, "free_at", free_at)
     monkeypatch.setattr(disk_use, "LEAST", (8 * MIB, 200))
     use, error = DiskUse((tmp_path,)), DiskFullError(FULL, tmp_path, lacks_files=True)
     use.note_stop(error)

@@ -191,7 +191,9 @@ class Change:
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
-    `raw_lfs_files` are raw where a Git LFS pointer belongs.
+    `raw_lfs_files` are raw where a Git LFS pointer belongs. `too_large` are files and their sizes:
+    they are not in the commit, since no change with them passes. If none of the change was read,
+    `unread` says why.
     """
 
     start_sha: str
@@ -206,12 +208,15 @@ class Change:
     submodule_files: tuple[str, ...] = ()
     submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
+    too_large: tuple[tuple[str, int], ...] = ()
+    unread: str = ""
     is_proposed: bool = False
 
     @property
     def tree_changed(self) -> bool:
         """Return whether there is a change to verify, or to refuse."""
-        return self.head_sha is not None or bool(self.submodule_files or self.submodule_links)
+        refused = self.submodule_files or self.submodule_links or self.too_large or self.unread
+        return self.head_sha is not None or bool(refused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,8 @@ def _capture(known: AttemptState, at: AttemptContext) -> AttemptState:
 
 
 def _commit_change(known: AttemptState, at: AttemptContext) -> AttemptState:
-    change = at.worktree.capture(commit_text(at.case, at.context.redactor), at.policy.commit)
+    policy, text = at.policy, commit_text(at.case, at.context.redactor)
+    change = at.worktree.capture(text, policy.commit, policy.scope)
     ref, number = at.case.issue.ref, at.case.status.number
     diff = at.context.artifacts.write(ref, number, "changes.diff", change.diff)
     return replace(known, change=change, diff_artifact=diff)
