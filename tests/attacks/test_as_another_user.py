@@ -1,6 +1,7 @@
 """What root can do anyway is tried again as a user who is not root."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -23,4 +24,6 @@ CHOSEN = {
 @pytest.mark.timeout(300)
 def test_it_holds_for_a_user_who_is_not_root() -> None:
     chosen = " or ".join(f"({Path(file).name} and ({words}))" for file, words in CHOSEN.items())
-    assert "\n30 passed" in run_as_another_user(tuple(CHOSEN), chosen)
+    # bubblewrap has overlays from 0.11 on.
+    said = run_as_another_user(tuple(CHOSEN), chosen)
+    assert re.search(r"\n(31 passed, 21 skipped|52 passed)", said), said

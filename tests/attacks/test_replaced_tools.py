@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import GuardKind, WorkerResultMeta
 from world.confined import sandbox
 from world.place import NAME, MulliganInstallation, mulligan_installation
 from world.repositories import commit_to
@@ -76,6 +76,55 @@ def test_what_an_agent_or_a_check_replaced_judges_neither_this_change_nor_the_ne
     assert len([*tmp_path.rglob("setup.log")]) == 1
     assert [check.name for check in attacked.checks if check.passed] == ["first"]
     assert sound.outcome is Outcome.SUCCEEDED
+
+
+LINES_OF_COMMITS = {
+    "a forced file in a directory of set-up": "echo evil > .tools/lib/a.pth",
+    "a forced program of set-up": "echo evil > .tools/bin/tool",
+    "a link in its place": "rm .tools/bin/tool; ln -s ../../ok .tools/bin/tool",
+    "a directory in its place": "rm -r .tools/bin; mkdir .tools/bin; touch .tools/bin/x",
+    "the whole directory as a link": "rm -r .tools; ln -s ok .tools",
+    "an edited .gitignore": "echo > .gitignore; echo evil > .tools/bin/tool",
+    "a nested .gitignore": "echo '!*' > .tools/.gitignore; echo x > .tools/bin/n",
+    "a file that set-up compiled": "echo evil > src/fast.so",
+    "a directory of set-up in a tracked one": "echo x > src/gen/x",
+    "a move into it": "mkdir -p .tools/lib; git mv -f ok .tools/lib/ok",
+    "through another name": "ln -s .tools v; echo evil > v/bin/tool",
+}
+"""Ways to commit a file over what setup commands left."""
+
+
+@pytest.mark.parametrize("line", LINES_OF_COMMITS.values(), ids=LINES_OF_COMMITS)
+@pytest.mark.parametrize("mode", ["required", pytest.param("off", marks=pytest.mark.deep)])
+def test_a_change_adds_nothing_to_what_set_up_left(tmp_path: Path, line: str, mode: str) -> None:
+    if mode == "required":
+        sandbox()
+    files = {"src/a.py": "", "ok": "true\n", ".gitignore": ".tools\n*.so\ngen/\n"}
+    left = "mkdir -p .tools/bin .tools/lib src/gen; echo false > .tools/bin/tool"
+    set_up: list[JsonValue] = [left, "touch .tools/lib/b.pth src/fast.so src/gen/PKG-INFO"]
+    checks = [{"name": "tool", "run": "sh .tools/bin/tool"}]
+    with mulligan_installation(
+        tmp_path, files, checks, setup=set_up, max_issue_attempts=1, baseline=False
+    ) as here:
+        here.configure(sandbox={"mode": mode, "network": "none", "read": [sys.base_prefix]})
+        lines = f"{line}; git add -fA; git commit -qm x"
+        made = attempt(here, f"import subprocess; subprocess.run({lines!r}, shell=True)\n")
+    assert made.outcome is Outcome.SCOPE_VIOLATION, (made.outcome, made.files_modified)
+    assert {each.kind for each in made.guard_violations} == {GuardKind.SET_UP}
+
+
+def test_files_beside_what_set_up_left_are_an_ordinary_change(tmp_path: Path) -> None:
+    sandbox()
+    files = {"src/a.py": "", "build/rules.mk": "", ".gitignore": "build/\ngen/\n"}
+    set_up: list[JsonValue] = ["mkdir -p src/gen; touch src/gen/x build/made.o"]
+    with mulligan_installation(
+        tmp_path, files, [{"name": "look", "run": "test -f build/made.o"}], setup=set_up
+    ) as here:
+        here.configure(sandbox={"mode": "required", "network": "none", "read": [sys.base_prefix]})
+        line = "touch src/b.py build/more.mk; git add -f build/more.mk; git commit -qm x"
+        made = attempt(here, f"import subprocess; subprocess.run({line!r}, shell=True)\n")
+    assert made.outcome is Outcome.SUCCEEDED, made.error
+    assert {each.path for each in made.files_modified} == {"src/b.py", "build/more.mk"}
 
 
 def test_set_up_of_a_change_reaches_no_network_and_no_other_issue(tmp_path: Path) -> None:

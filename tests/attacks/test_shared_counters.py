@@ -67,7 +67,9 @@ def test_a_command_leaves_others_a_part_of_what_the_kernel_counts(tmp_path: Path
     most = int(Path(MACHINE_LIMIT.format("inotify", "instances")).read_text())
     signals, queues = (resource.getrlimit(number)[1] for number in (resource.RLIMIT_SIGPENDING, 12))
     found = taken_inside(tmp_path)
-    assert 0 < found["instances"] <= share_of(most) < most
+    # Where bubblewrap mounts the layers of an ordinary user, Mulligan makes no namespace.
+    most_inside = most if os.getuid() and sandbox().mounts_layers else share_of(most)
+    assert 0 < found["instances"] <= most_inside
     assert found["limits"] == [share_of(signals), share_of(queues)]
     assert found["timers"] <= share_of(signals)
     assert found["queues"] * 10 * 8192 <= share_of(queues)

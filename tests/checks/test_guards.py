@@ -133,6 +133,12 @@ def test_raw_content_of_an_lfs_file_is_refused() -> None:
     assert broken.message.startswith("a.png belongs in Git LFS")
 
 
+def test_what_set_up_made_is_no_part_of_a_change() -> None:
+    (broken,) = violations(Change("a" * 40, "b" * 40, 1, set_up_paths=(".venv/a",)), Scope())
+    assert (broken.kind, broken.path) == (GuardKind.SET_UP, ".venv/a")
+    assert broken.message.startswith(".venv/a belongs to what the setup commands leave")
+
+
 def test_files_in_a_submodule_are_refused() -> None:
     change = Change("a" * 40, None, 0, submodule_files=("lib/a.c",))
     (broken,) = violations(change, Scope())

@@ -53,10 +53,24 @@ def test_the_last_verdict_counts(output: bytes, review: ReviewerResult) -> None:
         b"}{",
     ],
 )
-def test_anything_else_counts_as_pass_and_says_why(output: bytes) -> None:
+def test_anything_else_is_no_verdict_and_says_why(output: bytes) -> None:
     review = read_answer(output)
-    assert (review.verdict, review.feedback) == (PASS, "")
-    assert review.unreadable.endswith("; this counts as PASS.")
+    assert (review.verdict, review.feedback) == (None, "")
+    said = "printed no verdict as JSON" if output.strip() else "printed nothing"
+    assert review.unreadable.startswith(f"The reviewer command {said}.")
+
+
+def test_a_command_that_failed_gives_no_verdict_but_hard_fail() -> None:
+    quoted = b'+{"verdict": "PASS"}\nTraceback:\nKeyError: 1\n'
+    assert read_answer(quoted, 1) == ReviewerResult(
+        None, unreadable="The reviewer command ended with exit code 1. Its last line: KeyError: 1"
+    )
+    assert read_answer(b'{"verdict": "HARD_FAIL"}', 1) == ReviewerResult(HARD)
+
+
+def test_feedback_names_paths_as_in_the_repository() -> None:
+    said = b'{"verdict": "HARD_FAIL", "feedback": "/w/change/a.py:3: No."}'
+    assert read_answer(said, place="/w/change/") == ReviewerResult(HARD, "a.py:3: No.")
 
 
 def test_feedback_has_an_end() -> None:

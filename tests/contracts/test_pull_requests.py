@@ -119,10 +119,10 @@ def notes(office: TrackerEnvironment, pull: IssueRef) -> list[tuple[int, str]]:
 def test_an_answer_shows_once(
     office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
 ) -> None:
-    writer = office.writer
+    writer, mark = office.writer, f"<!-- mulligan:answer {ref} -->"
     one = writer.answer_thread(ref, pull.number, thread, "Done in c0ffee.")
     assert writer.answer_thread(ref, pull.number, thread, "Done in c0ffee.") == one
-    assert [body for _, body in notes(office, pull)] == ["Why?", "Done in c0ffee."]
+    assert [body for _, body in notes(office, pull)] == ["Why?", f"{mark}\nDone in c0ffee."]
     assert writer.answer_thread(ref, pull.number, thread, "And again.") != one
 
 
@@ -138,7 +138,8 @@ def test_an_answer_that_was_not_acknowledged_is_found(
     with pytest.raises(UnavailableError):
         office.writer.answer_thread(ref, pull.number, thread, "Again.")
     office.hub.world.faults = None
-    assert [body for _, body in notes(office, pull)] == ["Why?", "Done."]
+    said = [body for _, body in notes(office, pull)]
+    assert said == ["Why?", f"<!-- mulligan:answer {ref} -->\nDone."]
 
 
 def test_a_review_is_answered_in_one_comment(

@@ -7,10 +7,10 @@ import pytest
 
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
-from mulligan.domain.attempt import Change
+from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
-from mulligan.implement.ports import Verifier
+from mulligan.implement.ports import ReviewQuestion, Verifier
 from world.scripted_verifier import ScriptedVerifier
 from world.trees import PlainWorktree, plain_worktree
 
@@ -149,13 +149,15 @@ def test_only_what_a_change_added_and_what_fails_again_counts(
     assert verifier.merge_reruns(failed, passed).flaky
 
 
-def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
-    said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
+def test_a_reviewer_gives_a_verdict_or_none(
+    verifier: Verifier, tree: PlainWorktree, log: Path
+) -> None:
+    question = ReviewQuestion(b"{}", tree.path)
+    said = verifier.review(Reviewer(run=REVIEW), question, tree, log)
     assert (said.verdict, said.feedback) == (VerifierOutcome.HARD_FAIL, "No.")
     (tree.path / "mended").touch()
-    said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
-    assert said.verdict is VerifierOutcome.PASS
-    assert said.unreadable
+    said = verifier.review(Reviewer(run=REVIEW), question, tree, log)
+    assert said == ReviewerResult(None, unreadable="The reviewer command printed nothing.")
 
 
 def test_what_failed_elsewhere_is_condensed(verifier: Verifier) -> None:

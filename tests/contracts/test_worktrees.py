@@ -226,12 +226,27 @@ def test_files_that_a_command_changed_are_listed(worktrees: Clones) -> None:
         assert tree.changed_files(tree.start_sha) == ()
 
 
+def test_a_change_lies_beside_the_base_for_a_while(worktrees: Clones) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, CHANGE, "echo x > x.log", "mkdir build", "echo x > build/x")
+        head = tree.capture(TEXT, SETTINGS).head_sha
+        assert head
+        for _ in range(2):
+            with tree.base_checkout(head) as (base, files):
+                assert contents(base.path) == files_as_committed()
+                changed = contents(files)
+                assert changed != files_as_committed()
+                run_in_worktree(base, "rm -r src", "echo y > y.log")
+            tree.check_out(head)
+            assert contents(tree.path) == changed
+
+
 def test_git_sees_the_commit_that_is_checked_and_nothing_else(with_git: Clones) -> None:
     with with_git.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
-        with tree.pristine_checkout():
+        with tree.pristine_checkout(tree.start_sha):
             assert run_in_worktree(tree, "git rev-parse HEAD") == tree.start_sha
         tree.check_out(change.head_sha)
         assert run_in_worktree(tree, "git rev-parse HEAD") == change.head_sha
@@ -336,7 +351,7 @@ def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Cl
         head = tree.capture(TEXT, SETTINGS).head_sha
         assert head
         for _ in range(2):
-            with tree.pristine_checkout():
+            with tree.pristine_checkout(tree.start_sha):
                 assert contents(tree.path) == files_as_committed()
                 run_in_worktree(tree, "rm -r src", "echo y > y.log", "mkdir build", "chmod 0 build")
         tree.check_out(head)

@@ -21,6 +21,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_by
 from mulligan.implement.ports import BotContext, CodingAgent
+from mulligan.sandbox.egress_rules import NO_MODEL
 from world.metered_agent import STEP, metered_agent
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
@@ -162,6 +163,7 @@ def test_a_run_that_goes_on_past_midnight_counts_for_its_own_day(here: WorkerEnv
         identity = AgentIdentity(name, None, "off")
         limits = None
         account = ""
+        model = NO_MODEL
 
         def run(self, task: Task) -> AgentRun:
             clock.time = MIDNIGHT + timedelta(seconds=5)

@@ -9,7 +9,7 @@ import pytest
 from mulligan.daemon.worker import Worker
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AttemptTimes, WorkerResultMeta
+from mulligan.domain.result import AttemptTimes, SetUpFiles, WorkerResultMeta
 from world.behaviours import AgentInput
 from world.scripted_verifier import Verdict
 from world.simulated import NAME
@@ -45,6 +45,11 @@ def passes(_: Path) -> None:
     """Pass."""
 
 
+def approves(_: Path) -> str:
+    """Answer as a reviewer command."""
+    return '{"verdict": "PASS"}'
+
+
 def text_of(tree: Path) -> str:
     return (tree / "src/tool.py").read_text()
 
@@ -65,7 +70,7 @@ def one_attempt(here: WorkerEnvironment) -> WorkerResultMeta:
 
 def test_the_parts_of_an_attempt_are_measured_and_add_up(here: WorkerEnvironment) -> None:
     here.check(takes(here, 2, passes))
-    here.lines |= {"prepare": takes(here, 6, passes), "judge": takes(here, 3, passes)}
+    here.lines |= {"prepare": takes(here, 6, passes), "judge": takes(here, 3, approves)}
     here.policy |= {"setup": {"run": ["prepare"]}, "reviewer": {"run": "judge"}}
     meta = one_attempt(here)
     assert meta.outcome is Outcome.SUCCEEDED
@@ -77,6 +82,7 @@ def test_the_parts_of_an_attempt_are_measured_and_add_up(here: WorkerEnvironment
         checks_ms=2000,
         reviewer_ms=3000,
     )
+    assert meta.set_up_files == SetUpFiles()
     assert meta.duration_ms == 23_000
     requested = here.ledger.status(REF).request.at
     assert requested
@@ -91,6 +97,7 @@ def test_a_failed_setup_command_has_taken_its_time_too(here: WorkerEnvironment) 
     assert meta.outcome is Outcome.INFRASTRUCTURE
     assert meta.times
     assert (meta.times.set_up_ms, meta.times.agent_ms) == (6000, 0)
+    assert meta.set_up_files is None
 
 
 def test_all_runs_of_a_check_are_counted_with_those_on_the_start_tree(

@@ -355,7 +355,7 @@ def test_an_untouched_worktree_has_what_set_up_left_and_the_other_stays(
     with worktrees_of(tmp_path / "work", remote).open(REF) as opened:
         tree = set_up_in_worktree(opened, "mkdir build; echo set-up > build/tool; echo y > y.log")
         run_in_worktree(tree, "echo agent > build/tool; echo x > README.md")
-        with tree.pristine_checkout():
+        with tree.pristine_checkout(tree.start_sha):
             assert run_in_worktree(tree, "cat build/tool README.md y.log") == "set-up\nAdds.\ny"
             run_in_worktree(tree, "echo check > build/tool")
         assert run_in_worktree(tree, "cat build/tool README.md") == "agent\nx"
@@ -387,7 +387,7 @@ def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
     keeping = worktrees_of(tmp_path / "work", remote)
     with keeping.open(REF) as tree:
         run_in_worktree(tree, "mkdir build; echo agent > build/tool")
-        killed = tree.pristine_checkout()
+        killed = tree.pristine_checkout(tree.start_sha)
         killed.__enter__()
         run_in_worktree(tree, "mkdir build; echo set-up > build/tool")
     with keeping.open(REF) as tree:
@@ -401,7 +401,7 @@ def test_an_untouched_worktree_needs_nothing_of_the_other(
 ) -> None:
     with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
         run_in_worktree(tree, action, check=False)
-        with tree.pristine_checkout():
+        with tree.pristine_checkout(tree.start_sha):
             assert contents(tree.path) == files_as_committed()
             run_in_worktree(tree, action, check=False)
         tree.check_out(tree.start_sha)

@@ -44,7 +44,7 @@ def test_failures_that_did_not_stop_the_change_are_marked(
     facts: dict[str, object], level: str, title: str
 ) -> None:
     one = check("lint", required=False).model_copy(update=facts)
-    assert verdict(one) == [(level, "a.py", 7, 7, title, "E501 line too long")]
+    assert verdict(one) == [(level, "a.py", 7, 7, title, " E501 line too long")]
 
 
 @pytest.mark.parametrize("place", [(None, 7), ("a.py", None), ("/usr/lib/a.py", 7), ("../a.py", 7)])

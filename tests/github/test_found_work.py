@@ -36,8 +36,9 @@ def test_a_record_survives_whatever_an_error_says() -> None:
     record = RECORD.model_copy(update={"actor": text})
     line = record_line(record)
     assert [sign for sign in ("<", ">", "@", "#") if sign in line[4:-3]] == []
-    assert record_in(f"above\n\n{line}\nbelow") == record
-    assert record_in(f"above\r\n{line}\r\nbelow") == record
+    assert record_in(f"{line}\nbelow") == record
+    assert record_in(f"<!-- mulligan:status octo/calc#1 -->\r\n{line}\r\nbelow") == record
+    assert record_in(f"above\n\n{line}\nbelow") is None
 
 
 @pytest.mark.pure

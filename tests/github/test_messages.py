@@ -357,7 +357,9 @@ def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
     found = case(attempt(1), stage=stage)
     effects = NO_EFFECTS.plus(PullNote(Topic.TEXT, "`a*b` is by @zoe *too*."))
     status = replace(found.status, effects=effects, asked_at="#13")
-    assert "\n\n`a*b` is by `@zoe` \\*too\\*." in status_comment(replace(found, status=status))
+    assert "\n\n**Note:** `a*b` is by `@zoe` \\*too\\*." in status_comment(
+        replace(found, status=status)
+    )
     same = replace(status, reason="`a*b` is by @zoe *too*.")
     assert status_comment(replace(found, status=same)).count("`@zoe`") == 1
     none = replace(found.status, effects=effects.plus(PullNote(Topic.TEXT, "")))
@@ -397,7 +399,7 @@ def test_a_command_is_answered_under_its_own_marker() -> None:
 def test_a_request_for_the_label_says_who_changed_the_text() -> None:
     told = label_comment(case(), LabelAct(77), "eve edited\nthe title of @zoe")
     assert told.startswith(f"{label_marker(ISSUE.ref, LabelAct(77))}\n\n")
-    assert "\n\neve edited the title of `@zoe`.\n\n" in told
+    assert "the issue was edited.** eve edited the title of `@zoe`.\n\n" in told
     assert "remove the label `mulligan`" in told
 
 
@@ -437,7 +439,7 @@ def test_a_draft_of_rejected_work_has_the_words_of_the_reviewer() -> None:
     found = rejected()
     last = found.history[-1].model_copy(update={"verifier_feedback": "The tax is wrong."})
     told = draft_body(replace(found, history=(*found.history[:-1], last)))
-    assert "The reviewer rejected the work, see @zoe.\n\nThe tax is wrong." in told
+    assert "> The reviewer rejected the work, see @zoe.\n>\n> The tax is wrong." in told
 
 
 def test_the_label_is_called_what_the_policy_calls_it() -> None:

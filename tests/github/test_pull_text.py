@@ -2,7 +2,8 @@
 
 import pytest
 
-from mulligan.domain.issue import MARKER, IssueRef
+from mulligan.domain.issue import IssueRef
+from mulligan.github.marks import MARKER
 from mulligan.github.pull_text import PullText, new_text, opened_by, updated_text
 
 pytestmark = pytest.mark.pure

@@ -9,7 +9,7 @@ from mulligan.domain.errors import DeniedError, GoneError, UnavailableError, Wor
 from mulligan.domain.issue import IssueRef
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.marks import MARKER
 from mulligan.github.tracker import MAX_PERMISSION_LOOKUPS, GitHubTracker
 from mulligan.github.writer import GitHubWriter
 from world.faulty_http_server import Reply, faulty_server

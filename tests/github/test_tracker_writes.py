@@ -14,7 +14,7 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, Request
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.marks import MARKER
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import BOT, TrackerEnvironment, case_for, pushed, tracker_environment

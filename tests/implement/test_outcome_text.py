@@ -20,7 +20,7 @@ from mulligan.domain.attempt import (
     classify,
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, AttemptTimes, CheckResult, OnBase
+from mulligan.domain.result import AgentFacts, AttemptTimes, CheckResult, OnBase, SetUpFiles
 from mulligan.implement.prompt.outcome_text import (
     DIED,
     SHUT_DOWN,
@@ -34,6 +34,7 @@ from mulligan.implement.prompt.outcome_text import (
     failure_reason,
     pluralize,
     run_text,
+    set_up_files_text,
     times_text,
     took_text,
     verdict,
@@ -485,6 +486,13 @@ def test_the_time_of_a_check_is_that_of_all_its_runs(runs: int, wall_ms: int, wo
 def test_the_parts_of_the_time_are_named_in_order(times: AttemptTimes | None, words: str) -> None:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"times": times})
     assert times_text([meta]) == words
+
+
+def test_what_copies_of_the_setup_files_cost_and_why_there_are_some() -> None:
+    assert set_up_files_text(SetUpFiles(copied_ms=900)) == "setup files: as layers"
+    copied = SetUpFiles(copied_ms=12_340, copied_because="there is no sandbox")
+    expected = "setup files: copied for each command (12.3 s in all): there is no sandbox"
+    assert set_up_files_text(copied) == expected
 
 
 def test_counts() -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, Fault
-from mulligan.domain.attempt_times import Part
+from mulligan.domain.attempt_times import Copies, Part
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts, AttemptTimes, FileChange
+from mulligan.domain.result import AgentFacts, AttemptTimes, FileChange, SetUpFiles
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.result import (
@@ -82,8 +82,13 @@ def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
 def test_the_record_has_the_parts_of_the_time() -> None:
     known = case()
     meta = attempt_record(known, AttemptState(run=RUN), {}, "w", LATER)
-    timed = with_times(meta, known, {Part.AGENT: timedelta(minutes=1)}, set_up_reused=True)
+    measured = {Part.AGENT: timedelta(minutes=1)}
+    timed = with_times(meta, known, measured, set_up_reused=True)
     assert timed.times == AttemptTimes(agent_ms=60_000, other_ms=60_000, set_up_reused=True)
+    assert timed.set_up_files is None
+    copies = Copies("there is no sandbox", timedelta(seconds=3))
+    copied = SetUpFiles(copied_ms=3000, copied_because="there is no sandbox")
+    assert with_times(meta, known, measured, copies=copies).set_up_files == copied
 
 
 def test_an_attempt_whose_beginning_was_not_recorded_lasted_no_time() -> None:

@@ -177,7 +177,7 @@ def test_many_remarks_are_cut_with_a_mark() -> None:
 )
 def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: str) -> None:
     meta = attempt(2, Outcome.SUCCEEDED).model_copy(update={"agent_summary": said})
-    text = thread_answer(REF, "c0ffee", path, meta)
+    text = thread_answer("c0ffee", path, meta)
     assert answer in text
     assert " @bob" not in text
 
@@ -193,10 +193,10 @@ def test_every_line_comment_and_every_whole_review_is_answered_once() -> None:
     asked = replace(found, status=replace(found.status, feedback=feedback, reason="It is red."))
     where = f"{found.status.pull.url}#pullrequestreview-9"
     assert list(answers_in_commit(asked, "c0ffee")) == [
-        ReviewAnswer(4, thread_answer(REF, "c0ffee", "src/add.py", MADE), 2),
+        ReviewAnswer(4, thread_answer("c0ffee", "src/add.py", MADE), 2),
         ReviewAnswer(9, review_answer("c0ffee", where, "mia", MADE), on_line=False),
     ]
-    text = unchanged_answer(REF, "It is red.", "https://x/1#c")
+    text = unchanged_answer("It is red.", "https://x/1#c")
     assert list(answers_unchanged(asked, "https://x/1#c")) == [
         ReviewAnswer(4, text, 2),
         ReviewAnswer(9, text, 2, on_line=False),
@@ -215,8 +215,8 @@ ASKED = replace(STATUS, feedback=Feedback(at=NOON, remarks=(SAID,)))
 
 def test_a_review_is_answered_with_the_commit_and_with_why_there_is_none() -> None:
     said = review_answer("c0ffee", "https://x/2#r", "mia\n@zoe", MADE)
-    assert said.startswith("To [the review](https://x/2#r) by mia @zoe: the work is in c0ffee: ")
-    why = unchanged_answer(REF, "It is red,\nsee @zoe.", "https://x/1#c")
+    assert said.startswith("To [the review](https://x/2#r) by mia `@zoe`: the work is in c0ffee: ")
+    why = unchanged_answer("It is red,\nsee @zoe.", "https://x/1#c")
     assert "Mulligan changed nothing here for this review. It is red, see `@zoe`.\n\n" in why
     assert "[The comment on the issue](https://x/1#c) lists your options" in why
 

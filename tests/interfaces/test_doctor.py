@@ -229,6 +229,14 @@ def test_without_checks_nothing_is_verified(here: MulliganInstallation) -> None:
     assert only(see(here)).level is Level.WARNING
 
 
+def test_a_reviewer_with_the_whole_network_is_named(here: MulliganInstallation) -> None:
+    checks: list[JsonValue] = [{"name": "look", "run": "true"}]
+    for network in (True, "model"):
+        policy(here, checks=checks, reviewer={"run": "true", "network": network})
+        found = [each for each in see(here) if "reviewer.network: true" in each.message]
+        assert [each.level for each in found] == [Level.WARNING] * (network is True)
+
+
 def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInstallation) -> None:
     lost: JsonValue = {"name": "lint", "run": "nobody-has-this -q"}
     policy(here, checks=[CHECK, lost])
@@ -395,6 +403,12 @@ NO_WALLS = SandboxStatus(available=False, reason="It is not installed.", fix="In
             SandboxStatus(available=True, calls_filtered=False),
             Level.NOTE,
             "does not filter system calls",
+        ),
+        (
+            "auto",
+            SandboxStatus(available=True, copies="it is not allowed"),
+            Level.NOTE,
+            "copies the files that setup commands left: it is not allowed.",
         ),
         (
             "auto",

@@ -197,7 +197,7 @@ def test_a_check_that_cannot_run_on_the_base_either_ends_the_attempts_at_no_cost
         assert meta.error.startswith(says)
         (_, plea) = here.comments(ref)
         summary = plea.partition("### Failure summary")[2].strip()
-        assert summary.startswith(says)
+        assert summary.startswith(f"**Cause:** {says}")
         assert "Attempts used: 0 of 3" in summary
         assert "| tests |" not in summary
         assert "✓ syntax" in done.stdout

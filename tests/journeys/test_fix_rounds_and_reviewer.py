@@ -117,17 +117,25 @@ def test_a_reviewer_may_reject_one_attempt_of_an_epoch(strict: MulliganInstallat
     assert " @zoe" not in (pull.body or "")
 
 
-@pytest.mark.deep
-def test_an_answer_that_cannot_be_read_lets_the_change_pass(tmp_path: Path) -> None:
+def test_without_a_verdict_a_person_gets_the_change(tmp_path: Path) -> None:
     with mulligan_installation(
-        tmp_path, FILES, [CHECK], reviewer={"run": "echo no idea; exit 3"}
+        tmp_path,
+        FILES,
+        [CHECK],
+        reviewer={"run": "echo no idea; exit 3"},
+        escalation={"push_work": True},
     ) as here:
         here.configure(sandbox="off")
         here.agent(WORK)
         ref = here.issue()
         done = here.run("once")
-        assert done.returncode == 0
-        assert "The reviewer printed no verdict as JSON" in done.stdout
+        assert done.returncode == 3
+        why = "The reviewer command ended with exit code 3. Its last line: no idea"
+        assert why in done.stdout
         (meta,) = here.attempts(ref)
-        assert (meta.outcome, meta.verifier_outcome) == (Outcome.SUCCEEDED, VerifierOutcome.PASS)
-        assert meta.verifier_feedback is None
+        assert (meta.outcome, meta.verifier_outcome) == (Outcome.MISCONFIGURED, None)
+        assert (meta.unreviewed, meta.error) == (why, why)
+        assert here.world.pulls_of(NAME) == []
+        comment = here.comments(ref)[-1]
+        assert "nobody has reviewed the change" in comment
+        assert f"refs/mulligan/attempts/{ref.number}-1" in comment

@@ -280,6 +280,7 @@ def test_the_time_of_attempts_is_shown_with_its_parts(tmp_path: Path) -> None:
             assert meta.times
             parts = meta.times.model_dump(exclude={"waited_ms", "set_up_reused"})
             assert sum(parts.values()) == meta.duration_ms
+            assert meta.set_up_files
         # The change twice, and the start tree until it passes or has failed twice.
         (check,) = first.checks
         assert check.runs >= 3
@@ -287,6 +288,7 @@ def test_the_time_of_attempts_is_shown_with_its_parts(tmp_path: Path) -> None:
         (pull,) = here.world.pulls_of(NAME)
         for text in (told, here.run("inspect", str(ref)).stdout, pull.body or ""):
             assert " in all: " in text
+        assert here.run("inspect", str(ref)).stdout.count("setup files: ") == 2
         assert f"✗ tests ({check.runs} runs, " in told
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.host import Network
-from mulligan.sandbox.bubblewrap import Confinement, Descriptors, arguments
+from mulligan.domain.layer import Layer
+from mulligan.sandbox.bubblewrap import Confinement, Descriptors, arguments, layered
 
 pytestmark = pytest.mark.pure
 WORK = Path("/var/lib/mulligan/work")
@@ -62,6 +63,31 @@ def test_a_path_in_a_place_that_can_be_written_may_stay_as_it_is() -> None:
         f"bind-try {TREE} {TREE}",
         f"ro-bind-try {TREE}/.git {TREE}/.git",
     ]
+
+
+LAYER = Layer(("/srv/tree", "/srv/left"), "/srv/up", "/srv/work", str(TREE))
+OVERLAY = "--overlay-src /srv/left --overlay-src /srv/tree --overlay /srv/up /srv/work"
+
+
+def test_a_layer_is_mounted_before_what_lies_in_it_and_from_the_lowest_directory() -> None:
+    inside, file = Path("/mulligan/worktree"), TREE / ".git"
+    confined = Confinement(
+        read=(file,),
+        moved=((TREE, inside),),
+        layers=(LAYER,),
+        unmerged=((file, Path("/srv/tree/.git")),),
+    )
+    bound = f"--ro-bind-try /srv/tree/.git {inside}/.git"
+    assert f" {OVERLAY} {inside} {bound} " in written(confined)
+    # With its target to be written, too, it is mounted once.
+    both = written(replace(confined, write=(TREE,)))
+    assert both == written(confined)
+
+
+def test_a_program_outside_a_sandbox_can_have_layers() -> None:
+    argv = layered("/usr/bin/bwrap", (LAYER,), ("git", "diff"))
+    said = f"/usr/bin/bwrap --die-with-parent --dev-bind / / {OVERLAY} {TREE} -- git diff"
+    assert " ".join(argv) == said
 
 
 def test_who_may_write_may_read() -> None:

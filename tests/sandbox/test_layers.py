@@ -2,10 +2,9 @@
 
 import errno
 import os
-import re
+import stat
 import subprocess
-import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,16 +14,15 @@ import pytest
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import SandboxLimits
 from mulligan.config.policy import Check, CommitSettings, SetUp
-from mulligan.domain.errors import UnavailableError
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.attempt_worktree import Checkout
 from mulligan.sandbox.home import HOME, TREE, create_layer, layer_in
 from mulligan.sandbox.layers import remove_notes
 from mulligan.sandbox.probe import layer_problem
-from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.sandbox import CommandAccess, Unconfined
+from mulligan.sandbox.process import Command, Finished
+from mulligan.sandbox.sandbox import Bubblewrap, CommandAccess
 from world.checkouts import REF, TEXT, calc_remote, worktrees_of
-from world.confined import sandbox
+from world.confined import overlaying, sandbox
 from world.trees import plain_worktree
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -36,17 +34,22 @@ SET_UP = (
 )
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Generator[Checkout]:
-    """Give a worktree with layers, in which the setup commands have run."""
+@pytest.fixture(params=("supervisor", "bubblewrap"))
+def checkout(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Checkout]:
+    """Give a worktree with layers, in which the setup commands have run; both can mount them."""
+    mounter = overlaying().program if request.param == "bubblewrap" else ""
     remote = calc_remote(tmp_path / "remote.git")
-    worktrees = replace(worktrees_of(tmp_path / "work", remote), is_layered=True)
-    with worktrees.open(REF) as tree:
-        verifier = CommandVerifier(ENVIRONMENT, sandbox())
+    worktrees = worktrees_of(tmp_path / "work", remote)
+    with replace(worktrees, is_layered=True, bubblewrap=mounter).open(REF) as tree:
+        verifier = CommandVerifier(ENVIRONMENT, sandbox_for(tree))
         assert verifier.set_up((SET_UP,), tree, tmp_path / "setup.log").passed
         made = tree.keep_set_up()
         made.check_out(made.start_sha)
         yield made
+
+
+def sandbox_for(tree: Checkout) -> Bubblewrap:
+    return overlaying() if tree.bubblewrap else sandbox()
 
 
 def test_what_git_does_not_ignore_is_not_kept(checkout: Checkout) -> None:
@@ -55,7 +58,10 @@ def test_what_git_does_not_ignore_is_not_kept(checkout: Checkout) -> None:
 
 def said(tree: Checkout, line: str) -> str:
     """Run a check, and give its output."""
-    verifier, log = CommandVerifier(ENVIRONMENT, sandbox()), tree.private.parent / "check.log"
+    verifier, log = (
+        CommandVerifier(ENVIRONMENT, sandbox_for(tree)),
+        tree.private.parent / "check.log",
+    )
     result = verifier.check(Check(name="it", run=line), tree, log)
     assert result.exit_code == 0, log.read_text()
     return log.read_text()
@@ -89,6 +95,7 @@ def test_what_one_command_does_to_the_layers_the_next_one_does_not_see(
     assert said(checkout, DESTROY).split() == ["new"]
     checkout.check_out(checkout.start_sha)
     assert said(checkout, SEEN) == before
+    assert checkout.copies.took == timedelta()
     assert said(checkout, "ls -A build ~").split() == [
         *("/mulligan/home:", "cache", "build:", "old", "tools")
     ]
@@ -191,7 +198,7 @@ def run_as_agent(checkout: Checkout, layer: Layer, line: str) -> Finished:
         layers=(layer,),
     )
     command = Command(("/bin/sh", "-c", line), place, ENVIRONMENT, timedelta(minutes=1))
-    return sandbox().run(command, access)
+    return sandbox_for(checkout).run(command, access)
 
 
 def test_a_directory_that_an_agent_replaced_hides_nothing_from_the_checks(
@@ -221,7 +228,10 @@ def test_notes_of_overlayfs_are_removed_from_a_tree(tmp_path: Path) -> None:
 def test_a_report_is_read_as_the_check_left_it_and_never_through_a_link(
     checkout: Checkout,
 ) -> None:
-    verifier, log = CommandVerifier(ENVIRONMENT, sandbox()), checkout.private.parent / "log"
+    verifier, log = (
+        CommandVerifier(ENVIRONMENT, sandbox_for(checkout)),
+        checkout.private.parent / "log",
+    )
     junit = '<testsuite tests="1" failures="1"><testcase name="t" classname="c"><failure/>'
     write = f"echo '{junit}</testcase></testsuite>' > build/report.xml; exit 1"
     check = Check(name="it", run=write, report="build/report.xml")
@@ -234,7 +244,10 @@ def test_a_report_is_read_as_the_check_left_it_and_never_through_a_link(
 
 
 def test_a_report_of_set_up_does_not_count_for_a_check(checkout: Checkout) -> None:
-    verifier, log = CommandVerifier(ENVIRONMENT, sandbox()), checkout.private.parent / "log"
+    verifier, log = (
+        CommandVerifier(ENVIRONMENT, sandbox_for(checkout)),
+        checkout.private.parent / "log",
+    )
     check = Check(name="it", run="test ! -e build/old", report="build/old")
     assert verifier.check(check, checkout, log).passed
 
@@ -246,7 +259,7 @@ def test_the_files_that_a_check_changed_are_named_by_git(checkout: Checkout) -> 
 
 
 def test_set_up_that_runs_again_keeps_what_it_made(checkout: Checkout, tmp_path: Path) -> None:
-    verifier, copied = CommandVerifier(ENVIRONMENT, sandbox()), checkout.with_copies()
+    verifier, copied = CommandVerifier(ENVIRONMENT, sandbox_for(checkout)), checkout.with_copies()
     copied.check_out(copied.start_sha)
     assert (copied.path / "build/tools" / "deep" / "tool").exists()
     again = SetUp(
@@ -260,64 +273,39 @@ def test_set_up_that_runs_again_keeps_what_it_made(checkout: Checkout, tmp_path:
     assert said(checkout, "cat build/tools/deep/tool; ls ~/cache").split() == ["tool", "it"]
 
 
-def test_paths_with_signs_of_the_options_are_mounted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mounter", [sandbox, overlaying])
+def test_paths_with_signs_of_the_options_are_mounted(
+    mounter: Callable[[], Bubblewrap], tmp_path: Path
+) -> None:
     place = tmp_path / "a:b,c\\d e"
-    assert layer_problem(sandbox(), place, ENVIRONMENT) == ""
+    assert layer_problem(mounter(), place, ENVIRONMENT) == ""
 
 
-# Where layers cannot be mounted.
+def test_an_agent_cannot_change_its_git_file(checkout: Checkout) -> None:
+    """It is a file of the upper directory, bound again over the layer."""
+    assert checkout.agent_layer
+    before = (checkout.path / ".git").read_text()
+    tried = "echo bad > .git; rm -f .git; mv .git other; ln -sf /etc .git"
+    ended = run_as_agent(checkout, checkout.agent_layer, f"({tried}) 2>&1; cat .git")
+    assert ended.text.endswith(before)
+    assert (checkout.path / ".git").read_text() == before
 
 
-def test_without_a_sandbox_there_are_no_layers(tmp_path: Path) -> None:
-    assert layer_problem(Unconfined(), tmp_path, ENVIRONMENT) == "there is no sandbox"
-
-
-def test_a_trial_removes_everything_that_it_made(tmp_path: Path) -> None:
-    assert layer_problem(sandbox(), tmp_path / "work", ENVIRONMENT) == ""
-    assert [*(tmp_path / "work").iterdir()] == []
-
-
-def test_an_upper_directory_on_overlayfs_is_refused_and_said(tmp_path: Path) -> None:
-    """In a container, the workspace may lie on the container's own overlay."""
-    lower, target = tmp_path / "lower", tmp_path / "layer" / "merged"
-    lower.mkdir()
-    layer = layer_in(tmp_path / "layer", (lower,), target)
-    create_layer(layer, ENVIRONMENT)
-    script = (
-        "import os, sys; from pathlib import Path;"
-        "from world.confined import sandbox; from mulligan.sandbox.probe import layer_problem;"
-        "print(layer_problem(sandbox(), Path(sys.argv[1]), os.environ))"
-    )
-    command = Command(
-        (sys.executable, "-c", script, str(target / "work")),
-        tmp_path,
-        {**ENVIRONMENT, "PYTHONPATH": ":".join(sys.path)},
-        timedelta(minutes=1),
-        layers=(layer,),
-    )
-    ended = run(command)
-    assert ended.exit_code == 0, ended.text
-    assert re.fullmatch(
-        r"The layers of \S+ cannot be mounted: Invalid argument", ended.text.strip()
-    )
-
-
-class Refusing:
-    """A sandbox that cannot mount, as under a profile of AppArmor or an old kernel."""
-
-    name = "refusing"
-
-    def worktree_path(self, tree: Path) -> Path:
-        return tree
-
-    def run(self, command: Command, access: CommandAccess) -> Finished:
-        assert access.layers
-        raise UnavailableError("unshare: Operation not permitted.")
-
-
-def test_a_refusal_of_the_system_is_said(tmp_path: Path) -> None:
-    problem = layer_problem(Refusing(), tmp_path / "work", ENVIRONMENT)
-    assert problem == "unshare: Operation not permitted"
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can plant a device and a program of root")
+def test_a_device_or_a_program_of_root_in_a_layer_gives_nothing(checkout: Checkout) -> None:
+    """The upper directory is the agent's worktree."""
+    layer = checkout.agent_layer
+    assert layer
+    device, program = checkout.path / "device", checkout.path / "program"
+    os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    device.chmod(0o666)
+    program.write_bytes(Path("/usr/bin/id").read_bytes())
+    line = "cat device; ./program -u; grep NoNewPrivs /proc/self/status"
+    program.chmod(0o4755)
+    ended = run_as_agent(checkout, layer, line)
+    said = ended.text.splitlines()
+    assert said[0].endswith("Permission denied")
+    assert said[1:] == [str(sandbox().user or 0), "NoNewPrivs:\t1"]
 
 
 def test_copies_give_the_same_where_there_are_no_layers(tmp_path: Path) -> None:
@@ -328,7 +316,10 @@ def test_copies_give_the_same_where_there_are_no_layers(tmp_path: Path) -> None:
         made = tree.keep_set_up()
         made.check_out(made.start_sha)
         assert (made.layer, made.agent_layer) == (None, None)
+        of_trees = made.copies.took
+        assert of_trees > timedelta()
         assert said(made, SEEN).split()[:4] == ["tool", "tool", "cached", "750"]
+        assert made.copies.took > of_trees
 
 
 def test_the_memory_of_a_command_is_limited_in_layers_too(tmp_path: Path) -> None:

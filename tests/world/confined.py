@@ -2,13 +2,15 @@
 
 import os
 import shutil
+import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mulligan.config.operator import SandboxLimits, SandboxSettings
-from mulligan.sandbox.probe import probe_sandbox
+from mulligan.sandbox.probe import layer_problem, probe_sandbox
 from mulligan.sandbox.sandbox import NAME, Bubblewrap
 
 GENEROUS_LIMITS = SandboxLimits()
@@ -31,6 +33,22 @@ def sandbox(hide: tuple[Path, ...] = (), limits: SandboxLimits = GENEROUS_LIMITS
     made = probe_sandbox(SandboxSettings(limits=limits), os.environ, hide).sandbox
     assert made
     return made
+
+
+@cache
+def _overlay_problem(program: str) -> str:
+    with tempfile.TemporaryDirectory() as place:
+        own = replace(sandbox(), program=program, mounts_layers=True)
+        return layer_problem(own, Path(place), os.environ)
+
+
+def overlaying() -> Bubblewrap:
+    """Give a sandbox whose bubblewrap mounts the layers; skip the test where it is too old."""
+    own = replace(sandbox(), mounts_layers=True)
+    if "Unknown option" in (why := _overlay_problem(own.program)):
+        pytest.skip("this bubblewrap is older than 0.11, which has overlays")
+    assert not why
+    return own
 
 
 def usable_mode() -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.domain.layer import Layer
@@ -62,6 +63,7 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""
@@ -125,10 +127,17 @@ class PlainWorktree:
         return tuple(name for name, entry in tracked if found.get(name) != entry)
 
     @contextmanager
-    def pristine_checkout(self) -> Generator[None]:
+    def base_checkout(self, change_sha: str) -> Generator[tuple["PlainWorktree", Path]]:
+        files = self.path.with_name(f"{self.path.name}-change")
+        replace(self, path=files).check_out(change_sha)
+        with self.pristine_checkout(self.fork_sha):
+            yield self, files
+
+    @contextmanager
+    def pristine_checkout(self, sha: str) -> Generator[None]:
         aside = self.path.with_name(f"{self.path.name}-aside")
         self.path.rename(aside)
-        self.check_out(self.start_sha)
+        self.check_out(sha)
         yield
         subprocess.run(["rm", "-rf", str(self.path)], check=True)
         aside.rename(self.path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from mulligan.agents.output import facts_of, read_learned, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.domain.host import AgentIdentity
+from mulligan.sandbox.egress_rules import NO_MODEL
 from world.behaviours import AgentInput, Behaviour
 
 
@@ -49,6 +50,7 @@ class ScriptedAgent:
     name = "scripted"
     limits = None
     account = ""
+    model = NO_MODEL
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation
-from mulligan.implement.ports import RunDirectory
+from mulligan.implement.ports import ReviewQuestion, RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
 
 Verdict = Callable[[Path], str | None]
@@ -102,7 +102,7 @@ class ScriptedVerifier:
         return FailedCheck(name=name, digest=output.decode())
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
+        self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
         said = self.lines[reviewer.run](worktree.path) or ""
         log.write_text(said)

@@ -1,11 +1,12 @@
 """A worktree that is only two directories, for what merely runs in one."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
 from mulligan.config.policy import CommitSettings, Scope
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
 from mulligan.implement.ports import CommitText
@@ -27,6 +28,7 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""
@@ -53,7 +55,10 @@ class PlainWorktree:
     def changed_files(self, head_sha: str) -> NoReturn:
         raise NotImplementedError
 
-    def pristine_checkout(self) -> NoReturn:
+    def pristine_checkout(self, sha: str) -> NoReturn:
+        raise NotImplementedError
+
+    def base_checkout(self, change_sha: str) -> NoReturn:
         raise NotImplementedError
 
 

@@ -288,9 +288,9 @@ def _actor(user: User | None) -> Shape | None:
     """Return an account; GraphQL omits the `[bot]` of an app's login."""
     if user is None or user.is_gone:
         return None
-    if user.type == "Bot":
+    if user.login.endswith("[bot]"):
         return {"__typename": "Bot", "login": user.login.removesuffix("[bot]")}
-    return {"__typename": user.type, "login": user.login, "databaseId": user.id}
+    return {"__typename": "User", "login": user.login, "databaseId": user.id}
 
 
 def _problem(message: str, kind: str | None = None) -> Reply:

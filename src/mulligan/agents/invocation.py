@@ -16,7 +16,13 @@ from mulligan.config.secrets import is_secret
 from mulligan.config.settings import Price
 from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.host import Network
-from mulligan.sandbox.egress_rules import Allowed, Route, addresses_of, proxy_variables
+from mulligan.sandbox.egress_rules import (
+    Allowed,
+    ModelAccess,
+    Route,
+    addresses_of,
+    proxy_variables,
+)
 
 # The adapter of an agent.
 
@@ -162,6 +168,13 @@ def allowed_for(
     used = _used(adapter, environment)
     routes = (_route(name, each, environment) for name, each in used.items())
     return Allowed(port, tuple(routes), addresses_of(hosts))
+
+
+def model_access(adapter: Adapter, environment: Mapping[str, str], port: int) -> ModelAccess:
+    """Return how another command calls an agent's model through the proxy, without the key."""
+    allowed = allowed_for(adapter, environment, (), port)
+    keys = {name: PLACEHOLDER for name in sorted(keys_of(adapter)) if environment.get(name)}
+    return ModelAccess(allowed.routes, variables_inside(adapter, keys, environment, port))
 
 
 def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:

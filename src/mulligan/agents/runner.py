@@ -27,6 +27,7 @@ from mulligan.agents.invocation import (
     invoke,
     keys_of,
     marks_closing_text,
+    model_access,
     program_of,
     proxy_arguments,
     variables_inside,
@@ -74,6 +75,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, RestKind
 from mulligan.domain.spending import NOTHING, bounded, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
+from mulligan.sandbox.egress_rules import ModelAccess
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.programs import variables_of_managers
@@ -230,6 +232,16 @@ class CommandAgent:
         program = find_program(self._settings, self._environment, own).program
         path, _, size = file_state(program).rpartition(" ")
         return f"{path.rpartition(' ')[0]} {size}"
+
+    @property
+    def model(self) -> ModelAccess:
+        """How the reviewer command calls the agent's model; without a sandbox, with the key."""
+        adapter = self._adapter
+        if not isinstance(self._sandbox, Unconfined):
+            return model_access(adapter, self._environment, PROXY_PORT)
+        urls = {each.url_variable for each in adapter.services.values()}
+        names = sorted({*keys_of(adapter), *urls} & self._environment.keys())
+        return ModelAccess((), {name: self._environment[name] for name in names})
 
     def run(self, task: Task) -> AgentRun:
         """Run the agent until it ends or is stopped; remove its processes and its HOME.

@@ -23,7 +23,7 @@ from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
-from mulligan.config.policy import Check, Reviewer, Scope, SetUp
+from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult, TimeLimit
 from mulligan.domain.errors import MisconfiguredError
@@ -38,20 +38,22 @@ from mulligan.domain.result import (
     GuardViolation,
     VerifierOutcome,
 )
-from mulligan.implement.ports import RunDirectory
+from mulligan.implement.ports import ReviewQuestion, RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
+from mulligan.sandbox.egress_rules import NO_MODEL
 from mulligan.sandbox.hidden_programs import HiddenProgram, find_hidden_program
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.operator_network import (
     NO_NETWORK_SETTINGS,
     CommandNetwork,
+    NamedHosts,
     OperatorNetwork,
 )
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import variables_of_managers
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined, moved, place_in
 from mulligan.text.certificates import COMMAND_TRUST, says_untrusted
-from mulligan.text.escape import visible
+from mulligan.text.escape import one_line, visible
 from mulligan.text.redact import Redactor
 
 logger = structlog.get_logger()
@@ -70,12 +72,17 @@ MAX_LOG_BYTES = 256 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A shell line with its limits; `arguments` are the positional parameters of the shell."""
+    """A shell line with its limits; `arguments` are the positional parameters of the shell.
+
+    It may also read `readable`.
+    """
 
     text: str
     timeout: timedelta
     arguments: tuple[str, ...] = ()
     stdin: bytes = b""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    readable: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,8 @@ class CommandVerifier:
             if isinstance(self.sandbox, Unconfined):
                 network = opened.enter_context(self._open_network(Network.OPEN, worktree, log))
             else:
-                hosts = self.network.open_hosts(
-                    settings.hosts, worktree.private, _egress_log(log), self.redactor.text
-                )
-                network = opened.enter_context(hosts)
+                hosts = NamedHosts(settings.hosts, "setup.hosts")
+                network = opened.enter_context(self._open_hosts(hosts, worktree, log))
             result = self._set_up(settings.run, worktree, log, network)
             result = self._with_hints(result, network)
         if result.passed:
@@ -137,6 +142,12 @@ class CommandVerifier:
         self, wanted: Network, worktree: RunDirectory, log: Path
     ) -> AbstractContextManager[CommandNetwork]:
         return self.network.open(wanted, worktree.private, _egress_log(log), self.redactor.text)
+
+    def _open_hosts(
+        self, hosts: NamedHosts, worktree: RunDirectory, log: Path
+    ) -> AbstractContextManager[CommandNetwork]:
+        place = worktree.private
+        return self.network.open_hosts(hosts, place, _egress_log(log), self.redactor.text)
 
     def _set_up(
         self, lines: Sequence[str], worktree: RunDirectory, log: Path, network: CommandNetwork
@@ -175,7 +186,8 @@ class CommandVerifier:
         if check.report:
             # A report of an earlier run must not count for this one.
             self._remove(check.report, worktree)
-        ended = self._run(_Line(check.run, check.timeout), worktree, log, _network(check))
+        wanted = Network.OPEN if check.network else Network.NONE
+        ended = self._run(_Line(check.run, check.timeout), worktree, log, wanted)
         late = _why_stopped(ended, check.timeout)
         hidden = self._hidden_program(check.run, ended)
         late += f"{hidden.text}\n" if hidden else ""
@@ -251,16 +263,47 @@ class CommandVerifier:
         return FailedCheck(name=name, digest=found.text, long_digest=found.long_text)
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
+        self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command on a change; a missing answer counts as PASS (REVIEWER-1)."""
-        line = _Line(reviewer.run, reviewer.timeout, stdin=question)
-        ended = self._run(line, worktree, log, _network(reviewer))
+        """Run the reviewer command, once more without a verdict (REVIEWER-1)."""
+        result = self._review(reviewer, question, worktree, log)
+        if result.verdict:
+            return result
+        again = log.with_name(f"{log.stem}-again{log.suffix}")
+        return self._review(reviewer, question, worktree, again)
+
+    def _review(
+        self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
+    ) -> ReviewerResult:
+        is_confined = not isinstance(self.sandbox, Unconfined)
+        model = question.model if reviewer.network == MODEL_ONLY else NO_MODEL
+        if reviewer.network == MODEL_ONLY and is_confined:
+            hosts = NamedHosts(reviewer.hosts, "reviewer.hosts", model)
+            opened = self._open_hosts(hosts, worktree, log)
+        else:
+            wanted = Network.OPEN if reviewer.network else Network.NONE
+            opened = self._open_network(wanted, worktree, log)
+        change = {CHANGE_VARIABLE: str(question.change)}
+        line = _Line(
+            reviewer.run,
+            reviewer.timeout,
+            stdin=question.asked,
+            variables=change if is_confined else {**model.variables, **change},
+            readable=(question.change,),
+        )
+        with self._homes(worktree).for_command() as home, opened as network:
+            ended = self._run_in(home, line, worktree, log, network)
+            hidden = self._hidden_program(reviewer.run, ended)
+            hints = (*network.hints, *([hidden.text] if hidden else []))
         if ended.stopped_by:
-            return unreadable(
-                f"The reviewer command gave no answer within {format_duration(reviewer.timeout)}."
-            )
-        return read_answer(ended.tail)
+            after = format_duration(reviewer.timeout)
+            result = no_verdict(f"The reviewer command gave no answer within {after}.")
+        else:
+            result = read_answer(ended.tail, ended.exit_code, f"{question.change}/")
+        if result.verdict or not hints:
+            return result
+        _append_hint(log, hidden)
+        return no_verdict(" ".join((result.unreadable, *hints)))
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Merge two runs on a start tree: only failures in both count (BASELINE-1)."""
@@ -288,7 +331,8 @@ class CommandVerifier:
 
     def _homes(self, worktree: RunDirectory) -> Homes:
         is_layered = worktree.layer is not None
-        return Homes(worktree.private, self.environment, worktree.set_up_files, is_layered)
+        left, copies = worktree.set_up_files, worktree.copies
+        return Homes(worktree.private, self.environment, left, is_layered, copies)
 
     def _run_in(
         self,
@@ -305,6 +349,7 @@ class CommandVerifier:
                 environment={
                     **self._machine_variables(),
                     **network.variables,
+                    **line.variables,
                     "HOME": str(home),
                     "LANG": "C.UTF-8",
                     "TERM": "dumb",
@@ -316,7 +361,7 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            _command_access(network, worktree, home, self._homes(worktree).layers),
+            _command_access(network, worktree, home, self._homes(worktree).layers, line.readable),
         )
         _append_cut_output(ended, log)
         return ended
@@ -365,12 +410,16 @@ def _with_first_line(result: CheckResult, line: str) -> CheckResult:
 
 
 def _command_access(
-    network: CommandNetwork, worktree: RunDirectory, home: Path, home_layers: tuple[Layer, ...]
+    network: CommandNetwork,
+    worktree: RunDirectory,
+    home: Path,
+    home_layers: tuple[Layer, ...],
+    readable: tuple[Path, ...],
 ) -> CommandAccess:
     """Return the paths and the network that a command may use."""
     tree, layer = worktree.path, worktree.layer
     return CommandAccess(
-        read=moved(worktree.readable, tree, layer),
+        read=(*moved(worktree.readable, tree, layer), *readable),
         shown=network.shown,
         write=worktree.writable,
         worktree=place_in(tree, layer),
@@ -440,10 +489,6 @@ def _why_stopped(ended: Finished, timeout: timedelta) -> str:
     if ended.stopped_by is TimeLimit.DISK:
         return "Mulligan stopped it because it filled the disk with its own files.\n"
     return f"Timed out after {format_duration(timeout)}.\n" if ended.stopped_by else ""
-
-
-def _network(settings: Check | Reviewer) -> Network:
-    return Network.OPEN if settings.network else Network.NONE
 
 
 def _digest(line: str, ended: Finished, log: Path) -> Digest:
@@ -545,6 +590,11 @@ def _state(path: Path) -> str:
 
 FEEDBACK_CHARS = 10_000
 
+END_CHARS = 200
+
+CHANGE_VARIABLE = "MULLIGAN_CHANGE"
+"""Names the directory with the files of the change, for the reviewer command."""
+
 
 class Answer(BaseModel):
     """The JSON of an answer; other keys are ignored."""
@@ -555,20 +605,29 @@ class Answer(BaseModel):
     feedback: str = ""
 
 
-def read_answer(output: bytes) -> ReviewerResult:
-    """Return the last JSON object that is a verdict; without one, the result counts as PASS."""
+def read_answer(output: bytes, exit_code: int = 0, place: str = "") -> ReviewerResult:
+    """Return the last JSON object that is a verdict, unless the command failed after it.
+
+    The output may quote the change, with a verdict in it; so only a HARD_FAIL counts of a command
+    that failed. `place` is cut off the paths in the feedback.
+    """
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _objects(text)) if found]
-    if not answers:
-        reason = "printed nothing" if not text.strip() else "printed no verdict as JSON"
-        return unreadable(f"The reviewer {reason}; this counts as PASS.")
-    last = answers[-1]
-    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
+    last = answers[-1] if answers else None
+    if last and (exit_code == 0 or last.verdict is VerifierOutcome.HARD_FAIL):
+        feedback = last.feedback.replace(place, "") if place else last.feedback
+        return ReviewerResult(last.verdict, feedback.strip()[:FEEDBACK_CHARS])
+    if exit_code:
+        said = f"ended with exit code {exit_code}"
+    else:
+        said = "printed no verdict as JSON" if text.strip() else "printed nothing"
+    end = one_line(text.strip().rpartition("\n")[2], END_CHARS)
+    return no_verdict(f"The reviewer command {said}." + (f" Its last line: {end}" if end else ""))
 
 
-def unreadable(why: str) -> ReviewerResult:
-    """Count an unreadable answer as PASS, with the reason (REVIEWER-1)."""
-    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
+def no_verdict(why: str) -> ReviewerResult:
+    """Return that the reviewer gave no verdict; a person decides (REVIEWER-1)."""
+    return ReviewerResult(None, unreadable=why)
 
 
 def _objects(text: str) -> Iterator[object]:

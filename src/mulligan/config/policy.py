@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
@@ -151,6 +151,9 @@ class Check(Settings):
         return patterns
 
 
+MODEL_ONLY: Literal["model"] = "model"
+
+
 class Reviewer(Settings):
     """A command that reads the task and the change, and gives a verdict (REVIEWER-1)."""
 
@@ -165,10 +168,16 @@ class Reviewer(Settings):
 
     Example: 5m
     """
-    network: bool = True
-    """Whether the reviewer may use the network. The sandbox enforces it.
+    network: Literal["model"] | bool = MODEL_ONLY
+    """What the reviewer may reach in the sandbox. `model`: the model of the issue's agent, with the
+    key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing.
 
     Example: false
+    """
+    hosts: tuple[str, ...] = ()
+    """Further hosts with `network: model`, as NAME or NAME:PORT (default port: 443).
+
+    Example: [api.example.com]
     """
     vetoes: int = Field(default=1, ge=0, le=10)
     """How many attempts of a round HARD_FAIL may reject. After that, it is advice.
@@ -185,6 +194,11 @@ class Protected(StrEnum):
     POLICY = "policy"
     OWNERS = "owners"
     GIT = "git"
+    AUTORUN = "autorun"
+
+
+PROTECTED_BY_DEFAULT = tuple(kind for kind in Protected if kind is not Protected.AUTORUN)
+"""Work on the other files is common, and does no more than the person who opens it lets it do."""
 
 
 class Scope(Settings):
@@ -200,11 +214,12 @@ class Scope(Settings):
 
     Example: [".github/**"]
     """
-    protect: tuple[Protected, ...] = tuple(Protected)
-    """Kinds of files that must not change, even if `allow` permits them.
-    [Guards](verification.md#guards) lists the files.
+    protect: tuple[Protected, ...] = PROTECTED_BY_DEFAULT
+    """Kinds of files that must not change, even if `allow` permits them, and the files to which
+    links of such names lead. [Guards](verification.md#guards) lists the files. `autorun` is off by
+    default: files that run, or that bots obey, when somebody opens or merges the work.
 
-    Example: [workflows, policy, owners, git]
+    Example: [workflows, instructions, policy, owners, git, autorun]
     """
     max_changed_files: int = Field(default=300, ge=1)
     """The maximum number of files that one attempt may change.

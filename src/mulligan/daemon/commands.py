@@ -10,7 +10,7 @@ from typing import assert_never
 
 import structlog
 
-from mulligan.daemon.restoration import restore_issue
+from mulligan.daemon.restoration import confirm_issue, restore_issue
 from mulligan.domain.command import ASKING, CommentCommand, PendingCommand, Verb
 from mulligan.domain.errors import DeniedError, GoneError, StandsBackError, WorldError
 from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
@@ -53,6 +53,7 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
     for command in batch.commands:
         if ref := _issue_of(repository, command, known.values()):
             try:
+                confirm_issue(ref, context)
                 restore_issue(ref, context, is_asked=True)
             except WorldError as error:
                 log.warning("not_restored", issue=str(ref), reason=str(error))

@@ -297,6 +297,13 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
     known = fetched.level is Level.OK
     if known or policy.checks:
         yield _policy(name, policy)
+    if policy.reviewer and policy.reviewer.network is True:
+        yield warning(
+            name,
+            "The reviewer command reaches every host (reviewer.network: true), and so does what it"
+            " runs of a change.",
+            "Use `network: model`, and list other hosts in reviewer.hosts.",
+        )
     yield from _programs(name, policy, probes, known=known)
     if asks and fetched not in rights:
         yield from or_fault(name, _labels(name, policy, probes))

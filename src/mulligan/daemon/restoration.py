@@ -38,6 +38,13 @@ def may_be_lost(repository: str, known: Collection[IssueRef], ledger: LedgerRead
     return not known or not ledger.comments_read_to(repository)
 
 
+def confirm_issue(ref: IssueRef, context: WriteContext) -> None:
+    """Believe a ledger on the state ref as far as GitHub confirms it, else restore the issue."""
+    if not context.mirror.confirm(ref, context.tracker.state_mark):
+        log.warning("state_not_confirmed", issue=str(ref))
+        restore_issue(ref, context)
+
+
 def restore_issue(ref: IssueRef, context: WriteContext, *, is_asked: bool = False) -> bool:
     """Rebuild an issue that the ledger does not know; False if there is nothing to rebuild.
 

@@ -14,7 +14,7 @@ import structlog
 
 from mulligan.daemon.commands import answer_during_attempt, execute_commands
 from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE, under_lease
-from mulligan.daemon.restoration import restore_issue
+from mulligan.daemon.restoration import confirm_issue, restore_issue
 from mulligan.domain.absence import absences
 from mulligan.domain.errors import (
     LeaseLostError,
@@ -287,6 +287,7 @@ class Worker:
             with self._lock:
                 self._leased_visits[ref] = LeasedVisit(stop, leased)
             try:
+                confirm_issue(ref, leased)
                 yield leased
             finally:
                 with self._answering, self._lock:

@@ -193,7 +193,8 @@ class Change:
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
     `raw_lfs_files` are raw where a Git LFS pointer belongs. `too_large` are files and their sizes:
     they are not in the commit, since no change with them passes. If none of the change was read,
-    `unread` says why.
+    `unread` says why. `set_up_paths` belong to what setup commands left. `links` are the symbolic
+    links of the start tree, each with its target.
     """
 
     start_sha: str
@@ -210,6 +211,8 @@ class Change:
     raw_lfs_files: tuple[str, ...] = ()
     too_large: tuple[tuple[str, int], ...] = ()
     unread: str = ""
+    set_up_paths: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
     is_proposed: bool = False
 
     @property
@@ -230,12 +233,12 @@ class CommitText:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerResult:
-    """The reviewer's answer; if it is `unreadable` (the reason), it counts as PASS.
+    """The reviewer's answer; without a verdict, `unreadable` is the reason.
 
     `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (REVIEWER-1).
     """
 
-    verdict: VerifierOutcome
+    verdict: VerifierOutcome | None
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False
@@ -318,6 +321,8 @@ def _outcome_of_change(known: AttemptState) -> Outcome:
     if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
     if any(check.is_broken for check in known.checks):
+        return Outcome.MISCONFIGURED
+    if known.review and known.review.verdict is None:
         return Outcome.MISCONFIGURED
     if known.review and known.review.vetoes:
         return Outcome.REJECTED

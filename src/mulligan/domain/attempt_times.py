@@ -1,10 +1,11 @@
 """Divide an attempt's time into its parts, and add them up over attempts. Pure."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from mulligan.domain.result import AttemptTimes, WorkerResultMeta
+from mulligan.domain.result import AttemptTimes, SetUpFiles, WorkerResultMeta
 
 NO_TIME = timedelta()
 
@@ -19,6 +20,22 @@ class Part(StrEnum):
     AGENT = "agent"
     CHECKS = "checks"
     REVIEWER = "reviewer"
+
+
+@dataclass(slots=True)
+class Copies:
+    """The time of copying what setup commands left, so far; `because` is why there are no layers.
+
+    Without a reason, commands have layers, and only setup commands that run again need copies.
+    """
+
+    because: str = ""
+    took: timedelta = NO_TIME
+
+    @property
+    def recorded(self) -> SetUpFiles:
+        """Return what the record of an attempt keeps."""
+        return SetUpFiles(copied_ms=self.took // MILLISECOND, copied_because=self.because)
 
 
 def attempt_times(

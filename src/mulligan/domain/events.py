@@ -215,11 +215,12 @@ class FixRoundStarted(Record):
 class ReviewFinished(Record):
     """The reviewer command ended (REVIEWER-1).
 
-    `unreadable` is the reason why an answer that could not be parsed counts as PASS.
+    Without a verdict, `unreadable` is the reason, and a person decides. In older records, such an
+    answer counted as PASS.
     """
 
     kind: Literal["review_finished"] = "review_finished"
-    verdict: VerifierOutcome
+    verdict: VerifierOutcome | None
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False

@@ -20,9 +20,6 @@ REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0
 COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
 """A full commit hash."""
 
-MARKER = "<!-- mulligan:"
-"""The start of the hidden marker in everything Mulligan writes on GitHub."""
-
 HEADS = "refs/heads/"
 
 BRANCH_DIRECTORY = "mulligan"

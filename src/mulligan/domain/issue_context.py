@@ -42,6 +42,7 @@ class IssueContext:
     cost one, out of `max_attempts`. `ready_label` is the label that requests work. `no_draft` is
     why the last attempt's work could not be shown as a draft, if it should have been. `learnings`
     are facts learned from other issues of the repository; None if the policy does not share them.
+    `state_mark` confirms the events of a ledger on the state ref.
     """
 
     issue: Issue
@@ -54,6 +55,7 @@ class IssueContext:
     ready_label: str = "mulligan"
     no_draft: str = ""
     learnings: tuple[Learning, ...] | None = None
+    state_mark: str = ""
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:

@@ -72,7 +72,8 @@ class StatusRecord(Record):
     `epoch` and `number` count over all epochs: `number` the completed attempts, of which `attempts`
     are those of this epoch. `running` is true while another one runs. `comment` and `review` are
     the highest ids that were handled.
-    `start` and `base` are the commits that the work at `head` was made on.
+    `start` and `base` are the commits that the work at `head` was made on. `state` is the mark of
+    the events on the state ref, if the ledger lives there.
     """
 
     stage: Stage
@@ -96,11 +97,13 @@ class StatusRecord(Record):
     elsewhere: bool = False
     comment: int = 0
     review: int = 0
+    state: str = ""
 
     @property
     def settled(self) -> "StatusRecord":
         """Return the part that must be on GitHub before Mulligan acts."""
-        return self.model_copy(update={"stage": Stage.READY, "running": False, "due": None})
+        passing = {"stage": Stage.READY, "running": False, "due": None, "state": ""}
+        return self.model_copy(update=passing)
 
 
 def record_of(case: IssueContext) -> StatusRecord:
@@ -131,6 +134,7 @@ def record_of(case: IssueContext) -> StatusRecord:
         elsewhere=status.elsewhere,
         comment=_highest_comment(status),
         review=_highest_review(status),
+        state=case.state_mark,
     )
 
 

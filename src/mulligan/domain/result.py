@@ -29,6 +29,8 @@ class GuardKind(StrEnum):
     SUBMODULE = "submodule"
     LFS = "lfs"
     """Raw content where a Git LFS pointer belongs."""
+    SET_UP = "set_up"
+    """A file that setup commands made, or in a directory of theirs."""
     DELETED_TEST = "deleted_test"
     SKIPPED_TEST = "skipped_test"
     SECRET = "secret"  # noqa: S105 - a kind, not a password
@@ -328,6 +330,17 @@ class AttemptTimes(Record):
     other_ms: int = 0
 
 
+class SetUpFiles(Record):
+    """How an attempt's commands got the files that setup commands left.
+
+    With `copied_because`, each one got a copy, for that reason; else each one got a layer. All
+    copies took `copied_ms`, which is part of the attempt's times.
+    """
+
+    copied_ms: int = 0
+    copied_because: str = ""
+
+
 class WorkerResultMeta(Record):
     """The record of one attempt. `attempt` counts within the epoch, `number` over all epochs.
 
@@ -376,11 +389,15 @@ class WorkerResultMeta(Record):
     """Whether the ledger was lost since, so that only its outcome and error are known."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
+    unreviewed: str = ""
+    """Why the reviewer command gave no verdict, so that a person decides (REVIEWER-1)."""
     started_at: datetime
     finished_at: datetime
     duration_ms: int = 0
     times: AttemptTimes | None = None
     """The parts of `duration_ms`; None if Mulligan was killed, or an earlier version wrote it."""
+    set_up_files: SetUpFiles | None = None
+    """None if no setup command left files, or an earlier version wrote it."""
     manifest_hash: str | None = None
     worker: str = ""
 

@@ -22,6 +22,7 @@ from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.layer import Layer
 from mulligan.git.faults import TookTooLongError, fault_of, may_pass, one_line
+from mulligan.sandbox.bubblewrap import layered
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.sandbox.process import Command, Finished, run
 
@@ -143,7 +144,8 @@ class Repository:
     `outer` is Mulligan's environment; `alternates` are further object directories to read;
     `name` stands for the repository in errors; `extra` are more variables for git.
     With `is_limited`, git may not use more than MAX_MEMORY_KIB: objects that an agent made may
-    be a thousand times as large as their files. For `stream`, `layers` are mounted first.
+    be a thousand times as large as their files. For `stream`, `layers` are mounted first, by
+    `bubblewrap` if that is a program.
     """
 
     name: str
@@ -154,6 +156,7 @@ class Repository:
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     is_limited: bool = False
     layers: tuple[Layer, ...] = ()
+    bubblewrap: str = ""
 
     def query(self, *arguments: str, stdin: bytes = b"") -> GitOutput:
         """Run a local command that may fail; raise only if git is missing or times out."""
@@ -235,12 +238,13 @@ class Repository:
         return run(replace(command, log=into, max_log_bytes=limit))
 
     def _command(self, arguments: tuple[str, ...], timeout: timedelta) -> Command:
+        argv = self._argv(arguments)
         return Command(
-            argv=self._argv(arguments),
+            argv=layered(self.bubblewrap, self.layers, argv) if self.bubblewrap else argv,
             directory=self.work_tree or self.git_dir,
             environment=self._environment(),
             timeout=timeout,
-            layers=self.layers,
+            layers=() if self.bubblewrap else self.layers,
         )
 
     def _argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:

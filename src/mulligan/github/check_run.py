@@ -11,7 +11,7 @@ from mulligan.domain.result import CheckResult, Finding
 from mulligan.domain.verification import Verification
 from mulligan.github.messages import check_summary
 from mulligan.implement.prompt.outcome_text import pluralize, verification_doubt
-from mulligan.text.escape import visible
+from mulligan.text.foreign import inert, plain
 
 CHECK_RUN_NAME = "Mulligan"
 
@@ -79,6 +79,6 @@ def _annotation(title: str, level: str, finding: Finding, path: str, line: int) 
         "start_line": line,
         "end_line": line,
         "annotation_level": level,
-        "title": visible(title),
-        "message": visible(finding.message or finding.summary)[:MESSAGE_CHARS],
+        "title": inert(title),
+        "message": plain(finding.message or finding.summary, MESSAGE_CHARS),
     }

@@ -17,7 +17,7 @@ from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.github.answers import DeletedError, MovedError, NotFoundError
 from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.marks import begins_with, head, said
 from mulligan.github.messages import status_comment, status_marker
 from mulligan.github.shapes import COMMENT, COMMENTS, Account, CommentShape, leads_to, same_text
 from mulligan.implement.ports import Clock
@@ -47,9 +47,10 @@ class Comments:
             _belongs(comment, ref)
         return sorted(found, key=lambda comment: comment.id)
 
-    def is_own(self, comment: CommentShape, marker: str = MARKER) -> bool:
-        """Return whether Mulligan wrote it: both the marker and the author must match."""
-        if comment.user is None or marker.casefold() not in (comment.body or "").casefold():
+    def is_own(self, comment: CommentShape, marker: str = "") -> bool:
+        """Return whether Mulligan wrote it: both its head and its author must match."""
+        text = comment.body or ""
+        if comment.user is None or not head(text) or not begins_with(text, marker):
             return False
         return comment.user.login.casefold() == self._own_login().casefold()
 
@@ -256,13 +257,9 @@ def _status_comments(
     ref: IssueRef, listed: Sequence[CommentShape], comments: Comments
 ) -> list[tuple[CommentShape, str]]:
     """List the status comments with their installations; an earlier version named none."""
-    start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
-    found = [
-        (comment, re.search(start, comment.body or "", re.IGNORECASE))
-        for comment in listed
-        if comments.is_own(comment)
-    ]
-    return [(comment, match["by"] or "") for comment, match in found if match]
+    own = (comment for comment in listed if comments.is_own(comment))
+    found = [(comment, said(comment.body or "", "status", ref, r"by=(\w+)")) for comment in own]
+    return [(comment, by) for comment, by in found if by is not None]
 
 
 def _passes(case: IssueContext) -> bool:

@@ -17,18 +17,16 @@ from mulligan.github.markdown_parts import (
     attempts_used,
     baseline_and_flaky_notes,
     body,
-    code,
     file_line,
-    marker,
     missed_line,
-    quoted,
-    sentence,
     spending_line,
     verification,
 )
+from mulligan.github.marks import marker
 from mulligan.implement.prompt.outcome_text import broken, explain, failing, pluralize, verdict
 from mulligan.implement.prompt.patterns import drift
-from mulligan.text.escape import code_block, defuse, one_line, visible
+from mulligan.text.escape import code_block, one_line, visible
+from mulligan.text.foreign import address, code, output, phrase, quoted, sentence
 
 MAX_NAMED = 3
 
@@ -47,6 +45,9 @@ ON_GUARDS: Mapping[GuardKind, str] = {
     GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
     GuardKind.SUBMODULE: "To change {}, change the submodule yourself; agents must not.",
     GuardKind.LFS: "To add or change {}, use `git lfs` yourself: Mulligan cannot upload to it.",
+    GuardKind.SET_UP: (
+        "To track {}, commit it yourself: the setup commands make it, and checks rely on that."
+    ),
     GuardKind.DELETED_TEST: (
         "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),
@@ -395,6 +396,14 @@ BROKEN_CHECK = Advice(
     ),
 )
 
+NO_VERDICT = Advice(
+    "The reviewer command gave no verdict, so nobody has reviewed the change. Please fix it.",
+    (
+        "Fix `reviewer` in `.github/mulligan.yml`. The repository's checks accept the change.",
+        "If it needs a host, list that in `reviewer.hosts`.",
+    ),
+)
+
 SET_UP_COMMAND = Advice(
     "A setup command failed, not the agent. Please fix it.",
     (
@@ -468,6 +477,8 @@ def advice_on(last: WorkerResultMeta) -> Advice:
         return SET_UP_COMMAND
     if last.outcome is Outcome.MISCONFIGURED and broken(last.checks):
         return BROKEN_CHECK
+    if last.unreviewed:
+        return NO_VERDICT
     general = ADVICE[last.outcome]
     if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
         return general
@@ -505,14 +516,14 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
 def _stuck(last: WorkerResultMeta | None) -> str:
     """Name the checks that cannot run on the base branch either."""
     checks = broken(last.checks) if last and last.outcome in ON_CHECKS else ()
-    return "".join(f"{defuse(verdict(check))} " for check in checks)
+    return "".join(f"{phrase(verdict(check), REASON_CHARS)} " for check in checks)
 
 
 def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the cause, the failing tests, and what the agent, reviewer or review said."""
-    reason = defuse(one_line(case.status.reason, REASON_CHARS)) or "The cause is unknown."
+    reason = phrase(case.status.reason, REASON_CHARS) or "It is unknown."
     return body(
-        reason,
+        f"**Cause:** {reason}",
         _failing_tests(last),
         _on_base(last),
         verification(last) if _is_unpublished(case) else "",
@@ -614,9 +625,7 @@ def _is_unpublished(case: IssueContext) -> bool:
 def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return the history, the output and the changed files in a folded section."""
     known = {PatternKind.SAME_FAILURE, PatternKind.SAME_OUTCOME}
-    patterns = [
-        defuse(one_line(each.text, 300)) for each in case.observed if each.kind not in known
-    ]
+    patterns = [phrase(each.text, 300) for each in case.observed if each.kind not in known]
     sections = (
         ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
         ("Last failure", failure_output(case, last)),
@@ -657,7 +666,7 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
     text = explain(last.outcome, last.failure_reason or last.error) if last else case.status.reason
     if last and last.outcome is Outcome.REJECTED and last.verifier_feedback:
         text = f"{text}\n\n{last.verifier_feedback}"
-    return code_block(_shortened(text))
+    return output(_shortened(text))
 
 
 def _failed_ci(case: IssueContext) -> Sequence[str]:
@@ -668,7 +677,7 @@ def _failed_ci(case: IssueContext) -> Sequence[str]:
     return tuple(
         body(
             f"Output of {code(check.name, 100)} on GitHub:",
-            code_block(_shortened(check.digest) or "(output unknown)"),
+            output(_shortened(check.digest) or "(output unknown)"),
         )
         for check in back.checks[:SHOWN_CHECKS]
     )
@@ -679,7 +688,7 @@ def _digest(check: CheckResult) -> str:
 
 
 def _block(check: CheckResult) -> str:
-    return code_block(_shortened(check.digest) or "(no output)")
+    return output(_shortened(check.digest) or "(no output)")
 
 
 def _shortened(text: str) -> str:
@@ -708,13 +717,13 @@ def _shared_work(case: IssueContext, last: WorkerResultMeta | None) -> str:
 def _drafted(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Return a link to the draft of the work, or the reason why there is none (ESCALATION-3)."""
     if case.no_draft:
-        why = defuse(one_line(case.no_draft, REASON_CHARS))
+        why = phrase(case.no_draft, REASON_CHARS)
         return f"Mulligan could not open a draft pull request: {why}"
     shown, url = case.status.pull.draft_of, case.status.pull.url
     if not shown or not url:
         return ""
     whose = "The work" if last and shown == last.number else "The work of an earlier attempt"
-    return f"{whose} is in a draft pull request, **not verified**: {one_line(url, 300)}"
+    return f"{whose} is in a draft pull request, **not verified**: {address(url)}"
 
 
 def _fetching(case: IssueContext, last: WorkerResultMeta | None) -> str:
@@ -737,7 +746,7 @@ def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
     known = {READ_FAILURE} if failed and all(check.on_base for check in failed) else set[str]()
     issue = str(case.issue.ref)
     general = [each.replace("{issue}", issue) for each in advice.actions if each not in known]
-    first = [defuse(one_line(named, REASON_CHARS))] if named else []
+    first = [phrase(named, REASON_CHARS)] if named else []
     return [*first, *attempt_actions(case), *general]
 
 

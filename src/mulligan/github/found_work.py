@@ -1,6 +1,5 @@
 """Find on GitHub what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,7 @@ from mulligan.github.authorization import last_label_event
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.graphql import COMMENT_EDITS, COMMENT_EDITS_QUERY, CommentText
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.marks import said
 from mulligan.github.pulls import find_open, is_from, read_pull
 from mulligan.github.shapes import (
     COMMENT,
@@ -49,7 +48,7 @@ class WorkReader:
         if issue.comments and not every:
             raise UnavailableError(f"GitHub does not list the comments of {ref}; try again later.")
         own = [each for each in every if self.comments.is_own(each)]
-        comment, record, doubt = self._record(ref, _marked(own, f"status {ref}"))
+        comment, record, doubt = self._record(ref, _marked(own, ref))
         found = FoundWork(
             comment=comment,
             record=record,
@@ -65,6 +64,18 @@ class WorkReader:
             return found
         act, pull = self._act(ref, record, events, labels), self._pull(ref, record)
         return replace(found, act=act, pull=pull)
+
+    def state_mark(self, ref: IssueRef, number: str) -> str:
+        """Return the mark in a status comment of an issue; empty if others wrote in it."""
+        try:
+            path = f"/repos/{ref.repository}/issues/comments/{int(number)}"
+            comment = self.client.read(COMMENT, path)
+        except (NotFoundError, ValueError):
+            return ""
+        is_here = leads_to(comment.issue_url, f"/repos/{ref.repository}/issues/{ref.number}")
+        marked = self.comments.is_own(comment) and _marked([comment], f"status {ref}")
+        record = self._trusted_record(ref, comment)[0] if is_here and marked else None
+        return record.state if record else ""
 
     def _record(
         self, ref: IssueRef, written: Sequence[CommentShape]
@@ -181,22 +192,22 @@ def _order(record: StatusRecord) -> tuple[bool, int, int]:
     return not record.elsewhere, record.epoch, record.number
 
 
-def _marked(own: Sequence[CommentShape], start: str) -> list[CommentShape]:
-    return [each for each in own if re.search(rf"{re.escape(MARKER + start)}[ ]", each.body or "")]
+def _marked(own: Sequence[CommentShape], ref: IssueRef) -> list[CommentShape]:
+    """Return the status comments of an issue."""
+    return [each for each in own if said(each.body or "", "status", ref, r"by=(\w+)") is not None]
 
 
 def _escalation(ref: IssueRef, own: Sequence[CommentShape]) -> FoundEscalation | None:
-    wanted = re.compile(rf"{re.escape(MARKER)}hitl {re.escape(str(ref))} epoch=([0-9]{{1,9}}) -->")
     found = [
-        (int(named[1]), each.html_url) for each in own if (named := wanted.search(each.body or ""))
+        (int(epoch), each.html_url)
+        for each in own
+        if (epoch := said(each.body or "", "hitl", ref, "epoch=([0-9]{1,9})"))
     ]
     return FoundEscalation(*max(found)) if found else None
 
 
 def _answered(ref: IssueRef, comment: CommentShape) -> int:
-    wanted = rf"{re.escape(MARKER)}reply {re.escape(str(ref))} to=comment:([0-9]{{1,18}}) -->"
-    found = re.search(wanted, comment.body or "")
-    return int(found[1]) if found else 0
+    return int(said(comment.body or "", "reply", ref, "to=comment:([0-9]{1,18})") or 0)
 
 
 def _names(issue: IssueShape) -> set[str]:

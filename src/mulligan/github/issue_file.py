@@ -165,6 +165,11 @@ class LocalTracker:
         del ref, labels
         return FoundWork()
 
+    def state_mark(self, ref: IssueRef, comment: str) -> str:
+        """Return no mark: the ledger is the rehearsal's own."""
+        del ref, comment
+        return ""
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return None: the file is read only once."""
         del ref, status

@@ -1,10 +1,8 @@
-"""Markdown that comments and pull requests share: markers, tables, sums. Pure."""
+"""Markdown that comments and pull requests share: tables, sums, lines. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.recorded_effects import Topic
@@ -20,7 +18,7 @@ from mulligan.implement.prompt.outcome_text import (
     verification_doubt,
     verification_text,
 )
-from mulligan.text.escape import defuse, one_line, table_cell, visible
+from mulligan.text.foreign import code, note, table_cell
 
 MAX_BODY = 60_000
 """Limit of a comment or pull request in characters; GitHub accepts 65,536."""
@@ -33,14 +31,7 @@ FLAKY = "is flaky: it failed once and passed once on the same tree"
 
 MAX_ROWS = 20
 MAX_NAMED_FINDINGS = 10
-QUOTED_CHARS = 4000
 CUT = "[… cut: GitHub does not accept a longer text]"
-
-
-def marker(kind: str, ref: IssueRef, more: str = "") -> str:
-    """Return the HTML comment by which Mulligan finds a text again."""
-    named = f"{MARKER}{kind} {ref}"
-    return f"{named} {more} -->" if more else f"{named} -->"
 
 
 def body(*parts: str) -> str:
@@ -204,45 +195,19 @@ def _verdict(check: CheckResult) -> str:
     return how if check.required else f"{how}, not required"
 
 
-def quoted(text: str) -> str:
-    """Quote untrusted text, so that it mentions and closes nothing; empty stays empty."""
-    shown = visible(text).strip()
-    if len(shown) > QUOTED_CHARS:
-        shown = shown[:QUOTED_CHARS].rstrip() + "…"
-    return "\n".join(f"> {line}" for line in defuse(shown).split("\n")) if shown else ""
-
-
 def moment(at: datetime) -> str:
     """Format a time to the minute, in UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def code(text: str, limit: int = 200) -> str:
-    """Format untrusted text as inline code that it cannot leave."""
-    shown = one_line(text, limit).replace("`", "'")
-    return f"`{shown}`" if shown else ""
-
-
-def sentence(text: str) -> str:
-    """Defuse a sentence of Mulligan's with names of others in it; keep its inline code."""
-    parts = enumerate(text.split("`"))
-    return "".join(code(part) if at % 2 else _defused_inside(part) for at, part in parts)
-
-
-def note(text: str, url: str) -> str:
-    """Format a sentence like `sentence`; keep its links to comments of the issue at `url`."""
-    parts = enumerate(re.split(rf"({re.escape(url)}#issuecomment-\d+)", text))
-    return "".join(part if at % 2 else sentence(part) for at, part in parts)
-
-
 def missed_line(case: IssueContext) -> str:
     """Say what the work does not take into account; empty if nothing (PR-9)."""
-    return note(case.status.effects.pull_note(Topic.MEANWHILE), case.issue.url)
+    return noted(case, case.status.effects.pull_note(Topic.MEANWHILE))
 
 
-def _defused_inside(text: str) -> str:
-    inner = text.strip(" ")
-    return text.replace(inner, defuse(inner), 1) if inner else text
+def noted(case: IssueContext, text: str) -> str:
+    """Format a note for people; empty stays empty."""
+    return f"**Note:** {note(text, case.issue.url)}" if text else ""
 
 
 def file_line(file: FileChange) -> str:

@@ -18,20 +18,17 @@ from mulligan.github.markdown_parts import (
     baseline_and_flaky_notes,
     body,
     checks_table,
-    code,
-    marker,
     missed_line,
     moment,
-    note,
-    quoted,
-    sentence,
+    noted,
     spending_line,
     times_line,
     verification,
 )
+from mulligan.github.marks import marker
 from mulligan.github.status_record import record_line
 from mulligan.implement.prompt.outcome_text import left_out, pluralize
-from mulligan.text.escape import defuse, one_line, subject_line
+from mulligan.text.foreign import address, code, phrase, quoted, sentence, subject_line
 
 USAGE = """\
 | comment | effect |
@@ -47,7 +44,7 @@ UNVERIFIED = "Not verified: "
 
 TITLE_CHARS = 200
 
-REASON_CHARS = 600
+REASON_CHARS = FACT_CHARS = 600
 
 ADD_CHECKS = "To have changes verified, add `checks` to `.github/mulligan.yml`."
 
@@ -78,9 +75,9 @@ def reply_comment(case: IssueContext, order: PendingCommand, answer: str) -> str
             where = stage_summary(case) if case.status.epoch else no_attempts_text(case)
             return body(reply_marker(ref, str(order.act)), where)
         case Verb.MISTYPED:
-            return body(reply_marker(ref, str(order.act)), answer, USAGE)
+            return body(reply_marker(ref, str(order.act)), sentence(answer), USAGE)
         case _:
-            return body(reply_marker(ref, str(order.act)), answer)
+            return body(reply_marker(ref, str(order.act)), sentence(answer))
 
 
 def draft_title(case: IssueContext) -> str:
@@ -158,8 +155,8 @@ def stage_summary(case: IssueContext) -> str:
         link = f"[Cause, attempts and your options]({asked})"
         return body(f"**{_headline(case)}**", link, _draft(case), *_notes(case))
     return body(
-        f"**{_headline(case)}**",
-        _reason(case),
+        f"**{_headline(case)}** {_reason(case)}".rstrip(),
+        _more(case),
         *_notes(case),
         attempts_table(case),
         _set_up(case),
@@ -170,7 +167,7 @@ def stage_summary(case: IssueContext) -> str:
 
 def _notes(case: IssueContext) -> tuple[str, ...]:
     """Return what people should know about the pull request."""
-    return tuple(note(text, case.issue.url) for text in case.status.effects.pull_notes)
+    return tuple(noted(case, text) for text in case.status.effects.pull_notes)
 
 
 def _headline(case: IssueContext) -> str:
@@ -185,7 +182,7 @@ def _headline(case: IssueContext) -> str:
             started = f", since {moment(since)} UTC" if since else ""
             return f"Mulligan is working on this issue: {attempt}{started}."
         case Stage.REVIEW:
-            return f"Mulligan asks for a review: {one_line(case.status.pull.url or '', 300)}"
+            return f"Mulligan asks for a review: {address(case.status.pull.url or '')}"
         case Stage.HITL:
             return "This issue needs human review (HITL)."
         case Stage.RESOLVED:
@@ -198,7 +195,7 @@ def _headline(case: IssueContext) -> str:
 
 def _queued(case: IssueContext) -> str:
     if case.status.paused_by:
-        return f"{one_line(case.status.paused_by, 100)} has paused work on this issue."
+        return f"{phrase(case.status.paused_by, 100)} has paused work on this issue."
     if case.status.due:
         return f"Mulligan continues after {moment(case.status.due)} UTC."
     if case.status.reason:
@@ -207,7 +204,15 @@ def _queued(case: IssueContext) -> str:
 
 
 def _reason(case: IssueContext) -> str:
-    """Return the reason for the stage, or the current step; the table has the failures."""
+    """Return the reason for the stage, for the line of the headline."""
+    is_noted = case.status.reason in case.status.effects.pull_notes
+    if is_noted or case.status.stage in {Stage.RUNNING, Stage.REVIEW}:
+        return ""
+    return phrase(case.status.reason, REASON_CHARS)
+
+
+def _more(case: IssueContext) -> str:
+    """Return the current step, or what is left to do; the table has the failures."""
     match case.status.stage:
         case Stage.RUNNING:
             return body(_at_work(case), sentence(describe_failed_checks(case.status.feedback)))
@@ -218,11 +223,9 @@ def _reason(case: IssueContext) -> str:
                 _left_draft(case),
             )
         case Stage.HITL:
-            return body(defuse(one_line(case.status.reason, REASON_CHARS)), _draft(case))
+            return _draft(case)
         case Stage.READY | Stage.RESOLVED:
-            is_noted = case.status.reason in case.status.effects.pull_notes
-            reason = "" if is_noted else defuse(one_line(case.status.reason, REASON_CHARS))
-            return body(reason, sentence(describe_failed_checks(case.status.feedback)))
+            return sentence(describe_failed_checks(case.status.feedback))
         case _:
             assert_never(case.status.stage)
 
@@ -239,7 +242,7 @@ def _set_up(case: IssueContext) -> str:
 def _at_work(case: IssueContext) -> str:
     """Return the current step of an attempt, or why its change is not published."""
     if delay := describe_publication(case.status):
-        return defuse(one_line(delay, REASON_CHARS))
+        return phrase(delay, REASON_CHARS)
     known = " It knows why the earlier attempts failed." if case.epoch_history else ""
     checks = "When it ends, Mulligan runs the checks."
     return (
@@ -279,7 +282,7 @@ def _up_to_date(case: IssueContext) -> str:
 
 def _left_draft(case: IssueContext) -> str:
     """Ask the maintainer to mark the draft as ready, if Mulligan could not."""
-    why = defuse(one_line(case.status.pull.left_draft, REASON_CHARS))
+    why = phrase(case.status.pull.left_draft, REASON_CHARS)
     return (
         f"**The pull request is still a draft:** please press *Ready for review*. {why}"
         if why
@@ -291,8 +294,7 @@ def _draft(case: IssueContext) -> str:
     """Link to the draft of work that is not verified."""
     if not case.status.pull.draft_of or not case.status.pull.url:
         return ""
-    url = one_line(case.status.pull.url, 300)
-    return f"The unverified work is in a draft pull request: {url}"
+    return f"The unverified work is in a draft pull request: {address(case.status.pull.url)}"
 
 
 def _next(case: IssueContext) -> str:
@@ -330,8 +332,8 @@ def label_comment(case: IssueContext, act: Act, reason: str) -> str:
     """Ask for the label again after an untrusted edit (TRUST-2)."""
     return body(
         label_marker(case.issue.ref, act),
-        "**Mulligan needs the label again: the issue was edited.**",
-        f"{defuse(one_line(reason, REASON_CHARS))}.",
+        "**Mulligan needs the label again: the issue was edited.** "
+        f"{phrase(reason, REASON_CHARS)}.",
         "Please read the title and the text. To start work on them, remove the label "
         f"{code(case.ready_label)} if it is there, and add it again.",
     )
@@ -392,7 +394,7 @@ SHARED_NOTES = (
 
 def _learned(case: IssueContext) -> tuple[str, ...]:
     """List what the agents of the epoch noted for later attempts (LEARNING-1)."""
-    facts = [f"- {defuse(fact)}" for fact in learned_in(case.epoch_history)]
+    facts = [f"- {phrase(fact, FACT_CHARS)}" for fact in learned_in(case.epoch_history)]
     if not facts:
         return ()
     shared = () if case.learnings is None else (SHARED_NOTES,)

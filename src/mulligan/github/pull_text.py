@@ -1,27 +1,26 @@
 """Mulligan's part of a pull request's text, and what people wrote around or instead of it. Pure.
 
-Two invisible lines mark the part. The last one holds the checksums of the title and the text that
-Mulligan wrote: whatever differs from them is a person's. The checksums are in the text itself, so
-one request writes both, and they outlive the ledger. Only people who may edit the text anyway can
-forge them.
+Two marks enclose the part: the first of its kind, and the last, since people write around it. The
+last one holds the checksums of the title and the text that Mulligan wrote: whatever differs from
+them is a person's. The checksums are in the text itself, so one request writes both, and they
+outlive the ledger. Only people who may edit the text anyway can forge them.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from mulligan.domain.issue import MARKER, IssueRef
+from mulligan.domain.issue import IssueRef
+from mulligan.github.marks import MARKER, mark_in, marker
 from mulligan.github.messages import UNVERIFIED
 
 CHECKSUM_CHARS = 12
 
-START = re.compile(rf"^{re.escape(MARKER)}text [^\n]* -->\n", re.MULTILINE)
+START, END = "text", "pull-request"
 
-END = re.compile(rf"\n*{re.escape(MARKER)}pull-request \S+ by=(\w+) title=(\w+) text=(\w+) -->")
-
-
-AUTHOR = re.compile(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+)(?: title=\w+ text=\w+)? -->")
-"""The last line, also as it was before it held checksums."""
+AUTHOR = re.compile(r"\S+ by=(\w+)(?: title=(\w+) text=(\w+))?")
+"""What the last mark says, also as it was before it held checksums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,11 @@ def updated_text(now: PullText, title: str, text: str, ref: IssueRef) -> PullTex
     the marks are gone. A title that somebody changed stays, without the mark of unverified work
     once the work is verified.
     """
-    body = now.body.replace("\r\n", "\n")
-    end = next(reversed(list(END.finditer(body))), None)
-    start = START.search(body, 0, end.start() + 1) if end else None
-    if end is None or start is None:
+    found = _own_part(now.body)
+    if found is None:
         return PullText(_verified(now.title, title), now.body, kept=True)
-    instance, title_sum, text_sum = end.groups()
+    before, written, after, (instance, title_sum, text_sum) = found
     is_title_ours = _checksum(now.title) == title_sum
-    written = body[start.end() : end.start()]
     is_text_ours = _checksum(written) == text_sum
     sums = (
         _checksum(title) if is_title_ours else title_sum,
@@ -61,15 +57,42 @@ def updated_text(now: PullText, title: str, text: str, ref: IssueRef) -> PullTex
     part = _marked(text if is_text_ours else written, ref, instance, sums)
     return PullText(
         title if is_title_ours else _verified(now.title, title),
-        f"{body[: start.start()]}{part}{body[end.end() :]}",
+        f"{before}{part}{after}",
         kept=not is_text_ours,
     )
 
 
 def opened_by(body: str) -> str | None:
     """Return the installation that a text names as its author, if any."""
-    found = AUTHOR.search(body)
-    return found[1] if found else None
+    last = _last(body.splitlines())
+    return last[1][0] if last else None
+
+
+def _own_part(body: str) -> tuple[str, str, str, tuple[str, str, str]] | None:
+    """Split a text into what stands before, in and after Mulligan's part, and its checksums."""
+    lines = body.replace("\r\n", "\n").split("\n")
+    end, sums = _last(lines) or (0, ("", "", ""))
+    start = next((at for at in range(end) if _is_start(lines[at])), None)
+    if start is None or not all(sums):
+        return None
+    before = "".join(f"{line}\n" for line in lines[:start])
+    after = "".join(f"\n{line}" for line in lines[end + 1 :])
+    return before, "\n".join(lines[start + 1 : end]).rstrip("\n"), after, sums
+
+
+def _is_start(line: str) -> bool:
+    mark = mark_in(line)
+    return mark is not None and mark.kind == START
+
+
+def _last(lines: Sequence[str]) -> tuple[int, tuple[str, str, str]] | None:
+    """Return the index of the last line of Mulligan's part, its author and its checksums."""
+    for at in reversed(range(len(lines))):
+        mark = mark_in(lines[at])
+        named = AUTHOR.fullmatch(mark.about) if mark and mark.kind == END else None
+        if named:
+            return at, (named[1], named[2] or "", named[3] or "")
+    return None
 
 
 def _verified(now: str, wanted: str) -> str:
@@ -77,8 +100,8 @@ def _verified(now: str, wanted: str) -> str:
 
 
 def _marked(text: str, ref: IssueRef, instance: str, sums: tuple[str, str]) -> str:
-    start = f"{MARKER}text {ref}: Mulligan updates the text below, down to its last line. -->"
-    end = f"{MARKER}pull-request {ref} by={instance} title={sums[0]} text={sums[1]} -->"
+    start = f"{MARKER}{START} {ref}: Mulligan updates the text below, down to its last line. -->"
+    end = marker(END, ref, f"by={instance} title={sums[0]} text={sums[1]}")
     return f"{start}\n{text}\n\n{end}"
 
 

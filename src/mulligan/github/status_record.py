@@ -1,15 +1,11 @@
 """Write and read the record that a status comment holds, in an invisible line (RESTORE-1). Pure."""
 
-import re
-
 from pydantic import ValidationError
 
 from mulligan.domain.restoration import StatusRecord
-from mulligan.github.markdown_parts import MARKER
+from mulligan.github.marks import CLOSING, MARKER, heads
 
-START = f"{MARKER}record "
-
-LINE = re.compile(rf"^{re.escape(START)}(\{{.*\}}) -->$", re.MULTILINE)
+KIND = "record"
 
 ESCAPES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>@#"})
 """JSON escapes for characters that would end the invisible line or mention somebody."""
@@ -18,12 +14,12 @@ ESCAPES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>@#"})
 def record_line(record: StatusRecord) -> str:
     """Write the record as one line that GitHub does not show."""
     text = record.model_dump_json(exclude_defaults=True, ensure_ascii=True)
-    return f"{START}{text.translate(ESCAPES)} -->"
+    return f"{MARKER}{KIND} {text.translate(ESCAPES)} {CLOSING}"
 
 
 def record_in(text: str) -> StatusRecord | None:
     """Read the record of a comment; None if it has none, or not exactly one that can be read."""
-    found = LINE.findall(text.replace("\r\n", "\n"))
+    found = [*heads(text, KIND)]
     if len(found) != 1:
         return None
     try:

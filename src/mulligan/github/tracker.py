@@ -208,6 +208,10 @@ class GitHubTracker:
         """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
         return self._work.find(ref, labels)
 
+    def state_mark(self, ref: IssueRef, comment: str) -> str:
+        """Return the mark in a status comment (see Mirror); empty if others wrote in it."""
+        return self._work.state_mark(ref, comment)
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the epoch is not trusted any more (TRUST-1), or who edited it (TRUST-2)."""
         return self._authorization.objection(ref, status)

@@ -23,7 +23,7 @@ from mulligan.github.comments import Comments, OwnComment, StatusComments
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.graphql import READY, READY_MUTATION, SHOW_STAGE_MUTATION, STAGE
 from mulligan.github.labels import LabelChange, LabelStyle, label_change
-from mulligan.github.markdown_parts import marker
+from mulligan.github.marks import marker
 from mulligan.github.messages import (
     draft_body,
     draft_title,
@@ -165,7 +165,7 @@ class GitHubWriter:
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Reply to a comment on a line, once with each text; return the reply's id."""
-        text = self.client.as_sent(text)
+        text = self.client.as_sent(f"{marker('answer', ref)}\n{text}")
         if found := self._answered(ref, number, thread, text):
             return str(found.id)
         try:

@@ -68,7 +68,8 @@ def make_attempt(case: IssueContext, context: AttemptTools) -> WorkerResultMeta:
         known = replace(known, fault=fault_of(error))
     used = context.usage.usage_of_attempt(case.issue.ref, case.status.number)
     record = attempt_record(case, known, used, context.worker, context.clock.now())
-    return with_times(record, case, stopwatch.measured, set_up_reused=stopwatch.set_up_reused)
+    reused, copies = stopwatch.set_up_reused, stopwatch.copies
+    return with_times(record, case, stopwatch.measured, set_up_reused=reused, copies=copies)
 
 
 def _run_steps(

@@ -552,8 +552,9 @@ def decide_shown_work(last: WorkerResultMeta | None, settings: Escalation) -> Sh
     """
     if last is None or last.head_sha is None:
         return None
-    cannot_run = last.outcome is Outcome.MISCONFIGURED and any(c.is_broken for c in last.checks)
-    not_verified = last.outcome in NOT_VERIFIED or cannot_run
+    cannot_run = any(check.is_broken for check in last.checks) or bool(last.unreviewed)
+    is_unclear = last.outcome is Outcome.MISCONFIGURED and cannot_run
+    not_verified = last.outcome in NOT_VERIFIED or is_unclear
     if not (not_verified or last.outcome is Outcome.SUCCEEDED):
         return None
     in_draft = settings.draft_pr and not_verified

@@ -232,7 +232,7 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
     stage = context.ledger.status(ref).stage
     labels = context.policies.in_force(ref.repository).labels
     with suppress(GoneError), context.tracker.cached_reads():
-        case = load_context(context.tracker.read(ref), context)
+        case = _load_to_show(ref, context)
         if not context.tracker.recent_repository(ref.repository).archived:
             comment = case.status.effects.status_comment
             if _is_left_to_others(case, labels, context):
@@ -246,6 +246,12 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
             else:
                 context.writer.set_stage_labels(ref, stage, labels)
     record_effect(ref, StageShown(stage), context.ledger)
+
+
+def _load_to_show(ref: IssueRef, context: WriteContext) -> IssueContext:
+    """Load an issue for its status comment, with what confirms its events there."""
+    case = load_context(context.tracker.read(ref), context)
+    return replace(case, state_mark=context.mirror.mark(ref))
 
 
 def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
@@ -295,7 +301,7 @@ def write_record(ref: IssueRef, context: WriteContext) -> bool:
     The labels wait for the next attempt. Return whether it was written; not if GitHub denies it.
     """
     with suppress(DeniedError), context.tracker.cached_reads():
-        written = context.writer.update_status(load_context(context.tracker.read(ref), context))
+        written = context.writer.update_status(_load_to_show(ref, context))
         if written:
             record_effect(ref, StatusWritten(written), context.ledger)
             return True
@@ -305,7 +311,7 @@ def write_record(ref: IssueRef, context: WriteContext) -> bool:
 def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
     """Write the deferred status comment; leave the labels, which people may have changed since."""
     with suppress(GoneError):
-        case = load_context(context.tracker.read(ref), context)
+        case = _load_to_show(ref, context)
         if not context.tracker.repository(ref.repository).archived:
             update_status_comment(case, context)
             return

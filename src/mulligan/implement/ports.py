@@ -21,6 +21,7 @@ from mulligan.config.policy import (
 )
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
@@ -48,6 +49,7 @@ from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.stopwatch import Stopwatch
+from mulligan.sandbox.egress_rules import NO_MODEL, ModelAccess
 from mulligan.text.redact import Redactor
 
 # GitHub.
@@ -170,6 +172,10 @@ class Tracker(Protocol):
         """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
         ...
 
+    def state_mark(self, ref: IssueRef, comment: str) -> str:
+        """Return the mark in a status comment (see Mirror); empty if others wrote in it."""
+        ...
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Return why the request is untrusted (TRUST-1) or its text changed (TRUST-2), if so."""
         ...
@@ -258,7 +264,7 @@ class RunDirectory(Protocol):
 
     For git to work in it, the commands also need the `readable` and `writable` paths. Each command
     gets the HOME of `set_up_files`, which the setup commands left (see sandbox/home.py). It runs at
-    the target of the `layer`, if there is one.
+    the target of the `layer`, if there is one. The time of copying is added to `copies`.
     """
 
     @property
@@ -273,6 +279,8 @@ class RunDirectory(Protocol):
     def set_up_files(self) -> Path | None: ...
     @property
     def layer(self) -> Layer | None: ...
+    @property
+    def copies(self) -> Copies: ...
 
 
 class Worktree(RunDirectory, Protocol):
@@ -337,10 +345,17 @@ class Worktree(RunDirectory, Protocol):
         """List the files of a commit that are different, or missing, in the tree now."""
         ...
 
-    def pristine_checkout(self) -> AbstractContextManager[None]:
-        """Replace this checkout by a new one of `start_sha` inside the context (BASELINE-1).
+    def pristine_checkout(self, sha: str) -> AbstractContextManager[None]:
+        """Replace this checkout by a new one of a commit inside the context (BASELINE-1).
 
         It has no files written by the agent or the checks.
+        """
+        ...
+
+    def base_checkout(self, change_sha: str) -> AbstractContextManager[tuple["Worktree", Path]]:
+        """Give a new checkout of `fork_sha` with what setup commands left there (REVIEWER-1).
+
+        Beside it is a directory with the files of a change.
         """
         ...
 
@@ -493,6 +508,11 @@ class CodingAgent(Protocol):
         """Return the limits of a run, and its network; None if unknown."""
         ...
 
+    @property
+    def model(self) -> ModelAccess:
+        """Return how another command can call the agent's model; MisconfiguredError if unknown."""
+        ...
+
     def run(self, task: Task) -> AgentRun:
         """Run the agent until it ends or is stopped; end every process it started."""
         ...
@@ -505,6 +525,15 @@ class AgentRegistry:
     default: CodingAgent
     named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewQuestion:
+    """What the reviewer command gets: JSON, a directory with the change's files, and a model."""
+
+    asked: bytes
+    change: Path
+    model: ModelAccess = NO_MODEL
 
 
 class Verifier(Protocol):
@@ -565,9 +594,12 @@ class Verifier(Protocol):
         ...
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
+        self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command on a change; an unreadable answer is a PASS (REVIEWER-1)."""
+        """Run the reviewer command in the base branch's tree (REVIEWER-1).
+
+        It runs once more if its first answer cannot be read.
+        """
         ...
 
 
@@ -856,8 +888,32 @@ class Mirror(Protocol):
         """
         ...
 
+    def mark(self, ref: IssueRef) -> str:
+        """Return by what the status comment confirms a ledger that lives on the ref; else ""."""
+        ...
 
-class NoMirror:
+    def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
+        """Keep of a ledger that lives on the ref only what status comments confirm.
+
+        Returns False if that is nothing. `read_mark` reads the mark of a comment, by its id.
+        """
+        ...
+
+
+class OwnLedger:
+    """What a mirror does for a ledger that nobody else can write."""
+
+    def mark(self, ref: IssueRef) -> str:  # noqa: ARG002 - nothing needs to be confirmed
+        """Return no mark."""
+        return ""
+
+    def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
+        """Believe everything."""
+        del ref, read_mark
+        return True
+
+
+class NoMirror(OwnLedger):
     """A mirror that is off."""
 
     def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:  # noqa: ARG002 - none is kept

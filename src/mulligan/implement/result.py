@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
-from mulligan.domain.attempt_times import Part, attempt_times, time_waited
+from mulligan.domain.attempt_times import Copies, Part, attempt_times, time_waited
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
@@ -18,7 +18,7 @@ from mulligan.implement.prompt.outcome_text import (
     pluralize,
 )
 from mulligan.implement.prompt.patterns import sketch_of
-from mulligan.text.escape import subject_line
+from mulligan.text.foreign import subject_line
 from mulligan.text.redact import Redactor
 
 # Records.
@@ -65,6 +65,7 @@ def attempt_record(
         learned=learnable(fact for each in known.rounds if each.run for fact in each.run.learned),
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,
+        unreviewed=known.review.unreadable if known.review else "",
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),
@@ -79,12 +80,14 @@ def with_times(
     measured: Mapping[Part, timedelta],
     *,
     set_up_reused: bool = False,
+    copies: Copies | None = None,
 ) -> WorkerResultMeta:
-    """Add to a record how long its attempt waited, and the parts of its duration."""
+    """Add to a record how long its attempt waited, the parts of its duration, and its copies."""
     waited = time_waited(meta.started_at, case.status.request.at, case.epoch_history)
     whole = timedelta(milliseconds=meta.duration_ms)
     times = attempt_times(measured, whole, waited, set_up_reused=set_up_reused)
-    return meta.model_copy(update={"times": times})
+    files = copies.recorded if copies else None
+    return meta.model_copy(update={"times": times, "set_up_files": files})
 
 
 def _commits(known: AttemptState) -> int:

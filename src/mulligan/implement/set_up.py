@@ -44,6 +44,7 @@ def set_up(
             tree.check_out(tree.fork_sha)
         _require(tools.verifier.set_up(policy.setup.run, tree, log), ref)
         found = tree.keep_set_up(key)
+    stopwatch.copies = found.copies
     found.check_out(found.start_sha)
     if tree.fork_sha == tree.start_sha:
         return found

@@ -5,19 +5,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from mulligan.domain.attempt_times import NO_TIME, Part
+from mulligan.domain.attempt_times import NO_TIME, Copies, Part
 
 
 @dataclass(slots=True)
 class Stopwatch:
     """The time of each part so far; `now` returns the time.
 
-    `set_up_reused` is set if no setup command had to run.
+    `set_up_reused` is set if no setup command had to run. `copies` are those of what the setup
+    commands left; None if there is nothing.
     """
 
     now: Callable[[], datetime]
     measured: dict[Part, timedelta] = field(default_factory=dict[Part, timedelta])
     set_up_reused: bool = False
+    copies: Copies | None = None
 
     @contextmanager
     def measure(self, part: Part) -> Generator[None]:

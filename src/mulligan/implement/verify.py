@@ -22,7 +22,7 @@ from mulligan.domain.result import (
     OnBase,
     VerifierOutcome,
 )
-from mulligan.implement.ports import AttemptContext, Worktree
+from mulligan.implement.ports import AttemptContext, ReviewQuestion, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.set_up import set_up_change
 
@@ -57,9 +57,8 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
     if at.policy.reviewer and worth_verifying(known):
-        changed = replace(at, worktree=tree)
         with at.stopwatch.measure(Part.REVIEWER):
-            review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", changed)
+            review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
         yield replace(known, review=review)
 
 
@@ -176,7 +175,7 @@ def _run_baseline(
     A failing check runs twice: a failure counts as preexisting only if both runs show it. Returns
     None if the check's program is not found.
     """
-    with at.worktree.pristine_checkout():
+    with at.worktree.pristine_checkout(start_sha):
         try:
             result = _run(check, start_sha, name, at, runs)
             if not result.passed:
@@ -191,10 +190,13 @@ def _run_baseline(
 def _review(
     reviewer: Reviewer, known: AttemptState, change: Change, name: str, at: AttemptContext
 ) -> ReviewerResult:
+    """Run the reviewer in the base branch's tree, so that the change cannot judge itself."""
     ref, context = at.case.issue.ref, at.context
-    at.worktree.check_out(change.head_sha or at.worktree.start_sha)
     log = context.artifacts.path(ref, at.case.status.number, name)
-    review = context.verifier.review(reviewer, _question(known, change, at), at.worktree, log)
+    asked = _question(known, change, at)
+    with at.worktree.base_checkout(change.head_sha or at.worktree.start_sha) as (tree, files):
+        question = ReviewQuestion(asked, files, at.agent.model)
+        review = context.verifier.review(reviewer, question, tree, log)
     rejected = sum(meta.outcome is Outcome.REJECTED for meta in at.case.epoch_history)
     objects = review.verdict is VerifierOutcome.HARD_FAIL
     review = replace(review, vetoes=objects and rejected < reviewer.vetoes)

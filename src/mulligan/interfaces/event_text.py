@@ -155,6 +155,8 @@ def _result(event: _Result) -> str:
         case BaselineRecorded(name=name, check=check):
             how = _how(check) if check else "could not run"
             return f"Without the change, the check '{name}' {how}."
+        case ReviewFinished(unreadable=why) if why:
+            return why
         case ReviewFinished(verdict=verdict, feedback=feedback):
             return f"The reviewer answered {verdict}. {feedback}"
         case _:

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from mulligan.domain.host import Network
+from mulligan.domain.layer import Layer
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
@@ -61,7 +62,8 @@ class Confinement:
     If several name one path, hiding overrides `write`, and `write` overrides `read`; a deeper path
     overrides its parents. Paths that do not exist are skipped. With `changes_user`, the command
     starts as root of its namespaces, to become another user. `tmp_bytes` is the size of its /tmp,
-    and of its shared memory.
+    and of its shared memory. bubblewrap mounts the `layers` where their targets appear. The first
+    of a pair of `unmerged` paths, which is in such a target, lies at the second one outside.
     """
 
     read: tuple[Path, ...] = ()
@@ -72,6 +74,8 @@ class Confinement:
     changes_user: bool = False
     tmp_bytes: int = 1024**3
     moved: tuple[tuple[Path, Path], ...] = ()
+    layers: tuple[Layer, ...] = ()
+    unmerged: tuple[tuple[Path, Path], ...] = ()
 
     def inside(self, path: Path) -> Path:
         """Return where a path of this machine appears inside."""
@@ -126,9 +130,13 @@ def arguments(
 def _places(confined: Confinement) -> Iterator[str]:
     """Bind every path, parents first; hidden paths stay empty."""
     ways: dict[Path, BindOptions] = dict.fromkeys(map(Path, SYSTEM), READ)
-    sources = {confined.inside(path): path for path in (*confined.read, *confined.write)}
+    lies = dict(confined.unmerged)
+    sources = {
+        confined.inside(path): lies.get(path, path) for path in (*confined.read, *confined.write)
+    }
     ways |= dict.fromkeys(map(confined.inside, confined.read), READ)
-    ways |= dict.fromkeys(map(confined.inside, confined.write), WRITE)
+    layers = {confined.inside(Path(layer.target)): layer for layer in confined.layers}
+    ways |= dict.fromkeys((*map(confined.inside, confined.write), *layers), WRITE)
     shown = {Path("/proc"), *ways}
     for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
         ways |= {path: way for path in hidden if _is_in(path, shown)}
@@ -140,10 +148,25 @@ def _places(confined: Confinement) -> Iterator[str]:
             if directory not in made:
                 made.add(directory)
                 yield from ("--perms", "0755", "--dir", str(directory))
-        yield from _bind(path, ways[path], sources.get(path, path))
+        if path in layers:
+            yield from overlay(layers[path], path)
+        else:
+            yield from _bind(path, ways[path], sources.get(path, path))
     for path in placed:
         if ways[path] == EMPTY_DIRECTORY:
             yield from ("--remount-ro", str(path))
+
+
+def overlay(layer: Layer, path: Path) -> tuple[str, ...]:
+    """Write the arguments that mount a layer at a path; bubblewrap wants the lowest first."""
+    sources = chain.from_iterable(("--overlay-src", each) for each in reversed(layer.lower))
+    return (*sources, "--overlay", layer.upper, layer.work, str(path))
+
+
+def layered(program: str, layers: Iterable[Layer], argv: Sequence[str]) -> tuple[str, ...]:
+    """Write the command that mounts layers with bubblewrap for `argv`, and confines nothing."""
+    mounts = chain.from_iterable(overlay(layer, Path(layer.target)) for layer in layers)
+    return (program, "--die-with-parent", "--dev-bind", "/", "/", *mounts, "--", *argv)
 
 
 def _parents_to_create(path: Path, ways: Mapping[Path, BindOptions]) -> list[Path]:

@@ -4,7 +4,7 @@ import hmac
 import ipaddress
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 
@@ -120,6 +120,17 @@ class Allowed:
     any_host: bool = False
     registries: tuple[Registry, ...] = ()
     password: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """How a command calls a model: routes of the proxy, and the variables that lead there."""
+
+    routes: tuple[Route, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+NO_MODEL = ModelAccess()
 
 
 @dataclass(frozen=True, slots=True)

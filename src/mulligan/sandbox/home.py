@@ -7,12 +7,14 @@ where they were installed, so both lie where the setup commands had worktree and
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.layer import Layer
 from mulligan.sandbox.cancellation import defer_shutdown
@@ -32,13 +34,14 @@ class Homes:
     """The HOMEs of the commands of one attempt, in `private`; `environment` has the PATH.
 
     `left` is what setup commands left; without it, every HOME begins empty. With `is_layered`,
-    commands get it through `layers`.
+    commands get it through `layers`. The time of copying is added to `copies`.
     """
 
     private: Path
     environment: Mapping[str, str] = field(repr=False)
     left: Path | None = None
     is_layered: bool = False
+    copies: Copies = field(default_factory=Copies)
 
     @property
     def place(self) -> Path:
@@ -68,7 +71,7 @@ class Homes:
             for layer in self.layers:
                 opened.enter_context(open_layer(layer, self.environment))
             if self._has_files and not self.layers:
-                copy(self._left_home, home, self.environment)
+                self.copies.took += copy(self._left_home, home, self.environment)
             yield home
 
     @property
@@ -139,9 +142,11 @@ def keep(private: Path, tree: Path | None, environment: Mapping[str, str]) -> Pa
     return kept
 
 
-def copy(what: Path, to: Path, environment: Mapping[str, str]) -> None:
-    """Copy a directory to a new or empty one, without sharing files."""
+def copy(what: Path, to: Path, environment: Mapping[str, str]) -> timedelta:
+    """Copy a directory to a new or empty one, without sharing files; return how long it took."""
+    began = time.monotonic()
     do((*COPY, str(what), str(to)), to.parent, environment)
+    return timedelta(seconds=time.monotonic() - began)
 
 
 def clear(home: Path, environment: Mapping[str, str]) -> None:

@@ -32,8 +32,10 @@ from mulligan.sandbox.egress import (
 )
 from mulligan.sandbox.egress_rules import (
     HTTPS_PROXY_VARIABLES,
+    NO_MODEL,
     PROXY_VARIABLES,
     Allowed,
+    ModelAccess,
     Registry,
     addresses_of,
     proxy_variables,
@@ -64,7 +66,7 @@ Redact = Callable[[str], str]
 class CommandNetwork:
     """The network of some commands: variables, files to show, and the channel of a proxy.
 
-    `access_log` is that of the proxy, if there is one.
+    `access_log` is that of the proxy, if there is one. `hosts_key` is the setting that lists hosts.
     """
 
     network: Network
@@ -72,6 +74,7 @@ class CommandNetwork:
     shown: tuple[Path, ...] = ()
     proxy: int | None = None
     access_log: AccessLog | None = None
+    hosts_key: str = ""
 
     @property
     def hints(self) -> Iterator[str]:
@@ -79,8 +82,17 @@ class CommandNetwork:
         if self.access_log is None:
             return
         if hosts := self.access_log.hosts:
-            yield f"Refused: {', '.join(hosts)}; a maintainer can list it in setup.hosts."
+            yield f"Refused: {', '.join(hosts)}; a maintainer can list it in {self.hosts_key}."
         yield from (f"{problem}." for problem in self.access_log.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHosts:
+    """The only hosts for a command, as NAME or NAME:PORT; `key` is the setting that lists them."""
+
+    hosts: Sequence[str]
+    key: str
+    model: ModelAccess = NO_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +138,21 @@ class OperatorNetwork:
 
     @contextmanager
     def open_hosts(
-        self, hosts: Sequence[str], private: Path, log: Path, redact: Redact
+        self, wanted: NamedHosts, private: Path, log: Path, redact: Redact
     ) -> Generator[CommandNetwork]:
-        """Open a network with nothing but some hosts, as NAME or NAME:PORT; else as `open`."""
+        """Open a network with nothing but some hosts and a model; else as `open`."""
         bundle = self._write_certificates(private)
-        allowed = Allowed(PROXY_PORT, hosts=addresses_of(hosts), registries=self.registries)
+        allowed = Allowed(
+            PROXY_PORT, wanted.model.routes, addresses_of(wanted.hosts), registries=self.registries
+        )
         with (
             open_access_log(log, redact) as access_log,
             open_proxy(allowed, access_log, Unobserved(), bundle, self.authority) as proxy,
         ):
             own = _of_programs(proxy_variables(PROXY_PORT))
-            variables = {**self._visible, **self._trusting(bundle), **own}
-            yield CommandNetwork(Network.NONE, variables, named_paths(variables), proxy, access_log)
+            variables = {**self._visible, **self._trusting(bundle), **own, **wanted.model.variables}
+            shown = named_paths(variables)
+            yield CommandNetwork(Network.NONE, variables, shown, proxy, access_log, wanted.key)
 
     @property
     def _visible(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -126,6 +126,42 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
 
 # Layers of directories.
 
+
+@dataclass(frozen=True, slots=True)
+class LayerChoice:
+    """A sandbox that mounts layers, or the `problem` for which its commands get copies."""
+
+    sandbox: Sandbox
+    problem: str = ""
+
+    @property
+    def bubblewrap(self) -> str:
+        """Return the bubblewrap that mounts layers; empty if the supervisor does."""
+        sandbox = self.sandbox
+        if isinstance(sandbox, Bubblewrap) and sandbox.mounts_layers:
+            return sandbox.program
+        return ""
+
+
+def choose_layers(sandbox: Sandbox, directory: Path, environment: Mapping[str, str]) -> LayerChoice:
+    """Let the supervisor mount the layers of a directory, or bubblewrap if that fails."""
+    problem = layer_problem(sandbox, directory, environment)
+    if problem and isinstance(sandbox, Bubblewrap):
+        other = replace(sandbox, mounts_layers=True)
+        still = layer_problem(other, directory, environment)
+        if not still:
+            return LayerChoice(other)
+        is_older = "Unknown option" in still and problem.startswith(NOT_ALLOWED)
+        problem += NEWER_MAY if is_older else ""
+    return LayerChoice(sandbox, problem)
+
+
+NOT_ALLOWED = "AppArmor, a container or Linux before 5.11 does not let Mulligan mount layers"
+NOT_HERE = "layers cannot lie in workspace.root, as on the overlay of a container or in old Linux"
+NOT_LIKE_FILES = "layers in workspace.root fail, as on a file system without user attributes"
+NEWER_MAY = "; bubblewrap 0.11 or newer may be allowed to"
+"""Why commands get copies; the words of the system follow in brackets."""
+
 LAYER_TEST = (
     'test "$(cat given)" = old && echo new > given && rm -r directory && mkdir directory'
     ' && test -z "$(ls directory)" && mv mine moved && test "$(cat given)" = new && echo "$0"'
@@ -165,13 +201,23 @@ def _layer_problem(sandbox: Sandbox, place: Path, environment: Mapping[str, str]
     try:
         ended = sandbox.run(command, access)
     except WorldError as error:
-        return str(error).rstrip(".")
+        return _refusal(str(error).rstrip("."))
     finally:
         clear(place / "layer", environment)
     is_whole = (lower / "given").read_text() == "old\n" and (lower / "directory").is_dir()
     if ended.text.strip() == PROBE_OUTPUT and is_whole:
         return ""
-    return ended.text.strip().rpartition("\n")[2] or "a trial failed"
+    last = ended.text.strip().rpartition("\n")[2]
+    return f"{NOT_LIKE_FILES} ({last or 'the trial said nothing'})"
+
+
+def _refusal(error: str) -> str:
+    """Say plainly why the supervisor could not mount a layer."""
+    before, refused, why = error.partition("cannot be mounted: ")
+    if not refused:
+        return before
+    is_allowed = not any(word in why for word in REFUSED)
+    return f"{NOT_HERE if is_allowed else NOT_ALLOWED} ({why})"
 
 
 # What keeps a sandbox from working, and the cure.

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Protocol
 
@@ -124,7 +124,8 @@ class Bubblewrap:
 
     `common` is what every command may access. `filter` is the seccomp filter of each. No command
     sees `hidden_paths`, which may not exist yet. `watch` is polled and may return the error that
-    stops the command. With a `user`, commands run as that uid, which needs root.
+    stops the command. With a `user`, commands run as that uid, which needs root. With
+    `mounts_layers`, bubblewrap mounts the layers of a command, not the supervisor.
     """
 
     program: str
@@ -134,6 +135,7 @@ class Bubblewrap:
     hidden_paths: tuple[Path, ...] = ()
     watch: Watch | None = None
     user: int | None = None
+    mounts_layers: bool = False
 
     @property
     def name(self) -> str:
@@ -164,7 +166,7 @@ class Bubblewrap:
                     pass_fds=(*command.pass_fds, *descriptors.all, *_proxy(access)),
                     limits=self.limits,
                     user=self.user,
-                    layers=access.layers,
+                    layers=() if self.mounts_layers else access.layers,
                     watch=self.watch,
                     places=(*self.common.write, *_places(access)),
                 )
@@ -206,6 +208,7 @@ class Bubblewrap:
             *chain.from_iterable(paths_of_program(argv, environment, hides) for argv in started),
             *paths_of_environment(environment, hides, writable),
         )
+        layers = access.layers if self.mounts_layers else ()
         return replace(
             self.common,
             hide=tuple(path for path in existing if path.is_dir()),
@@ -213,6 +216,8 @@ class Bubblewrap:
             read=(*needed, *clients.readable, *self.common.read, *access.read, *access.shown),
             write=(*writable, *_own(access)),
             moved=tuple(_own(access).items()),
+            layers=layers,
+            unmerged=tuple(_unmerged(access.read, layers)),
             network=access.network,
             changes_user=self.user is not None,
         )
@@ -248,6 +253,15 @@ def _own(access: CommandAccess) -> Mapping[Path, Path]:
 def _places(access: CommandAccess) -> tuple[Path, ...]:
     """Return where a command writes, as outside."""
     return (*access.write, *_own(access), *(Path(layer.upper) for layer in access.layers))
+
+
+def _unmerged(paths: Iterable[Path], layers: Iterable[Layer]) -> Iterator[tuple[Path, Path]]:
+    """Pair the paths in a layer with where they lie: bubblewrap merges it inside only."""
+    for path, layer in product(paths, layers):
+        if path.is_relative_to(layer.target):
+            below = path.relative_to(layer.target)
+            parts = [Path(part) / below for part in (layer.upper, *layer.lower)]
+            yield path, next(filter(os.path.lexists, parts), path)
 
 
 def _proxy(access: CommandAccess) -> tuple[int, ...]:

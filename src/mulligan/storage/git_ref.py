@@ -1,17 +1,19 @@
 """Keep the ledger and the leases on a git ref of the repository (ACTION-1)."""
 
+import hashlib
 import io
 import json
 import re
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from tenacity import (
     RetryError,
     Retrying,
@@ -30,9 +32,14 @@ from mulligan.domain.events import (
     RecordedEvent,
 )
 from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lease_lost
-from mulligan.domain.recorded_effects import CommentsRead, StageShown, comments_read_to
+from mulligan.domain.recorded_effects import (
+    CommentsRead,
+    StageShown,
+    StatusWritten,
+    comments_read_to,
+)
 from mulligan.domain.restoration import MIRROR_REF
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckResult, WorkerResultMeta, latest_records
 from mulligan.domain.retention import needs_commit
 from mulligan.domain.status import IssueStatus
 from mulligan.git.remote_ref import RefMovedError, RemoteRef, open_remote_ref
@@ -205,6 +212,8 @@ class RefSession:
         self._unsaved: dict[IssueRef, list[RecordedEvent]] = {}
         self._claims: dict[IssueRef, HeldLease] = {}
         self._fences: dict[IssueRef, int] = {}
+        self._confirmed: dict[IssueRef, Confirmed] = {}
+        self._own: dict[IssueRef, set[bytes]] = {}
         self._ended: set[IssueRef] = set()
 
     def restore(self) -> None:
@@ -223,13 +232,61 @@ class RefSession:
                 return
             before, self._base = self._base, self._ref.read()
             for ref in {*before.issues, *self._base.issues}:
-                if before.issues.get(ref) != self._base.issues.get(ref):
+                known = self._confirmed.get(ref)
+                if known and known.stored == self._base.issues.get(ref):
+                    self._keep(ref, known.believed)
+                elif before.issues.get(ref) != self._base.issues.get(ref):
+                    self._confirmed.pop(ref, None)
                     self._adopt(ref)
 
     def note(self, ref: IssueRef, recorded: RecordedEvent) -> None:
         """Add an event of this run to the next `save`."""
         with self.lock:
             self._unsaved.setdefault(ref, []).append(recorded)
+            self._own.setdefault(ref, set()).add(_line(recorded, self._redactor))
+
+    def mark(self, ref: IssueRef) -> str:
+        """Return the checksum by which the status comment confirms an issue's events."""
+        with self.lock:
+            return mark_of(self._text(ref))
+
+    def confirm(self, ref: IssueRef, read_mark: Callable[[str], str]) -> bool:
+        """Keep of an issue's stored events only those that its status comment confirms.
+
+        Anybody with push access can write the ref. `read_mark` returns the mark in a comment, if
+        only Mulligan wrote it. Returns False if nothing is confirmed; the issue is then unknown.
+        """
+        with self.lock:
+            text = self._base.issues.get(ref)
+            comment = self.ledger.status(ref).effects.status_comment
+            if text is None or ref in self._confirmed:
+                return True
+        mark = read_mark(comment) if comment else ""
+        with self.lock:
+            if self._base.issues.get(ref) != text:
+                return self.confirm(ref, read_mark)
+            believed = confirmed(text, mark, self._own.get(ref, set()))
+            self._confirmed[ref] = Confirmed(text, believed)
+            self._keep(ref, believed)
+            self._adopt(ref)
+            return bool(believed)
+
+    def with_learnings(self, repository: str) -> Sequence[IssueRef]:
+        """List the issues whose stored events hold facts about the repository."""
+        with self.lock:
+            return [
+                ref
+                for ref, text in self._base.issues.items()
+                if ref.repository == repository and LEARNINGS.search(text)
+            ]
+
+    def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
+        """Return the stored records of an issue's attempts, confirmed or not."""
+        with self.lock:
+            known = self._confirmed.get(ref)
+            text = known.stored if known else self._base.issues.get(ref, b"")
+        found = (each.event for each in read_lines(ref, text))
+        return latest_records(each.meta for each in found if isinstance(each, AttemptCompleted))
 
     def save(self) -> None:
         """Write all unsaved events and leases to the ref; drop claims taken by another run."""
@@ -351,19 +408,22 @@ class RefSession:
 
     def _next(self) -> Snapshot:
         """Return the ref's content with this run's events and leases added."""
-        new = {
-            ref: shortened(
-                ref, self._base.issues.get(ref, b"") + self._serialized(events), self._redactor
-            )
-            for ref, events in self._unsaved.items()
-        }
+        new = {ref: self._text(ref) for ref in self._unsaved}
         deleted = self._dropped - set(new) - set(self._claims)
         issues = {ref: text for ref, text in self._base.issues.items() if ref not in deleted} | new
         leases = {ref: each for ref, each in self.leases().items() if ref not in deleted}
         return Snapshot(None, issues, leases)
 
-    def _serialized(self, events: Iterable[RecordedEvent]) -> bytes:
-        return write_lines(events, self._redactor)
+    def _text(self, ref: IssueRef) -> bytes:
+        """Return an issue's file with the events of this run."""
+        unsaved = write_lines(self._unsaved.get(ref, []), self._redactor)
+        whole = self._base.issues.get(ref, b"") + unsaved
+        return shortened(ref, whole, self._redactor, keep_round=True)
+
+    def _keep(self, ref: IssueRef, text: bytes) -> None:
+        """Put the confirmed events in place of the stored ones; the next save writes that."""
+        others = {each: kept for each, kept in self._base.issues.items() if each != ref}
+        self._base = replace(self._base, issues={**others, ref: text} if text else others)
 
     def _saved(self) -> None:
         self._unsaved.clear()
@@ -384,10 +444,93 @@ class RefSession:
 
     def _adopt(self, ref: IssueRef) -> None:
         stored = read_lines(ref, self._base.issues.get(ref, b""))
+        if ref not in self._confirmed:
+            # They concern other issues, too.
+            stored = [each for each in stored if each.event.kind not in SHARED_EVENTS]
         self.ledger.adopt(ref, [*stored, *self._unsaved.get(ref, [])])
 
 
+# What the status comment confirms.
+
+SHARED_EVENTS = frozenset({"baseline_recorded", "learnings_accepted", "learnings_dropped"})
+
+LEARNINGS = re.compile(rb'"kind": ?"learnings_')
+
+
+class _EffectLine(BaseModel):
+    event: EffectDone
+
+
+_EFFECT_LINE = TypeAdapter(_EffectLine)
+
+UNCONFIRMED_EFFECTS = frozenset({StatusWritten.kind, StageShown.kind, CommentsRead.kind})
+"""Effects that may follow the last writing of the status comment; a false one only costs time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What the ref holds of an issue, and what is believed of that."""
+
+    stored: bytes
+    believed: bytes
+
+
+def mark_of(text: bytes) -> str:
+    """Return the number and the hash of an issue's lines up to the last one that decides."""
+    lines = text.splitlines(keepends=True)
+    while lines and _may_follow(lines[-1]):
+        lines.pop()
+    return f"{len(lines)}:{_hash(lines)}" if lines else ""
+
+
+def confirmed(text: bytes, mark: str, own: Collection[bytes] = ()) -> bytes:
+    """Return the lines that a mark confirms, and those after them that are `own` or harmless.
+
+    Empty if the lines are not those of the mark.
+    """
+    lines = text.splitlines(keepends=True)
+    count, _, wanted = mark.partition(":")
+    number = int(count) if count.isdecimal() else 0
+    if not number or number > len(lines) or _hash(lines[:number]) != wanted:
+        return b""
+    later = (line for line in lines[number:] if line in own or _may_follow(line))
+    return b"".join((*lines[:number], *later))
+
+
+def _hash(lines: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(lines)).hexdigest()[:32]
+
+
+def _may_follow(line: bytes) -> bool:
+    try:
+        event = _EFFECT_LINE.validate_json(line).event
+    except ValidationError:
+        return False
+    return event.effect in UNCONFIRMED_EFFECTS
+
+
 # The other ports over the session.
+
+
+@dataclass(frozen=True, slots=True)
+class RefMirror:
+    """The port Mirror over the session: the status comment confirms what the ref holds."""
+
+    session: RefSession
+
+    def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
+        """Return the stored records of an issue's attempts, confirmed or not."""
+        return self.session.attempts(ref)
+
+    def mark(self, ref: IssueRef) -> str:
+        """Return the mark of an issue's events for its status comment."""
+        return self.session.mark(ref)
+
+    def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
+        """Confirm an issue's events, and the facts that other issues hold about the repository."""
+        for each in self.session.with_learnings(ref.repository):
+            self.session.confirm(each, partial(read_mark, each))
+        return self.session.confirm(ref, partial(read_mark, ref))
 
 
 DEFERRED_EVENTS = frozenset(

@@ -14,7 +14,7 @@ from mulligan.domain.issue import IssueRef, RepositoryFacts, Stage
 from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import IssueStatus
 from mulligan.git.remote_ref import RefMovedError
-from mulligan.implement.ports import Clock, LedgerReader, Owners
+from mulligan.implement.ports import Clock, LedgerReader, Owners, OwnLedger
 from mulligan.storage.git_ref import (
     DEFERRED_EVENTS,
     MAX_ISSUE_BYTES,
@@ -42,7 +42,7 @@ MAX_READS = 5
 log = structlog.get_logger()
 
 
-class StateMirror:
+class StateMirror(OwnLedger):
     """Writes the ref in a thread of its own, from what the ledger holds then.
 
     It authorises nothing: see domain/restoration.py for what counts when it is read.

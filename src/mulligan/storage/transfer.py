@@ -1,26 +1,53 @@
 """Move issues between ledgers, or to the state ref, with their counts and history."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mulligan.domain.errors import UsageError
 from mulligan.domain.events import RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.spending import Run
-from mulligan.storage.git_ref import Snapshot, StateRef, read_lines, shortened, write_lines
+from mulligan.storage.git_ref import (
+    Snapshot,
+    StateRef,
+    confirmed,
+    read_lines,
+    shortened,
+    write_lines,
+)
 from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.serialization import folded
 from mulligan.storage.usage import SqlUsageStore
 
+ReadMark = Callable[[IssueRef, str], str]
+"""Reads the mark in a status comment, by its id; see RefSession.confirm."""
 
-def import_from_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
-    """Import the issues whose record on the ref is newer; return their names.
+
+def import_from_ref(
+    ref: StateRef, repository: str, ledger: SqlLedger, read_mark: ReadMark
+) -> list[str]:
+    """Import the issues whose record on the ref is newer and confirmed; return a report.
 
     Their attempts' usage counts for its day here, too.
     """
     stored = _at_rest(ref.read(), ledger).issues
-    own = {issue: text for issue, text in stored.items() if issue.repository == repository}
-    found = ((issue, read_lines(issue, text)) for issue, text in own.items())
-    return [str(issue) for issue in _adopt(found, ledger)]
+    newer, doubted = list[tuple[IssueRef, Sequence[RecordedEvent]]](), list[str]()
+    for issue, text in stored.items():
+        events = read_lines(issue, text)
+        if issue.repository != repository or not _is_newer(events, ledger.events(issue)):
+            continue
+        comment = folded(issue, events).effects.status_comment
+        if believed := confirmed(text, read_mark(issue, comment) if comment else ""):
+            newer.append((issue, read_lines(issue, believed)))
+        else:
+            doubted.append(f"{issue} was left out: {NOT_CONFIRMED}")
+    return [*(str(issue) for issue in _adopt(newer, ledger)), *doubted]
+
+
+NOT_CONFIRMED = (
+    "its status comment does not confirm what the ref holds. It is restored from GitHub when "
+    "Mulligan works on it."
+)
 
 
 def import_from_ledger(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
@@ -54,7 +81,9 @@ def count_spending(ledger: SqlLedger, accounts: SqlUsageStore, issues: Iterable[
                     accounts.record(run, usage)
 
 
-def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
+def export_to_ref(
+    ref: StateRef, repository: str, ledger: SqlLedger, _read_mark: ReadMark
+) -> list[str]:
     """Export the issues whose record in the ledger is newer; return their names."""
     stored = _at_rest(ref.read(), ledger)
     issues, moved = dict(stored.issues), list[str]()
@@ -63,7 +92,7 @@ def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str
         existing = read_lines(issue, stored.issues.get(issue, b""))
         if issue.repository == repository and _is_newer(events, existing):
             text = write_lines(events, ledger.redactor)
-            issues[issue] = shortened(issue, text, ledger.redactor)
+            issues[issue] = shortened(issue, text, ledger.redactor, keep_round=True)
             moved.append(str(issue))
     if moved:
         ref.write(replace(stored, issues=issues), stored)

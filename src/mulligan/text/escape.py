@@ -1,8 +1,7 @@
-"""Make untrusted text safe to show: escaped, cut, on one line, or fenced. Pure."""
+"""Make untrusted text safe to show and to pass on: visible, cut, on one line, or fenced. Pure."""
 
 import hashlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, count, takewhile
 from typing import Self
@@ -18,23 +17,6 @@ HIDDEN = re.compile(
 )
 """Control, bidirectional, zero-width and other invisible characters."""
 
-WORD = re.compile(r"\S+")
-
-OPENING, CLOSING = "\"'“‘([{", "\"'”’)]}.,;:!?"
-"""Punctuation around a word."""
-
-ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
-"""Text that GitHub turns into a mention, reference or link; closing keywords need one of these."""
-
-SKIPS_CI = re.compile(r"\[((?:skip|no)[ _-]?[\w-]+|[\w-]+[ _-]skip)\]", re.IGNORECASE)
-"""Markers that make CI services skip a commit; an issue's title must not do that."""
-
-MARKUP = re.compile(r"[\\`*_\[\]<&~$]")
-
-BLOCK_START = re.compile(r"^(?:(?=[#+\-=>:|])|(\d{1,9})(?=[.)]))")
-
-NO_BREAK_SPACE = "\u00a0"
-
 MARK_LENGTH = 12
 
 
@@ -43,64 +25,10 @@ def visible(text: str) -> str:
     return HIDDEN.sub("", BREAK.sub("\n", ANSI.sub("", text)))
 
 
-def defuse(text: str) -> str:
-    """Escape untrusted text, so that GitHub's Markdown shows it as it is, with its lines.
-
-    Markup, HTML, images and blocks are escaped. Words that GitHub would act on (mentions,
-    references, addresses) become code, so `fixes #3` reads the same and closes nothing. Not
-    idempotent: call it once, where the text is inserted into Markdown.
-    """
-    return "\n".join(_defused(line) for line in visible(text).expandtabs(4).split("\n"))
-
-
 def one_line(text: str, limit: int) -> str:
     """Fold text into one line of at most `limit` characters, cut with `…`, without escaping."""
     folded = " ".join(visible(text).split())
     return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
-
-
-def table_cell(text: str, limit: int) -> str:
-    """Escape untrusted text for a cell of a Markdown table; `limit` counts the shown characters."""
-    return defuse(one_line(text, limit)).replace("|", r"\|")
-
-
-def subject_line(text: str, limit: int) -> str:
-    """Format untrusted text as the subject of a commit or pull request, which is not Markdown.
-
-    Put words that GitHub would act on at a merge into backticks, which `limit` counts. Remove the
-    square brackets of `[skip ci]` and similar markers.
-    """
-    folded = SKIPS_CI.sub(r"(\1)", " ".join(visible(text).split()))
-    return one_line(WORD.sub(lambda word: _inert(word[0], str), folded), limit)
-
-
-def _defused(line: str) -> str:
-    words = line.lstrip()
-    indent = NO_BREAK_SPACE * (len(line) - len(words))
-    escaped = WORD.sub(lambda word: _inert(word[0], _escaped), words)
-    return indent + BLOCK_START.sub(r"\1\\", escaped)
-
-
-def _escaped(words: str) -> str:
-    return MARKUP.sub(r"\\\g<0>", words)
-
-
-def _inert(word: str, outside: Callable[[str], str]) -> str:
-    """Make code of what GitHub would act on; `outside` writes the punctuation and other words."""
-    core = word.lstrip(OPENING).rstrip(CLOSING)
-    if not ACTIVE.search(core):
-        return _as_code(word) if ACTIVE.search(word) else outside(word)
-    before, _, after = word.partition(core)
-    if "(" in core or "[" in core:  # The closing bracket belongs to it.
-        core, after = f"{core}{after}", ""
-    return f"{outside(before)}{_as_code(core)}{outside(after)}"
-
-
-def _as_code(word: str) -> str:
-    runs = {len(run) for run in re.findall("`+", word)}
-    mark = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
-    pad = " " if word.startswith("`") or word.endswith("`") else ""
-    return f"{mark}{pad}{word}{pad}{mark}"
 
 
 def code_block(text: str, info: str = "") -> str:

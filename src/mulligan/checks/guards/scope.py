@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pathspec import GitIgnoreSpec
 
+from mulligan.checks.guards.links import Links
 from mulligan.config.policy import POLICY_FILES, Protected, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError
@@ -30,6 +31,16 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
     Protected.POLICY: (*(f"/{name}" for name in POLICY_FILES), "/.github/mulligan/"),
     Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
     Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
+    Protected.AUTORUN: (
+        *(".env", ".envrc", "mise.toml", ".mise.toml", ".exrc", ".nvim.lua", ".dir-locals.el"),
+        *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/"),
+        *(".devcontainer.json", ".gitpod.yml", ".gitpod.dockerfile"),
+        *(".husky/", ".githooks/", "lefthook.yml", "lefthook.yaml", ".lefthook.yml"),
+        *(".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".overcommit.yml", ".lintstagedrc*"),
+        *("/.github/settings.yml", "/.github/dependabot.yml", "/.github/dependabot.yaml"),
+        *("renovate.json", "renovate.json5", ".renovaterc", ".renovaterc.json"),
+        *(".mergify.yml", "/.mergify/", "/.github/mergify.yml", "owners", "owners_aliases"),
+    ),
 }
 """In lower case: some file systems ignore the case of names."""
 
@@ -41,6 +52,7 @@ PROTECTED_REASONS = {
     Protected.POLICY: "it configures Mulligan",
     Protected.OWNERS: "it decides who reviews",
     Protected.GIT: "it changes how git reads this repository",
+    Protected.AUTORUN: "it runs, or bots obey it, when somebody opens or merges the work",
 }
 
 SYMLINK, SUBMODULE, DELETED = "120000", "160000", "D"
@@ -55,6 +67,7 @@ def path_violations(
 ) -> Iterator[GuardViolation]:
     """Yield the paths that may not change; moving a file changes its old path, too."""
     allow, deny = spec_of(scope.allow, "allow"), spec_of(scope.deny, "deny")
+    links = _links(change)
     for path in changed_paths(change, patches):
         if scope.allow and not allow.match_file(path):
             message = f"{path} is outside the allowed scope ({', '.join(scope.allow)})."
@@ -63,7 +76,7 @@ def path_violations(
             message = f"{path} must not change: scope.deny has {', '.join(scope.deny)}."
             yield GuardViolation(path=path, message=message)
         else:
-            yield from _protected(path, scope)
+            yield from _protected(path, scope, links)
 
 
 def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
@@ -82,14 +95,33 @@ def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
         raise MisconfiguredError(message) from error
 
 
-def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
-    name = _normalised_path(path)
+def _links(change: Change) -> Sequence[Links]:
+    """Return the links of the start tree, and those with the ones that the change adds."""
+    before = dict(change.links)
+    added = {each.path: each.link for each in change.files if each.link and each.status != DELETED}
+    trees = (before, {**before, **added}) if added else (before,)
+    return [Links.of(tree, _normalised_path) for tree in trees if before]
+
+
+def _protected(path: str, scope: Scope, links: Sequence[Links]) -> Iterator[GuardViolation]:
+    """Refuse a path that a kind protects by its name, or by a link that leads to it."""
+    others = dict.fromkeys(name for tree in links for name in tree.names_of(path))
     for kind in dict.fromkeys(scope.protect):
-        if SPECS[kind].match_file(name):
-            message = (
-                f"{path} must not change, since {PROTECTED_REASONS[kind]} (scope.protect: {kind})."
-            )
-            yield GuardViolation(kind=GuardKind.PROTECTED, path=path, message=message)
+        name = next((each for each in (path, *others) if _is_of(kind, each, path)), None)
+        if name is None:
+            continue
+        leads = "" if name == path else f": {name} leads to it, and"
+        why = f"{leads or ', since'} {PROTECTED_REASONS[kind]}"
+        message = f"{path} must not change{why} (scope.protect: {kind})."
+        yield GuardViolation(kind=GuardKind.PROTECTED, path=path, message=message)
+
+
+def _is_of(kind: Protected, name: str, path: str) -> bool:
+    """Return whether a name is of a kind; another name of the path may be that of a directory."""
+    normalised = _normalised_path(name)
+    return SPECS[kind].match_file(normalised) or (
+        name != path and SPECS[kind].match_file(f"{normalised}/")
+    )
 
 
 def _normalised_path(path: str) -> str:
@@ -127,6 +159,12 @@ def file_violations(
             "upload to Git LFS; do not add or change such a file."
         )
         yield GuardViolation(kind=GuardKind.LFS, path=path, message=message)
+    for path in change.set_up_paths:
+        message = (
+            f"{path} belongs to what the setup commands leave, which the base branch does not "
+            "track. Leave it out of the commit, and change its source instead."
+        )
+        yield GuardViolation(kind=GuardKind.SET_UP, path=path, message=message)
     for file in change.files:
         if file.mode == SYMLINK and file.status != DELETED:
             yield from _link(file)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
 from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, TookTooLongError, fault_of
@@ -31,7 +32,7 @@ from mulligan.git.worktrees.left_out import (
     unlike_leftovers,
     written_by_agent,
 )
-from mulligan.git.worktrees.lfs import raw_lfs_files
+from mulligan.git.worktrees.lfs import raw_lfs_files, small_blobs
 from mulligan.git.worktrees.naming import (
     BASE_REF,
     TOOL_LEFTOVERS,
@@ -51,6 +52,7 @@ from mulligan.git.worktrees.reset import (
     IssueWorktree,
     good_index,
     has_attributes,
+    links_in,
     reset_worktree,
     submodule_directory,
     submodules_in,
@@ -70,7 +72,8 @@ class Checkout:
 
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
-    below it in a layer.
+    below it in a layer, which `bubblewrap` mounts if that is a program; else `copies` says why.
+    `base_files` are what they left on the base branch's commit.
     """
 
     worktree: IssueWorktree
@@ -83,8 +86,11 @@ class Checkout:
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
+    base_files: Path | None = None
     can_layer: bool = False
     is_layered: bool = False
+    bubblewrap: str = ""
+    copies: Copies = field(default_factory=Copies)
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -152,7 +158,24 @@ class Checkout:
         except TookTooLongError as error:
             return self._blame_for_time(error)
         self.searched.set()
-        return self._nothing_new(change) or change
+        whole = replace(change, set_up_paths=_named(self._paths_of_set_up(change)))
+        return self._nothing_new(change) or whole
+
+    def _paths_of_set_up(self, change: Change) -> Iterator[str]:
+        """Yield the files of a change that setup commands made, or that lie in their directories.
+
+        A file or directory is theirs if they left it and the base branch does not track it.
+        """
+        if self.set_up_files is None:
+            return
+        left = self.set_up_files / TREE
+        names = [each.path for each in change.files if each.status != DELETED]
+        found = {part for name in names for part in _with_parents(name) if _in_tree(left, part)}
+        if not found:
+            return
+        tracked = self.worktree.git.read(*LIST_NAMES, self.fork_sha)
+        own = found.difference(map(os.fsdecode, tracked.split(b"\0")))
+        yield from (name for name in names if own.intersection(_with_parents(name)))
 
     def _blame_for_time(self, error: TookTooLongError) -> Change:
         """Return a change that git could not read in time; raise if the machine itself is slow.
@@ -208,7 +231,10 @@ class Checkout:
     def with_set_up(self, key: str) -> Self | None:
         """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
-        return replace(self, set_up_files=found, is_layered=self.can_layer) if found else None
+        return self._with_base_files(found) if found else None
+
+    def _with_base_files(self, left: Path | None) -> Self:
+        return replace(self, set_up_files=left, base_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def keep_set_up(self, key: str = "") -> Self:
@@ -219,8 +245,9 @@ class Checkout:
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
         _remove_unignored(site, left / TREE)
-        kept = self.cache.add(key, left, self.uses) if key else left
-        return replace(self, set_up_files=kept, is_layered=self.can_layer)
+        if key:
+            return self._with_base_files(self.cache.add(key, left, self.uses))
+        return replace(self, set_up_files=left, is_layered=self.can_layer)
 
     @disk_faults()
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
@@ -238,7 +265,8 @@ class Checkout:
         self.searched.clear()
         if self.set_up_files and is_copied:
             site.cleaner.set_aside(self.path, site.paths.name)
-            copy(self.set_up_files / TREE, self.path, site.mirror.outer)
+            files = self.set_up_files / TREE
+            self.copies.took += copy(files, self.path, site.mirror.outer)
         elif keeps_ignored and for_agent:
             self._return_agents_tree()
         elif keeps_ignored and not self._agents_tree.exists():
@@ -267,7 +295,9 @@ class Checkout:
     def _read_merged(self, layer: Layer, asked: Sequence[str]) -> bytes:
         """Return git's output about the tree as the last command saw it."""
         merged = Path(layer.target)
-        git = replace(self.worktree.git, work_tree=merged, layers=(layer,))
+        git = replace(
+            self.worktree.git, work_tree=merged, layers=(layer,), bubblewrap=self.bubblewrap
+        )
         output = merged.with_name("output")
         ended = git.stream(*asked, into=output, limit=MAX_LISTED_BYTES, timeout=RESET_TIMEOUT)
         if ended.exit_code:
@@ -284,8 +314,33 @@ class Checkout:
             self.worktree.cleaner.move(self._agents_tree, self.path)
 
     @contextmanager
-    def pristine_checkout(self) -> Generator[None]:
-        """Replace this checkout by a new one of `start_sha` while the block lasts (BASELINE-1).
+    def base_checkout(self, change_sha: str) -> Generator[tuple[Self, Path]]:
+        """Give a new checkout of the base branch's commit, and a change's files beside it.
+
+        No agent has worked there (REVIEWER-1). Call `check_out` afterwards.
+        """
+        base = self._with_base_files(self.base_files)
+        with base.pristine_checkout(base.fork_sha), self._files_of(change_sha) as files:
+            yield base, files
+
+    @contextmanager
+    def _files_of(self, sha: str) -> Generator[Path]:
+        """Write the files of a commit to a directory of their own while the block lasts."""
+        site, files = self.worktree, self.private / "change"
+        with site.cleaner.emptying(site.paths.name):
+            site.cleaner.set_aside(files, site.paths.name)
+            files.mkdir()
+            index = {"GIT_INDEX_FILE": str(self.private / "index-of-change")}
+            git = replace(site.git, work_tree=files, extra=index)
+            git.run("read-tree", "--reset", "-u", sha, timeout=RESET_TIMEOUT)
+            try:
+                yield files
+            finally:
+                site.cleaner.set_aside(files, site.paths.name)
+
+    @contextmanager
+    def pristine_checkout(self, sha: str) -> Generator[None]:
+        """Replace this checkout by a new one of a commit while the block lasts (BASELINE-1).
 
         The new one has no files of agents or checks. Its path is the same, since the output of a
         check may name it. Call `check_out` afterwards.
@@ -296,11 +351,20 @@ class Checkout:
             cleaner.set_aside(aside, place.name)
             cleaner.move(place.tree, aside)
             try:
-                self.check_out(self.start_sha)
+                self.check_out(sha)
                 yield
             finally:
                 cleaner.set_aside(place.tree, place.name)
                 cleaner.move(aside, place.tree)
+
+
+LIST_NAMES = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree")
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """Yield a path and the directories above it, without the tree itself."""
+    yield name
+    yield from (str(parent) for parent in PurePosixPath(name).parents[:-1])
 
 
 def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
@@ -356,6 +420,9 @@ ADDED_NAMES_BYTES = 4 * 1024 * 1024
 ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
 MAX_FORCED = 10_000
 """Limit of committed paths to search for ignored files."""
+
+MAX_START_LINKS = 20_000
+"""Limit of links of the start tree to read; hardly any repository has a thousand."""
 
 MAX_NAMED_PATHS = 20
 """Limit of paths to name that are not part of a change."""
@@ -421,8 +488,16 @@ def capture(
             raw_lfs_files=_named(
                 raw_lfs_files(site, start_sha, written) if has_attributes(index) else ()
             ),
+            links=_links(site, index),
             diff=diff(),
         )
+
+
+def _links(site: IssueWorktree, index: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
+    """Read where the links of the start tree lead."""
+    blobs = dict(islice(links_in(index).items(), MAX_START_LINKS))
+    contents = small_blobs(site, {*blobs.values()})
+    return tuple((path, _text(contents[blob])) for path, blob in blobs.items())
 
 
 def _search(site: IssueWorktree) -> tuple[FoundDirectories, frozenset[str]]:
@@ -605,7 +680,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 BINARY = b"-"
 
-SYMLINK, NO_FILE = "120000", "000000"
+SYMLINK, NO_FILE, DELETED = "120000", "000000", "D"
 
 
 def _changed_files(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees.left_out import paths_of
@@ -27,7 +27,7 @@ def raw_lfs_files(
     """
     large = [path for path in _in_lfs(site, start_sha, written) if written[path][1]]
     small = {written[path][0] for path in large if written[path][1] <= MAX_POINTER_BYTES}
-    pointers = {blob for blob, text in _contents(site, small).items() if POINTER.fullmatch(text)}
+    pointers = {blob for blob, text in small_blobs(site, small).items() if POINTER.fullmatch(text)}
     return [path for path in large if written[path][0] not in pointers]
 
 
@@ -56,8 +56,8 @@ def _in_lfs(site: IssueWorktree, start_sha: str, paths: Mapping[str, object]) ->
     return [path for path, _, value in zip(*[iter(fields)] * 3, strict=True) if value == "lfs"]
 
 
-def _contents(site: IssueWorktree, blobs: set[str]) -> dict[str, bytes]:
-    """Read small blobs."""
+def small_blobs(site: IssueWorktree, blobs: Collection[str]) -> dict[str, bytes]:
+    """Read small blobs, with one command."""
     if not blobs:
         return {}
     wanted = sorted(blobs)

@@ -20,7 +20,7 @@ from mulligan.sandbox.cancellation import meanwhile
 
 RESET_TIMEOUT = timedelta(minutes=10)
 """Time limit of a reset or clean; 91,000 files take one second."""
-GITLINK = b"H 160000 "
+GITLINK, LINK = b"H 160000 ", b"H 120000 "
 HEAD_LINE = b"# branch.oid "
 
 
@@ -196,6 +196,12 @@ def submodules_in(index: Iterable[bytes]) -> dict[str, str]:
     """Map the paths of the submodules in an index to the commits that their links name."""
     links = (entry.partition(b"\t") for entry in index if entry.startswith(GITLINK))
     return {os.fsdecode(path): about.split()[2].decode() for about, _, path in links}
+
+
+def links_in(index: Iterable[bytes]) -> dict[str, str]:
+    """Map the paths of the symbolic links in an index to their blobs; bad bytes are replaced."""
+    links = (entry.partition(b"\t") for entry in index if entry.startswith(LINK))
+    return {path.decode(errors="replace"): about.split()[2].decode() for about, _, path in links}
 
 
 def has_attributes(index: Iterable[bytes]) -> bool:

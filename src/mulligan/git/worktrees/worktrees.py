@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.domain.issue import (
     BRANCH_DIRECTORY,
@@ -66,7 +67,8 @@ class GitWorktrees:
     `facts` reads the tracker if the settings have no URL or base branch. With
     `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
     machines. What setup commands leave is kept in `set_up_root`, by default below `root`; with
-    `is_layered`, commands get it as a layer.
+    `is_layered`, commands get it as a layer, which `bubblewrap` mounts if that is a program.
+    Otherwise each gets a copy, and `copied_because` says why.
     """
 
     root: Path
@@ -80,6 +82,8 @@ class GitWorktrees:
     stores_verified_remotely: bool = False
     set_up_root: Path | None = None
     is_layered: bool = False
+    bubblewrap: str = ""
+    copied_because: str = ""
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -301,6 +305,8 @@ class GitWorktrees:
             self.keep_ignored,
             proposal,
             can_layer=self.is_layered,
+            bubblewrap=self.bubblewrap,
+            copies=Copies(self.copied_because),
         )
 
     def _settings(self, repository: str) -> RepositorySettings:

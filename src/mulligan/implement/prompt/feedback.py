@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
-from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
@@ -22,7 +21,8 @@ from mulligan.implement.prompt.outcome_text import (
     verdict,
     zero_advice,
 )
-from mulligan.text.escape import Excerpt, defuse, fence, one_line, visible
+from mulligan.text.escape import Excerpt, fence, one_line, visible
+from mulligan.text.foreign import phrase
 from mulligan.text.visible import visible_text
 
 # What reviewers, GitHub's checks and a conflict request.
@@ -332,7 +332,7 @@ def answers_in_commit(case: IssueContext, head: str) -> Iterator[ReviewAnswer]:
         return
     paths = {each.thread: each.path for each in reversed(feedback.remarks)}
     for thread in feedback.threads:
-        text = thread_answer(case.issue.ref, head, paths[thread], last)
+        text = thread_answer(head, paths[thread], last)
         yield ReviewAnswer(thread, text, last.number)
     for review, author in feedback.reviews.items():
         where = f"{case.status.pull.url}#pullrequestreview-{review}"
@@ -347,36 +347,36 @@ def answers_unchanged(case: IssueContext, comment: str) -> Iterator[ReviewAnswer
     feedback, last = case.status.feedback, case.last
     if feedback is None or last is None:
         return
-    text = unchanged_answer(case.issue.ref, case.status.reason, comment)
+    text = unchanged_answer(case.status.reason, comment)
     for thread in feedback.threads:
         yield ReviewAnswer(thread, text, last.number)
     for review in feedback.reviews:
         yield ReviewAnswer(review, text, last.number, on_line=False)
 
 
-def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
+def thread_answer(head: str, path: str, meta: WorkerResultMeta) -> str:
     """Return a reply to a line comment: the commit, and the agent's summary."""
     touched = path in {file.path for file in meta.files_modified}
     done = f"Changed in {head}" if touched else f"This file is unchanged; the work is in {head}"
-    return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
+    return f"{done}{_in_its_words(meta)}"
 
 
 def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
     """Return a reply to a review without line comments; `where` is its URL."""
-    by = one_line(author, PLACE_CHARS)
+    by = phrase(author, PLACE_CHARS)
     return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
 
 
-def unchanged_answer(ref: IssueRef, reason: str, comment: str) -> str:
+def unchanged_answer(reason: str, comment: str) -> str:
     """Return a reply to a review without a change; `comment` is the escalation's URL."""
-    why = defuse(one_line(reason, SUMMARY_CHARS))
+    why = phrase(reason, SUMMARY_CHARS)
     return (
-        f"{MARKER}answer {ref} -->\nMulligan changed nothing here for this review. {why}\n\n"
+        f"Mulligan changed nothing here for this review. {why}\n\n"
         f"[The comment on the issue]({comment}) lists your options, such as merging or closing "
         "this pull request."
     )
 
 
 def _in_its_words(meta: WorkerResultMeta) -> str:
-    summary = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    summary = phrase(meta.agent_summary, SUMMARY_CHARS)
     return f": {summary}" if summary else "."

@@ -19,7 +19,7 @@ from mulligan.domain.attempt import (
 )
 from mulligan.domain.attempt_times import total_times
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, CheckResult, SetUpFiles, WorkerResultMeta
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
 from mulligan.text.escape import one_line, visible
@@ -148,6 +148,8 @@ def names_of(paths: Sequence[str]) -> str:
 
 def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
     match outcome:
+        case Outcome.MISCONFIGURED if known.review:
+            return one_line(known.review.unreadable, WORDS_CHARS)
         case Outcome.CHECKS_FAILED | Outcome.MISCONFIGURED:
             return _checks_failed(known.checks)
         case Outcome.SCOPE_VIOLATION:
@@ -498,6 +500,14 @@ def times_text(history: Sequence[WorkerResultMeta]) -> str:
         words.setdefault("setup", "setup reused")
     named = ", ".join(words[name] for name in parts if name in words)
     return f"{duration_text(whole)} in all" + (f": {named}" if words.keys() != {"other"} else "")
+
+
+def set_up_files_text(files: SetUpFiles) -> str:
+    """Say how commands got what setup commands left, and what copies cost."""
+    if not files.copied_because:
+        return "setup files: as layers"
+    took = f"{files.copied_ms / SECOND_MS:.1f} s in all"
+    return f"setup files: copied for each command ({took}): {files.copied_because}"
 
 
 def used(facts: AgentFacts) -> str:

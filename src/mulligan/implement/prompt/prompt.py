@@ -333,6 +333,9 @@ PROTECTED = {
     Protected.POLICY: "`.github/mulligan.yml`",
     Protected.OWNERS: "`CODEOWNERS`",
     Protected.GIT: "`.gitattributes`, `.gitmodules`",
+    Protected.AUTORUN: (
+        "files that run when somebody opens the work (`.vscode/`, `.husky/`, `.env` and the like)"
+    ),
 }
 
 

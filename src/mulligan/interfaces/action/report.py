@@ -13,7 +13,8 @@ from mulligan.domain.spending import dollars, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, failing, pluralize
 from mulligan.interfaces.action.inputs import Runner
-from mulligan.text.escape import defuse, one_line, table_cell
+from mulligan.text.escape import one_line
+from mulligan.text.foreign import phrase, table_cell
 
 MAX_ANNOTATIONS = 10
 """GitHub shows at most ten annotations of one kind for a step."""
@@ -148,7 +149,7 @@ def _issue(report: IssueReport, server: str) -> str:
     ref = status.issue
     link = f"{server}/{ref.repository}/issues/{ref.number}"
     lines = [
-        f"### [{ref}]({link}) {defuse(one_line(status.text.title, 200))}",
+        f"### [{ref}]({link}) {phrase(status.text.title, 200)}",
         f"Stage **{status.stage}**, {pluralize(report.counted, 'attempt')} used. "
         f"{_plain(status.reason)}".rstrip(),
         *([f"Pull request: {status.pull.url}"] if status.pull.url else []),
@@ -179,4 +180,4 @@ def _row(meta: WorkerResultMeta) -> Sequence[str]:
 
 
 def _plain(text: str) -> str:
-    return defuse(one_line(text, 500))
+    return phrase(text, MAX_CELL_CHARS)

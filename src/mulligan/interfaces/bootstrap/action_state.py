@@ -29,13 +29,14 @@ from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import (
     LEASE_TIME,
     RefLedger,
+    RefMirror,
     RefSession,
     StateRef,
     open_state_ref,
 )
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.owner_ref import Installation, RecordedTimes
-from mulligan.storage.transfer import count_spending, export_to_ref, import_from_ref
+from mulligan.storage.transfer import ReadMark, count_spending, export_to_ref, import_from_ref
 from mulligan.storage.usage import SqlUsageStore
 
 ACTION = "github-action"
@@ -76,7 +77,8 @@ def build_shared(
         storing = replace(worktrees, stores_verified_remotely=True)
         git = (storing, policies)
         container = assemble(operator, environment, sandbox, github, git, stores)
-        container = replace(container, context=replace(container.context, worker=worker))
+        context = replace(container.context, worker=worker, mirror=RefMirror(session))
+        container = replace(container, context=context)
         installation = Installation(ACTION, RecordedTimes(clock), clock)
         yield opened.enter_context(
             open_owners(operator, environment, github, container, installation)
@@ -109,7 +111,7 @@ def push_state(operator: Operator, environment: Environment) -> list[str]:
 def _move(
     operator: Operator,
     environment: Environment,
-    move: Callable[[StateRef, str, SqlLedger], list[str]],
+    move: Callable[[StateRef, str, SqlLedger, ReadMark], list[str]],
 ) -> list[str]:
     redactor, moved = redactor_of(operator, environment), list[str]()
     with (
@@ -120,5 +122,5 @@ def _move(
         for each in operator.repositories:
             remote = remote_of(operator, github, each.name)
             with open_state_ref(for_git(operator, environment), remote) as ref:
-                moved += move(ref, each.name, ledger)
+                moved += move(ref, each.name, ledger, github.tracker.state_mark)
     return moved

@@ -46,10 +46,10 @@ from mulligan.implement.ports import (
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
 from mulligan.interfaces.bootstrap.sandbox import (
-    can_layer,
     confine,
     disk_shortage_of,
     network_for,
+    with_layers,
 )
 from mulligan.interfaces.bootstrap.stores import (
     Stores,
@@ -60,6 +60,7 @@ from mulligan.interfaces.bootstrap.stores import (
 )
 from mulligan.interfaces.notify import open_notifier
 from mulligan.sandbox.operator_network import operator_network
+from mulligan.sandbox.probe import LayerChoice
 from mulligan.sandbox.sandbox import Bubblewrap, Sandbox, Unconfined
 from mulligan.storage.artifacts import scratch_artifacts
 from mulligan.storage.database import Database, clock_of, open_database
@@ -216,16 +217,17 @@ def build_on(
 
     What setup commands leave is kept in `set_up_root`, by default in the workspace.
     """
-    sandbox = confine(operator, environment)
+    confined = confine(operator, environment)
     make_private(operator.workspace.root)
+    layers = with_layers(confined, operator, environment)
     redactor = publishing_redactor_of(operator, environment)
     with (
         open_database(operator.state.url, connections_of(operator)) as database,
         with_listeners(operator, environment, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
-        git = open_git(operator, github, environment, set_up_root, sandbox)
-        yield assemble(operator, environment, sandbox, github, git, stores), database
+        git = open_git(operator, github, environment, set_up_root, layers)
+        yield assemble(operator, environment, layers.sandbox, github, git, stores), database
 
 
 @contextmanager
@@ -255,7 +257,7 @@ def build_dry(
     operator: Operator, environment: Environment, listener: Listener, say: Callable[[str], None]
 ) -> Generator[Container]:
     """Build for a dry run: only read GitHub, push nothing, record no attempt."""
-    sandbox = confine(operator, environment)
+    layers = with_layers(confine(operator, environment), operator, environment)
     redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
 
     def write_redacted(text: str) -> None:
@@ -267,11 +269,11 @@ def build_dry(
     ):
         writer = DryRunWriter(github.tracker, write_redacted)
         source = Source(github.tracker, writer, github.credentials)
-        git = open_git(operator, github, environment, sandbox=sandbox)
+        git = open_git(operator, github, environment, layers=layers)
         leases = MemoryLeases(clock)
         ledger = MemoryLedger(clock, leases, redactor, listener=redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
-        built = assemble(operator, environment, sandbox, source, git, stores)
+        built = assemble(operator, environment, layers.sandbox, source, git, stores)
         yield built.with_dry_git(write_redacted)
 
 
@@ -410,7 +412,7 @@ def open_git(
     github: "GitHub | Source",
     environment: Environment,
     set_up_root: Path | None = None,
-    sandbox: Sandbox | None = None,
+    layers: LayerChoice | None = None,
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
@@ -424,7 +426,9 @@ def open_git(
         max_set_up_bytes=operator.retention.setup_mib * MIB,
         litter=litter_of(operator.adapters),
         set_up_root=set_up_root,
-        is_layered=sandbox is not None and can_layer(sandbox, operator, environment),
+        is_layered=layers is not None and not layers.problem,
+        bubblewrap=layers.bubblewrap if layers else "",
+        copied_because=layers.problem if layers else "",
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ from mulligan.config.operator import (
     WorkspaceSettings,
 )
 from mulligan.config.policy import Check, Policy
+from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.layer import Layer
@@ -48,7 +49,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     overrides_for,
     settings_file,
 )
-from mulligan.interfaces.bootstrap.sandbox import confine
+from mulligan.interfaces.bootstrap.sandbox import confine, with_layers
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.home import clear, keep
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
@@ -106,6 +107,7 @@ class ChecksHere:
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
     layer: Layer | None = None
+    copies: Copies = field(default_factory=Copies)
 
     @property
     def logs(self) -> Path:
@@ -316,8 +318,9 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         operator = _operator_in(root, commit)
         redactor = publishing_redactor_of(operator, environment)
         source = local_source(setup, lambda _: None)
-        worktrees, _ = open_git(operator, source, environment, local_set_up(), commit.sandbox)
-        verifier = build_verifier(operator, environment, commit.sandbox, redactor)
+        layers = with_layers(commit.sandbox, operator, environment)
+        worktrees, _ = open_git(operator, source, environment, local_set_up(), layers)
+        verifier = build_verifier(operator, environment, layers.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
         with worktrees.open(setup.issue.ref) as tree:
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())

@@ -25,7 +25,13 @@ from mulligan.domain.host import (
 )
 from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.operator_network import CA_FILE_KEY, operator_network
-from mulligan.sandbox.probe import ProbeResult, layer_problem, probe_sandbox, unusable_paths
+from mulligan.sandbox.probe import (
+    LayerChoice,
+    ProbeResult,
+    choose_layers,
+    probe_sandbox,
+    unusable_paths,
+)
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import state_directory
@@ -87,15 +93,17 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     raise ConfigError(message)
 
 
-def can_layer(sandbox: Sandbox, operator: Operator, environment: Mapping[str, str]) -> bool:
-    """Return whether commands can get what setup commands left as a layer, after a trial.
+def with_layers(
+    sandbox: Sandbox, operator: Operator, environment: Mapping[str, str]
+) -> LayerChoice:
+    """Choose how commands get what setup commands left as a layer, after a trial.
 
     Otherwise each one needs a copy, which takes as long as copying takes; the log says why.
     """
-    problem = layer_problem(sandbox, operator.workspace.root, environment)
-    if problem and not isinstance(sandbox, Unconfined):
-        log.info("layers_unavailable", reason=f"{COPIES} {problem}.")
-    return not problem
+    choice = choose_layers(sandbox, operator.workspace.root, environment)
+    if choice.problem and not isinstance(sandbox, Unconfined):
+        log.info("layers_unavailable", reason=f"{COPIES} {choice.problem}.")
+    return choice
 
 
 COPIES = "Each setup command, check and agent gets a copy of what the setup commands left:"
@@ -138,7 +146,7 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
         calls_filtered=tried.filters,
         missing=missing,
         closed=tuple(path for path in closed if path not in missing),
-        copies=layer_problem(tried.sandbox, operator.workspace.root, environment)
+        copies=choose_layers(tried.sandbox, operator.workspace.root, environment).problem
         if tried.sandbox
         else "",
     )

@@ -29,6 +29,7 @@ from mulligan.implement.prompt.outcome_text import (
     TITLES,
     left_out,
     pluralize,
+    set_up_files_text,
     times_text,
     took_text,
     verification_text,
@@ -193,6 +194,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
     """Yield the lines about an attempt, each with its mark."""
     if times := times_text([meta]):
         yield " ", times
+    if meta.set_up_files:
+        yield " ", set_up_files_text(meta.set_up_files)
     if meta.error:
         yield " ", meta.error
     if meta.outcome is Outcome.SUCCEEDED:

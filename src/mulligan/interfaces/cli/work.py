@@ -54,7 +54,7 @@ from mulligan.domain.outcome import (
     WaitForBudget,
     WaitForPullRequest,
 )
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize, run_text, times_text
 from mulligan.interfaces.bootstrap.container import (
@@ -297,7 +297,7 @@ def _verdict_line(event: Event) -> str | None:
             return f"  {_plain(name)}: it failed; without the change, it {how}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
-        case ReviewFinished(verdict=verdict, feedback=feedback):
+        case ReviewFinished(verdict=VerifierOutcome() as verdict, feedback=feedback):
             return f"  the reviewer answered {verdict.value}: {_plain(feedback)}".rstrip(": ")
         case _:
             return None

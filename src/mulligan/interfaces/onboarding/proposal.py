@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import COMMIT_SHA
 from mulligan.domain.result import CheckKind
+from mulligan.text.foreign import code
 
 # Checks and setup commands
 
@@ -235,8 +236,8 @@ SET_UP_BRANCH = "mulligan/configure"
 POLICY_BODY = """\
 `mulligan init` proposes `{path}`, the settings of Mulligan for this repository.
 
-**If you merge this pull request**, Mulligan reads the file from `{base}`. It works on an issue \
-when somebody with write access adds the label `{label}`, and opens a pull request when {checks}.
+**If you merge this pull request**, Mulligan reads the file from {base}. It works on an issue \
+when somebody with write access adds the label {label}, and opens a pull request when {checks}.
 
 **If you close it**, nothing changes, and Mulligan does not open it again. Without this file \
 Mulligan has no checks for this repository, so its pull requests are not verified. To keep \
@@ -252,7 +253,7 @@ def policy_pull_request(path: str, base: str, label: str, checks: int) -> PullRe
     """Write the pull request that proposes a policy with some checks."""
     count = {0: "the agent made a change, since there are no checks yet", 1: "its check passes"}
     promise = count.get(checks, f"its {checks} checks pass")
-    body = POLICY_BODY.format(path=path, base=base, label=label.replace("`", "'"), checks=promise)
+    body = POLICY_BODY.format(path=path, base=code(base), label=code(label), checks=promise)
     return PullRequestText("Configure Mulligan", body)
 
 
