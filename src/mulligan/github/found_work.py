@@ -73,7 +73,7 @@ class WorkReader:
         except (NotFoundError, ValueError):
             return ""
         is_here = leads_to(comment.issue_url, f"/repos/{ref.repository}/issues/{ref.number}")
-        marked = self.comments.is_own(comment) and _marked([comment], f"status {ref}")
+        marked = self.comments.is_own(comment) and _marked([comment], ref)
         record = self._trusted_record(ref, comment)[0] if is_here and marked else None
         return record.state if record else ""
 
