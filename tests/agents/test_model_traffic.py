@@ -13,6 +13,7 @@ from mulligan.agents.model_traffic import (
     LONGEST_WAIT,
     NO_TOKENS,
     ModelTraffic,
+    ServiceCount,
     ServiceRefusal,
     TokenCount,
     UsageReader,
@@ -22,7 +23,9 @@ from mulligan.agents.model_traffic import (
 )
 from mulligan.agents.output import MAX_LINE_BYTES, StreamFacts
 from mulligan.config.adapters import Fact
+from mulligan.config.settings import Price
 from mulligan.domain.result import AgentFacts
+from mulligan.domain.spending import Allowance
 from world.model import ANTHROPIC, CHAT, GEMINI, RESPONSES, ModelProtocol
 from world.model_script import Json, ModelRequest, Turn
 
@@ -237,6 +240,60 @@ def test_tokens_of_answers_that_go_on_are_counted_with_those_that_ended(clock: C
     halfway.received(streamed([next(iter(ANTHROPIC.stream(TURN, ASKED)))]))
     assert (traffic.tokens.input, traffic.tokens.cached) == (3000, 1200)
     assert traffic.tokens.output >= 154
+
+
+@pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
+def test_tokens_are_counted_by_the_model_that_the_service_names(
+    wire: ModelProtocol, clock: Clock
+) -> None:
+    traffic = ModelTraffic(clock)
+    for name, streams in (("big", True), ("small", False), ("big", True)):
+        asked = ModelRequest(name, "", 0, streaming=streams)
+        body = streamed(wire.stream(TURN, asked)) if streams else b""
+        exchange = traffic.begin()
+        exchange.answered(200, EVENTS if streams else [(b"content-type", b"application/json")])
+        exchange.received(body or json.dumps(wire.whole(TURN, asked)).encode())
+        exchange.ended()
+    found = traffic.count
+    assert found.is_complete
+    assert found.tokens == {"big": TokenCount(2000, 800, 154), "small": TokenCount(1000, 400, 77)}
+
+
+def test_an_answer_of_a_model_without_a_count_is_missing(clock: Clock) -> None:
+    traffic = ModelTraffic(clock)
+    for body, is_complete in ((b'{"data": []}', True), (b'{"model": "m", "choices": []}', False)):
+        exchange = traffic.begin()
+        exchange.answered(200, [(b"content-type", b"application/json")])
+        exchange.received(body)
+        exchange.ended()
+        assert traffic.count == ServiceCount({}, is_complete)
+
+
+PRICES = {"big": Price(input=10, output=50), "small": Price(input=1, output=5)}
+A_LITTLE = TokenCount(100_000, 0, 20_000)
+"""Two dollars with the big model."""
+
+
+@pytest.mark.parametrize(
+    ("tokens", "is_complete", "allowed", "bound"),
+    [
+        ({"big": A_LITTLE}, True, Allowance(50, 10**9), Allowance(4, 240_000)),
+        ({"big": A_LITTLE}, True, Allowance(1), Allowance(4, 240_000)),
+        ({"big": A_LITTLE, "small": A_LITTLE}, True, Allowance(), Allowance(4.4, 480_000)),
+        # The price of a model is not known.
+        ({"own": A_LITTLE}, True, Allowance(50), Allowance(50, 240_000)),
+        ({"own": A_LITTLE}, True, Allowance(), Allowance(None, 240_000)),
+        # The proxy saw nothing, or not everything.
+        ({}, True, Allowance(2.5, 9), Allowance(2.5, 9)),
+        ({"big": A_LITTLE}, False, Allowance(2.5, 9), Allowance(4, 240_000)),
+        ({"big": A_LITTLE}, False, Allowance(50), Allowance(50)),
+    ],
+)
+def test_a_run_may_claim_twice_what_its_service_counted(
+    tokens: dict[str, TokenCount], *, is_complete: bool, allowed: Allowance, bound: Allowance
+) -> None:
+    found = ServiceCount(tokens, is_complete).bound(PRICES, allowed)
+    assert (found.usd, found.tokens) == (pytest.approx(bound.usd), bound.tokens)
 
 
 def test_the_counts_of_an_agent_are_raised_and_never_lowered() -> None:

@@ -168,6 +168,7 @@ TOO_MUCH = {
     "start_many_processes": "it exceeded 40 processes and threads",
     "start_many_threads": "it exceeded 40 processes and threads",
     "open_many_files": "it exceeded 100000 open files",
+    "open_many_terminals": "it exceeded 1000 terminals",
 }
 
 

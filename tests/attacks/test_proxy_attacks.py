@@ -2,10 +2,12 @@
 
 import gzip
 import os
+import re
 import resource
 import socket
 import subprocess
 import sys
+import threading
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -273,3 +275,158 @@ def test_of_two_lengths_the_service_sees_one(tmp_path: Path) -> None:
         # Refused, or sent on with one length.
         assert line.recv(12) in {b"HTTP/1.1 200", b""}
     assert all((b"content-length" in head) + (b"transfer-encoding" in head) == 1 for head in heads)
+
+
+LONG_KEY = "sk-api03-9XbQz7Lr2TnVw8Yc4KdHm6Pf1GsJ5eRa-3uNq0"
+"""A key as services make them: it is no word."""
+
+
+def parts_of(head: str, target: str) -> tuple[bytes, bytes]:
+    """Answer with what was asked for: of the head, as `Range` says or the address does."""
+    wanted = re.search(r"\r\nrange: *bytes=(\d+)-(\d+)", head, re.IGNORECASE)
+    if wanted is None and (asked := re.search(r"from=(\d+)&to=(\d+)", target)):
+        return b"200 OK", head[int(asked[1]) : int(asked[2]) + 1].encode()
+    if wanted is None:
+        return b"200 OK", head.encode()
+    return b"206 Partial Content", head[int(wanted[1]) : int(wanted[2]) + 1].encode()
+
+
+def repeat(line: socket.socket) -> None:
+    """Repeat the request, or the wanted part of it."""
+    head = head_of(line).decode()
+    status, body = parts_of(head, head.partition("\r\n")[0])
+    line.sendall(b"HTTP/1.1 %b\r\nAccept-Ranges: bytes\r\n" % status)
+    line.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def gathered(step: int, ask: Callable[[int, int], httpx.Response]) -> str:
+    """Ask for an echo a few characters at a time, and put the answers together."""
+    found = ""
+    for start in range(0, 400, step):
+        answer = ask(start, start + step - 1)
+        found += answer.text if answer.status_code in {200, 206} else ""
+    return found
+
+
+@pytest.mark.parametrize("name", ["Range", "range", "X-Range", "x-ms-range"])
+def test_a_service_is_not_asked_for_the_key_in_pieces(tmp_path: Path, name: str) -> None:
+    with (
+        answering(repeat) as there,
+        open_egress_proxy(tmp_path, origin(there), key=LONG_KEY) as way,
+        way.client() as client,
+    ):
+
+        def ask(start: int, end: int) -> httpx.Response:
+            return client.get(
+                "/model/echo", headers={name: f"bytes={start}-{end}", "If-Range": "x"}
+            )
+
+        answer = ask(0, 9)
+        assert LONG_KEY not in gathered(10, ask)
+    # The whole answer came, as if the service knew no ranges.
+    assert (answer.status_code, "GET /echo" in answer.text) == (200, True)
+    assert "range" not in answer.text.lower() + str(answer.headers).lower()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"206 Partial Content\r\n",
+        b"226 IM Used\r\n",
+        b"200 OK\r\nContent-Range: bytes 0-9/90\r\n",
+        b"200 OK\r\nContent-Type: Multipart/ByteRanges; boundary=x\r\n",
+    ],
+)
+def test_a_part_of_an_answer_is_not_forwarded(tmp_path: Path, head: bytes) -> None:
+    def talk(line: socket.socket) -> None:
+        head_of(line)
+        line.sendall(b"HTTP/1.1 %bContent-Length: 10\r\n\r\n0123456789" % head)
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there)) as way,
+        way.client() as client,
+    ):
+        answer = client.get("/model/echo")
+    assert (answer.status_code, "0123456789" in answer.text) == (502, False)
+    assert "only a part" in answer.text
+
+
+@pytest.mark.parametrize("step", [8, 10, 16])
+def test_a_service_that_cuts_its_answers_itself_does_not_tell_the_key(
+    tmp_path: Path, step: int
+) -> None:
+    with (
+        answering(repeat) as there,
+        open_egress_proxy(tmp_path, origin(there), key=LONG_KEY) as way,
+        way.client() as client,
+    ):
+
+        def ask(start: int, end: int) -> httpx.Response:
+            return client.get("/model/echo", params={"from": start, "to": end})
+
+        shown = gathered(step, ask)
+    told = LONG_KEY[len("sk-api03-") :]
+    # Where a part begins or ends within the key, it has fewer characters than are masked.
+    assert all(told[at : at + 8] not in shown for at in range(len(told) - 8))
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str])
+def test_headers_of_an_answer_tell_no_piece_of_the_key(
+    tmp_path: Path, spell: Callable[[str], str]
+) -> None:
+    def talk(line: socket.socket) -> None:
+        head_of(line)
+        one, two = spell(LONG_KEY[:24]), spell(LONG_KEY[24:])
+        line.sendall(f"HTTP/1.1 302 {one}\r\nX-One: {one}\r\nLocation: /?{two}\r\n".encode())
+        line.sendall(f"Content-Length: 24\r\n\r\n{one}".encode())
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there), key=LONG_KEY) as way,
+        way.client() as client,
+    ):
+        answer = client.get("/model/echo")
+    told = answer.text + str(answer.headers.raw) + answer.reason_phrase
+    assert all(spell(LONG_KEY[at : at + 8]) not in told for at in range(8, len(LONG_KEY) - 8))
+
+
+def test_an_answer_that_ends_within_the_key_tells_only_its_first_characters(tmp_path: Path) -> None:
+    def talk(line: socket.socket) -> None:
+        head_of(line)
+        line.sendall(b"HTTP/1.0 200 OK\r\n\r\nyour key: %b" % LONG_KEY[:30].encode())
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there), key=LONG_KEY) as way,
+        way.client() as client,
+    ):
+        answer = client.get("/model/echo")
+    assert answer.text.startswith("your key: ")
+    assert LONG_KEY[:10] not in answer.text
+
+
+def test_a_stream_of_a_model_stays_live(tmp_path: Path) -> None:
+    """Each event arrives before the next one is sent."""
+    heard = threading.Event()
+
+    def talk(line: socket.socket) -> None:
+        head_of(line)
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        for _ in range(3):
+            line.sendall(b'data: {"text": "the key of sk-api03"}\n\n')
+            assert heard.wait(20)
+            heard.clear()
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there), key=LONG_KEY) as way,
+        way.client() as client,
+        client.stream("GET", "/model/stream") as answer,
+    ):
+        events = 0
+        for line in answer.iter_lines():
+            events += line == 'data: {"text": "the key of sk-api03"}'
+            if not line:
+                heard.set()
+    assert events == 3

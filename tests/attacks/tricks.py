@@ -301,6 +301,22 @@ def open_many_files(target: Target) -> bool:
     return True
 
 
+def open_many_terminals(target: Target) -> bool:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    for _ in range(1_100):
+        os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+    time.sleep(target.hold)
+    return True
+
+
+def take_requests_of_the_machine(_: Target) -> bool:
+    """Take one of the requests for asynchronous input and output, which all programs share."""
+    context = ctypes.c_ulong(0)
+    number = {"x86_64": 206}.get(os.uname().machine, 0)
+    return LIBC.syscall(number, 1, ctypes.byref(context)) == 0
+
+
 def write_a_huge_file(_: Target) -> bool:
     with Path("huge").open("wb") as file:
         file.write(bytes(FILE))
@@ -367,6 +383,8 @@ TRICKS: dict[str, Callable[[Target], bool]] = {
         start_many_threads,
         start_many_processes,
         open_many_files,
+        open_many_terminals,
+        take_requests_of_the_machine,
         write_a_huge_file,
         leave_an_attribute_behind,
     )

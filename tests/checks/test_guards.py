@@ -254,6 +254,18 @@ def test_a_large_file_is_told_and_a_deleted_one_is_not() -> None:
     assert told(found, Scope(max_file_bytes=6_000_000)) == ()
 
 
+def test_a_file_that_was_not_read_for_its_size_is_told() -> None:
+    found = Change("a" * 40, None, 1, too_large=(("data.bin", 6_000_000), ("small", 1)))
+    assert told(found, Scope()) == (
+        "data.bin has 6000000 bytes; scope.max_file_bytes allows 5242880.",
+    )
+
+
+def test_a_change_that_was_not_read_is_refused() -> None:
+    (broken,) = violations(Change("a" * 40, None, 1, unread="It is too much."), Scope())
+    assert (broken.kind, broken.message) == (GuardKind.SIZE, "It is too much.")
+
+
 GITHUB_TOKEN = "ghp_" + "a1B2" * 9
 KEY = "-----BEGIN RSA PRIVATE KEY-----"
 BODY = "MIIEpAIBAAKCAQEA" * 4

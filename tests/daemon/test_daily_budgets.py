@@ -1,5 +1,6 @@
 """What may be spent in a day is held to by everybody together, and is there again the next day."""
 
+import os
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.agents.runner import CommandAgent
+from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.daemon.explain import explain
 from mulligan.daemon.worker import Visit, Worker
@@ -93,6 +96,43 @@ def test_what_is_used_up_starts_nothing_until_the_next_day(here: WorkerEnvironme
     here.desk.clock.time = MIDNIGHT + timedelta(seconds=1)
     assert visit(here, second, DAY).attempts == 1
     assert here.ledger.status(second).stage is Stage.REVIEW
+
+
+CLAIM = """echo '{"cost_usd": 999, "input_tokens": 999999999}'"""
+BOUNDED = Budget(
+    attempt=AllowanceSettings(usd=0.3, tokens=5000), day=AllowanceSettings(usd=1, tokens=20_000)
+)
+
+
+def claiming(line: str) -> CommandAgent:
+    return CommandAgent(AgentSettings(command=("sh", "-c", line)), {"PATH": os.environ["PATH"]})
+
+
+def test_what_an_agent_claims_does_not_use_up_the_day(here: WorkerEnvironment) -> None:
+    """It claims once at its end; a day without a limit for an attempt is its own to use."""
+    first, second = here.desk.ready(), here.desk.ready()
+    context = tools_of(here, claiming(CLAIM), BOUNDED)
+    context.worktrees.fetch_base(first.repository)
+    assert Worker(context, max_attempts=1).visit(first).attempts == 1
+    (meta,) = here.ledger.history(first)
+    assert (meta.outcome, meta.agent and meta.agent.cost_usd) == (Outcome.ZERO_COMMIT, 0.3)
+    assert here.ledger.status(first).attempt == 1
+    assert round(spent(here), 6) == 0.3
+    assert visit(here, second, BOUNDED).attempts == 1
+
+
+def test_an_agent_that_claims_more_than_its_budget_stops_only_itself(
+    here: WorkerEnvironment,
+) -> None:
+    ref = here.desk.ready()
+    agent = metered_agent(here.directory, 60, cost=99)
+    context = tools_of(here, agent, BOUNDED)
+    context.worktrees.fetch_base(ref.repository)
+    assert Worker(context, max_attempts=1).visit(ref).attempts == 1
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, meta.agent and meta.agent.cost_usd) == (Outcome.AGENT_TIMED_OUT, 0.3)
+    assert round(spent(here), 6) == 0.3
+    assert here.ledger.status(ref).stage is not Stage.HITL
 
 
 def test_explain_says_what_is_waited_for(here: WorkerEnvironment) -> None:

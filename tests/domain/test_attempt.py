@@ -213,6 +213,8 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (asking(run()), NESTED, ZeroKind.ASKED),
         (run(), replace(CHANGED, nested=("copy",)), None),
         (run(), replace(UNCHANGED, submodule_files=("lib/a.c",)), None),
+        (run(), replace(UNCHANGED, too_large=(("big", 10),)), None),
+        (run(), replace(UNCHANGED, unread="It is too much."), None),
         (run(), replace(COMMITTED_NOTHING, submodule_links=("lib",)), None),
         (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
         (run(1), IGNORED, ZeroKind.ONLY_IGNORED),

@@ -236,7 +236,7 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
             tree,
             "echo x > $'new\\nline'; echo x > $'bad\\xff'; echo x > -rf; ln -s /etc/passwd link",
             r"printf '\0\1' > binary; git mv src/calc.py src/moved.py; chmod +x README.md",
-            "truncate -s 20M large",
+            "truncate -s 5M large",
         )
         change = tree.capture(TEXT, SETTINGS)
     assert counted(change) == (
@@ -254,7 +254,7 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
     told = {file.path: (file.mode, file.size, file.link) for file in change.files}
     assert told["link"] == ("120000", 11, "/etc/passwd")
     assert told["README.md"] == ("100755", 6, None)
-    assert told["large"] == ("100644", 20 * 1024**2, None)
+    assert told["large"] == ("100644", 5 * 1024**2, None)
     assert b"rename from src/calc.py" in change.diff
     assert b"Binary files /dev/null and b/large differ" in change.diff
 

@@ -9,7 +9,7 @@ from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, TimeLimit, classify, next_round
 from mulligan.domain.outcome import Escalate, Outcome, WaitForBudget
 from mulligan.domain.result import AgentFacts, FixRound, WorkerResultMeta
-from mulligan.domain.spending import NOTHING, Run, Spent, spent_by, spent_on
+from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, bounded, spent_by, spent_on
 from mulligan.implement.budget_meter import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, decide
 from mulligan.implement.prompt.outcome_text import error_line
@@ -46,6 +46,32 @@ def test_attempts_add_up_to_the_cent() -> None:
 def test_a_run_uses_the_budget_of_the_day_on_which_it_began_in_utc() -> None:
     evening = datetime(2025, 3, 1, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
     assert Run(REF, 1, 0, evening).day == date(2025, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("claim", "bound", "counts"),
+    [
+        (used(999, 50), Allowance(), (999, 50, 50)),
+        (used(999, 50), Allowance(usd=2.5), (2.5, 50, 50)),
+        (used(1, 50), Allowance(usd=2.5, tokens=100), (1, 50, 50)),
+        (used(1, 500), Allowance(usd=2.5, tokens=600), (1, 500, 100)),
+        (used(1, 500), Allowance(tokens=400), (1, 400, 0)),
+        (used(999), Allowance(usd=2.5, tokens=400), (2.5, None, None)),
+        (used(None, 500), Allowance(usd=2.5, tokens=400), (None, 400, 0)),
+        (used(999, 500), Allowance(0.0, 0), (0, 0, 0)),
+    ],
+)
+def test_what_a_run_claims_counts_up_to_a_bound(
+    claim: AgentFacts, bound: Allowance, counts: tuple[float | None, int | None, int | None]
+) -> None:
+    found = bounded(claim, bound)
+    assert (found.cost_usd, found.input_tokens, found.output_tokens) == counts
+    assert bound.covers(Spent(found.cost_usd or 0, sum(filter(None, counts[1:]))))
+
+
+def test_the_larger_of_two_limits_is_none_if_one_is() -> None:
+    assert Allowance(1, None).at_least(Allowance(2, 5)) == Allowance(2, None)
+    assert Allowance(None, 7).at_least(Allowance(2, 5)) == Allowance(None, 7)
 
 
 DAY = {"o/here": Spent(3.0, 3000), "o/there": Spent(4.0, 4000)}

@@ -24,6 +24,7 @@ from mulligan.sandbox.egress_rules import (
     decide_route,
     is_authorized,
     is_literal,
+    is_partial,
     is_public,
     is_readable,
     proxy_variables,
@@ -192,10 +193,10 @@ def test_of_two_lengths_only_one_is_sent_on() -> None:
 
 def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
     given = [(b"Content-Type", b"text/event-stream"), (b"Transfer-Encoding", b"chunked")]
-    assert response_headers(given) == [(b"Content-Type", b"text/event-stream")]
+    assert response_headers(FREE, given) == [(b"Content-Type", b"text/event-stream")]
     packed = [(b"Content-Encoding", b"gzip"), (b"Content-Length", b"20"), (b"ETag", b"1")]
-    assert response_headers(packed) == packed
-    assert response_headers(packed, is_plain=False) == [(b"ETag", b"1")]
+    assert response_headers(FREE, packed) == packed
+    assert response_headers(FREE, packed, is_plain=False) == [(b"ETag", b"1")]
 
 
 @pytest.mark.parametrize(
@@ -233,6 +234,83 @@ def test_without_a_key_and_with_too_short_a_one_everything_comes_through(key: st
 def test_what_was_held_back_is_told_once() -> None:
     found = KeyFilter(LONG)
     assert (found.feed(b"a sk-the"), found.end(), found.end()) == (b"a ", b"sk-the", b"")
+
+
+def test_the_beginning_of_a_key_is_not_told_at_the_end_of_an_answer() -> None:
+    found = KeyFilter(LONG)
+    assert (found.feed(b"a sk-the-k"), found.end()) == (b"a ", b"********")
+
+
+RANDOM = "sk-ant-api03-9XbQz7Lr2TnVw8Yc4KdHm6Pf1GsJ5eRa-3uNq0"
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text("kx-9 ", max_size=3),
+            st.tuples(st.integers(13, 50), st.integers(1, 20)).map(
+                lambda cut: RANDOM[cut[0] : cut[0] + cut[1]]
+            ),
+        ),
+        max_size=8,
+    ),
+    st.integers(1, 40),
+)
+def test_no_piece_of_a_key_is_shown_however_an_answer_is_cut(parts: list[str], size: int) -> None:
+    whole, found = "".join(parts).encode(), KeyFilter(RANDOM, pieces=True)
+    shown = b"".join(found.feed(whole[at : at + size]) for at in range(0, len(whole), size))
+    shown += found.end()
+    assert shown == KeyFilter(RANDOM, pieces=True).text(whole)
+    assert len(shown) == len(whole)
+    assert not any(RANDOM[at : at + 8].encode() in shown for at in range(13, len(RANDOM) - 7))
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (RANDOM, "keys begin with sk-ant-api03-"),
+        ("sk-local-development-2024", "sk-local is for development, as in 2024"),
+        ("sk-1234567890", "call 1234567890"),
+        ("LM-Studio-Key", "install lm-studio"),
+    ],
+)
+def test_words_that_a_key_has_are_shown(key: str, said: str) -> None:
+    assert KeyFilter(key, pieces=True).text(said.encode()) == said.encode()
+
+
+def test_a_service_with_a_key_is_asked_for_no_part() -> None:
+    given_headers = [
+        (b"Range", b"bytes=0-9"),
+        (b"If-Range", b'"1"'),
+        (b"X-MS-Range", b"bytes=0-9"),
+        (b"A-IM", b"range"),
+        (b"Content-Range", b"bytes 0-9/10"),
+    ]
+    names = [[name for name, _ in request_headers(way, given_headers)] for way in (MODEL, FREE)]
+    assert names[0] == [b"Host", b"Content-Range", b"Accept-Encoding", b"x-api-key"]
+    assert names[1] == [b"Host", *(name for name, _ in given_headers), b"Accept-Encoding"]
+    told = [(b"Accept-Ranges", b"bytes"), (b"ETag", b"1")]
+    assert response_headers(MODEL, told) == told[1:]
+    assert response_headers(FREE, told) == told
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "partial"),
+    [
+        (200, (b"Content-Type", b"text/plain"), False),
+        (206, (b"Content-Type", b"text/plain"), True),
+        (226, (b"IM", b"range"), True),
+        (200, (b"content-range", b"bytes 0-9/90"), True),
+        (416, (b"Content-Range", b"bytes */90"), False),
+        (200, (b"Content-Type", b" Multipart/ByteRanges; boundary=x"), True),
+    ],
+)
+def test_a_part_of_an_answer_is_told_from_a_whole_one(
+    status: int,
+    header: tuple[bytes, bytes],
+    partial: bool,  # noqa: FBT001
+) -> None:
+    assert is_partial(status, [header]) is partial
 
 
 def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:

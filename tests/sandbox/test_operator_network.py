@@ -97,6 +97,21 @@ def test_pip_installs_from_a_private_index_and_never_has_its_password(
         assert secret not in (tmp_path / "setup-egress.log").read_text()
 
 
+def test_pip_takes_the_whole_file_where_it_would_ask_for_parts(
+    index: PackageIndex, tree: PlainWorktree, tmp_path: Path
+) -> None:
+    """Parts of an answer could be parts of the password; the index offers them."""
+    address, digest = f"{index.address}/files/{ARCHIVE_NAME}", hashlib.sha256(ARCHIVE).hexdigest()
+    lines = [
+        DOWNLOAD.replace("--no-deps", "--use-feature=fast-deps"),
+        f"curl --fail --range 0-9 --output all {address} && sha256sum all | grep {digest}",
+    ]
+    verifier = verifier_with(settings_for(index), more=index_url(index))
+    result = verifier.set_up(lines, tree, tmp_path / "setup.log")
+    assert result.passed, result.digest
+    assert (index.ranges, index.denied) == ([], [])
+
+
 @pytest.mark.parametrize("program", ["curl", "git", "python"])
 def test_other_programs_trust_the_tunnel_too(
     program: str, index: PackageIndex, tree: PlainWorktree, tmp_path: Path

@@ -52,6 +52,8 @@ def verdict(machine: str, number: int, first: int = 0, second: int = 0, audit: i
         (X86, (321,), EPERM),  # bpf
         (X86, (425,), EPERM),  # io_uring_setup
         (X86, (435,), ENOSYS),  # clone3
+        (X86, (206,), ENOSYS),  # io_setup
+        (ARM, (0,), ENOSYS),
         (X86, (56, THREAD), ALLOW),
         (X86, (56, SIGCHLD), ALLOW),
         (X86, (56, SIGCHLD | NEW_USER), EPERM),

@@ -14,7 +14,8 @@ STEP = 0.10
 PROGRAM = """
 import json, pathlib, sys, time
 for step in range(int(sys.argv[1])):
-    print(json.dumps({"kind": "step", "usd": 0.1, "tokens": 100}), flush=True)
+    usd = float([*sys.argv[4:], 0.1][0])
+    print(json.dumps({"kind": "step", "usd": usd, "tokens": 100}), flush=True)
     time.sleep(float(sys.argv[2]))
 time.sleep(float(sys.argv[3]))
 print(json.dumps({"kind": "end"}), flush=True)
@@ -32,10 +33,12 @@ READS = (
 )
 
 
-def metered_agent(directory: Path, steps: int, pause: float = 0.05) -> CommandAgent:
-    """Make an agent that takes so many steps, and then changes a file."""
+def metered_agent(
+    directory: Path, steps: int, pause: float = 0.05, cost: float = STEP
+) -> CommandAgent:
+    """Make an agent that takes so many steps, each at a cost, and then changes a file."""
     program = directory / "metered.py"
     program.write_text(PROGRAM)
-    arguments = (str(program), str(steps), str(pause), "0")
+    arguments = (str(program), str(steps), str(pause), "0", str(cost))
     own = Adapter(program=sys.executable, arguments=arguments, reads=READS, usage="message")
     return CommandAgent(AgentSettings(kind="metered"), {}, own=OperatorAgents({"metered": own}, {}))

@@ -37,12 +37,16 @@ HOST = "127.0.0.2"
 
 @dataclass(frozen=True)
 class PackageIndex:
-    """Its address, the certificate of its authority, and the methods and paths of its requests."""
+    """Its address, the certificate of its authority, and the methods and paths of its requests.
+
+    `ranges` are the parts of files that it was asked for.
+    """
 
     address: str
     ca_file: Path
     requests: list[str] = field(default_factory=list[str])
     denied: list[str] = field(default_factory=list[str])
+    ranges: list[str] = field(default_factory=list[str])
 
     @property
     def host(self) -> str:
@@ -54,7 +58,7 @@ def serve_package_index(directory: Path, host: str = HOST) -> Generator[PackageI
     """Serve while the block lasts; certificates are made in `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     authority = Authority(directory)
-    requests, denied = list[str](), list[str]()
+    requests, denied, ranges = list[str](), list[str](), list[str]()
     _make_repository(directory)
 
     class Handler(BaseHTTPRequestHandler):
@@ -71,6 +75,10 @@ def serve_package_index(directory: Path, host: str = HOST) -> Generator[PackageI
                 return
             found = content_at(self.path, f"https://{self.headers['Host']}")
             status, body = (HTTPStatus.OK, found) if found else (HTTPStatus.NOT_FOUND, b"")
+            if wanted := self.headers.get("Range"):
+                ranges.append(wanted)
+                first, _, last = wanted.removeprefix("bytes=").partition("-")
+                status, body = HTTPStatus.PARTIAL_CONTENT, body[int(first) : int(last) + 1]
             self.answer(status, body)
 
         do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815
@@ -112,6 +120,7 @@ def serve_package_index(directory: Path, host: str = HOST) -> Generator[PackageI
                 self.send_header("WWW-Authenticate", "Basic realm=index")
             kind = "text/html" if self.path.startswith("/simple/") else "application/json"
             self.send_header("Content-Type", kind)
+            self.send_header("Accept-Ranges", "bytes")
             if self.path.startswith("/files/declared/"):
                 self.send_header("Content-Encoding", "gzip")
             missing = 9 if self.path == "/broken" else 0
@@ -125,7 +134,7 @@ def serve_package_index(directory: Path, host: str = HOST) -> Generator[PackageI
             """Keep still."""
 
     with serve_tls(authority.certificate(host), Handler, host) as address:
-        yield PackageIndex(address, authority.ca_file, requests, denied)
+        yield PackageIndex(address, authority.ca_file, requests, denied, ranges)
 
 
 def _make_repository(directory: Path) -> None:

@@ -18,12 +18,13 @@ from typing import Protocol
 from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ValidationError
 
-from mulligan.config.policy import CommitSettings
+from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.domain.layer import Layer
+from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
 from mulligan.implement.ports import GitWriter, PullRequestBase, Worktrees
 from world.git_diffs import diff_text, differences, file_change
 from world.git_objects import FILE, LINK, PROGRAM, Entry, Files, ObjectStore
@@ -75,7 +76,9 @@ class PlainWorktree:
         (fork, *_) = merge_bases(self.store, self.head_sha, *self.bases)
         return diff_text(self.store, self.store.files(fork), self.store.files(self.head_sha))
 
-    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+    def capture(
+        self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
+    ) -> Change:
         before, after = self.store.files(self.start_sha), self._read()
         if after == before:
             return Change(self.start_sha, None, 0)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from mulligan.config.policy import CommitSettings
+from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
+from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
 from mulligan.implement.ports import CommitText
 from mulligan.sandbox.home import keep
 
@@ -33,7 +34,9 @@ class PlainWorktree:
         """Return itself: it has no layers."""
         return self
 
-    def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
+    def capture(
+        self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
+    ) -> NoReturn:
         raise NotImplementedError
 
     def blobs(self, sha: str) -> NoReturn:

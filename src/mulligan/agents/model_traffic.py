@@ -5,7 +5,8 @@ many tokens the service counted. The proxy calls it from its own thread, the run
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,9 +25,12 @@ from mulligan.agents.output import (
     number_in,
     values,
 )
+from mulligan.agents.prices import cost_of, price_of
 from mulligan.config.adapters import Fact
+from mulligan.config.settings import Price
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.retry_after import seconds_asked
+from mulligan.domain.spending import Allowance
 
 # Tokens.
 
@@ -106,6 +110,45 @@ def tokens_in(answer: JsonValue) -> TokenCount:
     return found
 
 
+MODEL_PATHS = ("model", "message.model", "response.model", "modelVersion")
+"""Paths of the model's name in the same answers."""
+
+
+def model_in(answer: JsonValue) -> str:
+    """Return the model that an answer, or an event of its stream, names; "" if it names none."""
+    found = (value for path in MODEL_PATHS for value in values(answer, path))
+    return next((name for name in found if isinstance(name, str)), "")
+
+
+MARGIN = 2
+"""How much more a run may cost than the count says: writing a cache, and long contexts, cost up to
+twice the price of input."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCount:
+    """The tokens that a service counted for a run, by model.
+
+    It `is_complete` if every answer of a model said what it used.
+    """
+
+    tokens: Mapping[str, TokenCount]
+    is_complete: bool
+
+    def bound(self, prices: Mapping[str, Price], allowed: Allowance) -> Allowance:
+        """Return what a run may claim: up to the count, or `allowed` where nothing was counted."""
+        total, usd = reduce(TokenCount.plus, self.tokens.values(), NO_TOKENS), 0.0
+        found = [(price_of(model, prices), count) for model, count in self.tokens.items()]
+        for price, count in found:
+            usd += cost_of(price, count.input, count.cached, count.output) if price else 0.0
+        counted = Allowance(MARGIN * usd, MARGIN * (total.input + total.output))
+        if not (self.is_complete and self.tokens):
+            return allowed.at_least(counted)
+        is_priced = all(price for price, _ in found)
+        usd_bound = counted.usd if is_priced else allowed.at_least(counted).usd
+        return Allowance(usd_bound, counted.tokens)
+
+
 def _sum(usage: JsonValue, paths: Sequence[str]) -> int:
     numbers = (number_in(value) for path in paths for value in values(usage, path))
     return round(sum(number for number in numbers if number is not None))
@@ -123,6 +166,7 @@ class UsageReader:
 
     def __init__(self, *, streams: bool) -> None:
         self.tokens = NO_TOKENS
+        self.model = ""
         self._streams = streams
         self._rest = bytearray()
         self._is_too_long = False
@@ -143,7 +187,7 @@ class UsageReader:
             with suppress(ValidationError):
                 answer = ANY_JSON.validate_json(bytes(self._rest))
                 for each in answer if isinstance(answer, list) else [answer]:
-                    self.tokens = self.tokens.at_least(tokens_in(each))
+                    self._note(each)
             self._rest.clear()
 
     def _add(self, part: bytes) -> None:
@@ -155,10 +199,15 @@ class UsageReader:
 
     def _read_event(self) -> None:
         field, _, data = bytes(self._rest).partition(b":")
-        if field == b"data" and b"usage" in data and (event := json_object(data)):
-            self.tokens = self.tokens.at_least(tokens_in(event))
+        tells = b"usage" in data or (b"model" in data and not self.model)
+        if field == b"data" and tells and (event := json_object(data)):
+            self._note(event)
         self._rest.clear()
         self._is_too_long = False
+
+    def _note(self, answer: JsonValue) -> None:
+        self.tokens = self.tokens.at_least(tokens_in(answer))
+        self.model = self.model or model_in(answer)
 
 
 # Waiting.
@@ -191,7 +240,8 @@ class ModelTraffic:
         self.clock = clock
         self._lock = Lock()
         self._open = set[ModelExchange]()
-        self._counted = NO_TOKENS
+        self._counted = defaultdict[str, TokenCount](TokenCount)
+        self._is_complete = True
         self._last_byte_at = float("-inf")
         self._unreachable_since: float | None = None
         self._refused: tuple[float, ServiceRefusal] | None = None
@@ -207,8 +257,17 @@ class ModelTraffic:
     @property
     def tokens(self) -> TokenCount:
         """The tokens that the service has counted so far."""
+        return reduce(TokenCount.plus, self.count.tokens.values(), NO_TOKENS)
+
+    @property
+    def count(self) -> ServiceCount:
+        """The tokens that the service has counted so far, by model."""
         with self._lock:
-            return reduce(TokenCount.plus, (each.tokens for each in self._open), self._counted)
+            counted = self._counted.copy()
+            for each in self._open:
+                if each.tokens != NO_TOKENS:
+                    counted[each.model] = counted[each.model].plus(each.tokens)
+            return ServiceCount(counted, self._is_complete)
 
     @property
     def silence(self) -> timedelta:
@@ -251,7 +310,11 @@ class ModelTraffic:
         """Keep only the tokens of a completed request."""
         with self._lock:
             self._open.discard(exchange)
-            self._counted = self._counted.plus(exchange.tokens)
+            if exchange.tokens != NO_TOKENS:
+                known = self._counted[exchange.model]
+                self._counted[exchange.model] = known.plus(exchange.tokens)
+            elif exchange.model:
+                self._is_complete = False
 
 
 class ModelExchange:
@@ -267,6 +330,11 @@ class ModelExchange:
     def tokens(self) -> TokenCount:
         """The tokens that the answer counts so far."""
         return self._usage.tokens
+
+    @property
+    def model(self) -> str:
+        """The model that the answer names; "" if it names none."""
+        return self._usage.model
 
     def waits(self) -> None:
         """Record that the request is sent, and that the next bytes are the service's."""

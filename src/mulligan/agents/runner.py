@@ -63,7 +63,7 @@ from mulligan.agents.wordings import LastWords
 from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.certificates import trusted_bundle
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Meter, Task, TimeLimit
+from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Task, TimeLimit
 from mulligan.domain.errors import (
     MisconfiguredError,
     NotStartedError,
@@ -73,7 +73,7 @@ from mulligan.domain.errors import (
 from mulligan.domain.host import AgentIdentity, AgentPresence, Network, RunLimits
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, RestKind
-from mulligan.domain.spending import NOTHING, spent_in
+from mulligan.domain.spending import NOTHING, bounded, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import ModelAccess
 from mulligan.sandbox.home import clear
@@ -282,7 +282,7 @@ class CommandAgent:
                 stdin=start.stdin,
                 log=task.log,
                 redactor=self._redactor,
-                on_output=self._output_reader(reader, task.meter, traffic),
+                on_output=self._output_reader(reader, task, traffic),
                 on_stop=on_stop,
             )
             try:
@@ -295,6 +295,7 @@ class CommandAgent:
         reported, learned = _report(report, task)
         run = self._run_of(finished, reader.close(), reported, traffic.tokens)
         run = replace(self._blame_service(run, silence, traffic.refusal), learned=learned)
+        run = replace(run, facts=self._bounded(run.facts, task, traffic))
         refused = tuple(
             host for host in run_network.refused if host not in self._adapter.idle_hosts
         )
@@ -347,7 +348,7 @@ class CommandAgent:
         return refusing_service(refusal.status, refusal.reason) if is_known else None
 
     def _output_reader(
-        self, reader: Reader, meter: Meter, traffic: ModelTraffic
+        self, reader: Reader, task: Task, traffic: ModelTraffic
     ) -> Callable[[bytes], TimeLimit | None]:
         """Return a callback that reads the output, and stops the agent once its budget is spent."""
         last = NOTHING
@@ -363,9 +364,15 @@ class CommandAgent:
             if (spent := spent_in(usage)) == last:
                 return None
             last = spent
-            return None if meter(usage) else TimeLimit.BUDGET
+            # What it claims may stop itself, but others only as far as it can be true.
+            goes_on = task.meter(self._bounded(usage, task, traffic))
+            return None if goes_on and task.allowance.covers(spent) else TimeLimit.BUDGET
 
         return on_output
+
+    def _bounded(self, usage: AgentFacts, task: Task, traffic: ModelTraffic) -> AgentFacts:
+        """Return the usage as far as its service, or the attempt's budget, can confirm it."""
+        return bounded(usage, traffic.count.bound(self._prices, task.allowance))
 
     def _run_of(
         self,

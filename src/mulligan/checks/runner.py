@@ -25,7 +25,7 @@ from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
-from mulligan.domain.attempt import Change, ReviewerResult
+from mulligan.domain.attempt import Change, ReviewerResult, TimeLimit
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
 from mulligan.domain.host import Network
@@ -188,7 +188,7 @@ class CommandVerifier:
             self._remove(check.report, worktree)
         wanted = Network.OPEN if check.network else Network.NONE
         ended = self._run(_Line(check.run, check.timeout), worktree, log, wanted)
-        late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
+        late = _why_stopped(ended, check.timeout)
         hidden = self._hidden_program(check.run, ended)
         late += f"{hidden.text}\n" if hidden else ""
         found = self._digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
@@ -203,7 +203,7 @@ class CommandVerifier:
             required=check.required,
             passed=found.passed,
             exit_code=ended.exit_code,
-            timed_out=ended.stopped_by is not None,
+            timed_out=ended.stopped_by is TimeLimit.TIMEOUT,
             duration_ms=round(ended.duration.total_seconds() * 1000),
             digest=late + found.text,
             long_digest=late + found.long_text if found.long_text else "",
@@ -484,6 +484,13 @@ def last_lines(output: str) -> str:
     shown = [visible(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
     kept = [line[:LINE_CHARS] for line in shown if line.strip()][-LAST_LINES:]
     return "\n".join(kept) or "It printed nothing."
+
+
+def _why_stopped(ended: Finished, timeout: timedelta) -> str:
+    """Say in one line why Mulligan stopped a check; "" if it did not."""
+    if ended.stopped_by is TimeLimit.DISK:
+        return "Mulligan stopped it because it filled the disk with its own files.\n"
+    return f"Timed out after {format_duration(timeout)}.\n" if ended.stopped_by else ""
 
 
 def _digest(line: str, ended: Finished, log: Path) -> Digest:

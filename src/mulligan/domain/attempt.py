@@ -28,6 +28,7 @@ from mulligan.domain.result import (
     RestKind,
     VerifierOutcome,
 )
+from mulligan.domain.spending import UNLIMITED, Allowance
 
 SHUTDOWN = "shutdown"
 """The reason of an interruption by a shutdown, which never costs an attempt (OUTCOME-4)."""
@@ -57,7 +58,7 @@ class Task:
 
     It runs in `directory`, or at the target of the `layer` above it; git needs the `readable` and
     `writable` paths there. `private` is for the run's own files, `log` for its output. `meter`
-    receives its usage.
+    receives its usage, and `allowance` is what is left of the attempt's budget.
     """
 
     issue: str
@@ -73,6 +74,7 @@ class Task:
     writable: tuple[Path, ...] = ()
     layer: Layer | None = None
     meter: Meter = unmetered
+    allowance: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class TimeLimit(StrEnum):
     OWN_LIMIT = "own_limit"
     """A limit of the agent itself: turns, or cost."""
     BUDGET = "budget"
+    DISK = "disk"
+    """It filled the disk itself."""
 
 
 class ReportedStatus(StrEnum):
@@ -187,8 +191,10 @@ class Change:
     `nested` are directories with a git repository of their own, and `leftovers` what tools left
     behind beside a change; they are not part of it. `submodule_files` were changed in submodules,
     where git keeps nothing of them, and `submodule_links` in the agent's commits.
-    `raw_lfs_files` are raw where a Git LFS pointer belongs. `set_up_paths` belong to what setup
-    commands left. `links` are the symbolic links of the start tree, each with its target.
+    `raw_lfs_files` are raw where a Git LFS pointer belongs. `too_large` are files and their sizes:
+    they are not in the commit, since no change with them passes. If none of the change was read,
+    `unread` says why. `set_up_paths` belong to what setup commands left. `links` are the symbolic
+    links of the start tree, each with its target.
     """
 
     start_sha: str
@@ -203,6 +209,8 @@ class Change:
     submodule_files: tuple[str, ...] = ()
     submodule_links: tuple[str, ...] = ()
     raw_lfs_files: tuple[str, ...] = ()
+    too_large: tuple[tuple[str, int], ...] = ()
+    unread: str = ""
     set_up_paths: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     is_proposed: bool = False
@@ -210,7 +218,8 @@ class Change:
     @property
     def tree_changed(self) -> bool:
         """Return whether there is a change to verify, or to refuse."""
-        return self.head_sha is not None or bool(self.submodule_files or self.submodule_links)
+        refused = self.submodule_files or self.submodule_links or self.too_large or self.unread
+        return self.head_sha is not None or bool(refused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ The result of an attempt is an outcome, not an exception. Each message is one se
 and says what to do.
 """
 
+from pathlib import Path
+
 from mulligan.domain.result import CheckResult
 
 
@@ -29,6 +31,15 @@ class WorldError(MulliganError):
 
 class UnavailableError(WorldError):
     """GitHub, git, the disk or a setup command failed; retry later."""
+
+
+class DiskFullError(UnavailableError):
+    """The disk of a `place` runs full while a command runs: of bytes, or of files."""
+
+    def __init__(self, message: str, place: Path, *, lacks_files: bool = False) -> None:
+        super().__init__(message)
+        self.place = place
+        self.lacks_files = lacks_files
 
 
 class CertificateError(UnavailableError):

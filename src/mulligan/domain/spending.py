@@ -43,6 +43,14 @@ class Allowance:
             tokens=None if self.tokens is None else max(self.tokens - spent.tokens, 0),
         )
 
+    def at_least(self, other: "Allowance") -> "Allowance":
+        """Return the larger of each limit; no limit is the largest."""
+        usd, tokens = (self.usd, other.usd), (self.tokens, other.tokens)
+        return Allowance(
+            usd=None if None in usd else max(each for each in usd if each is not None),
+            tokens=None if None in tokens else max(each for each in tokens if each is not None),
+        )
+
     @property
     def half(self) -> "Allowance":
         """Return half of the allowance."""
@@ -55,6 +63,9 @@ class Allowance:
     def is_used_up(self) -> bool:
         """Return whether nothing is left."""
         return 0 in (self.usd, self.tokens)
+
+
+UNLIMITED = Allowance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,20 @@ def dollars(usd: float) -> str:
 def spent_in(run: AgentFacts) -> Spent:
     """Return the usage of a run as far as its agent reported it."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
+
+
+def bounded(run: AgentFacts, bound: Allowance) -> AgentFacts:
+    """Return the usage of a run with what it claims above a bound cut off."""
+    if bound.covers(spent_in(run)):
+        return run
+    cost, read, written = run.cost_usd, run.input_tokens, run.output_tokens
+    if bound.usd is not None and cost is not None:
+        cost = min(cost, bound.usd)
+    if bound.tokens is not None:
+        read = None if read is None else min(read, bound.tokens)
+        written = None if written is None else min(written, bound.tokens - (read or 0))
+    found = {"cost_usd": cost, "input_tokens": read, "output_tokens": written}
+    return run.model_copy(update=found)
 
 
 def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:

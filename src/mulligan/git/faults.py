@@ -20,6 +20,10 @@ TELLING = re.compile(r"(?:(?:remote|fatal|error|env|ssh): *)+|! .*(?=\[)")
 NOISE = re.compile(r"failed to push some refs|Done$")
 
 
+class TookTooLongError(UnavailableError):
+    """A local git command reached its time limit."""
+
+
 class DamagedError(UnavailableError):
     """A repository of Mulligan's own is damaged on this disk; it must be recreated."""
 

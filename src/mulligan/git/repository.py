@@ -19,9 +19,9 @@ from tenacity import (
 )
 
 from mulligan.config.settings import format_duration
-from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.layer import Layer
-from mulligan.git.faults import fault_of, may_pass, one_line
+from mulligan.git.faults import TookTooLongError, fault_of, may_pass, one_line
 from mulligan.sandbox.bubblewrap import layered
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.sandbox.process import Command, Finished, run
@@ -267,12 +267,12 @@ class Repository:
     def _doing(self, arguments: tuple[str, ...]) -> str:
         return f"git {arguments[0]} for {self.name}"
 
-    def _too_long(self, arguments: tuple[str, ...], timeout: timedelta) -> UnavailableError:
+    def _too_long(self, arguments: tuple[str, ...], timeout: timedelta) -> TookTooLongError:
         message = (
             f"{self._doing(arguments)} took longer than {format_duration(timeout)}; "
             "it is tried again later."
         )
-        return UnavailableError(message)
+        return TookTooLongError(message)
 
 
 @contextmanager

@@ -72,6 +72,10 @@ ON_TIME: Mapping[str, str] = {
     TimeLimit.BUDGET: (
         "It used up `budget.attempt` in `mulligan.yml`. Split the issue, or raise the budget."
     ),
+    TimeLimit.DISK: (
+        "It filled the disk of Mulligan's machine with its own files. If the work needs so much, "
+        "give `workspace.root` a larger disk."
+    ),
 }
 """The limit that stopped an agent, by recorded reason; any other reason is the agent's own."""
 

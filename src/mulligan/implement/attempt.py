@@ -8,6 +8,7 @@ from mulligan.domain.attempt import (
     CHANGES_WITHDRAWN,
     NO_TEXT,
     AttemptState,
+    Change,
     Task,
     TimeLimit,
     fault_of,
@@ -145,7 +146,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
     with at.stopwatch.measure(Part.AGENT):
-        run = agent.run(replace(task, meter=budget_meter.meter))
+        run = agent.run(replace(task, meter=budget_meter.meter, allowance=budget_meter.allowance))
     run = run.ended_at(context.clock.now(), before, agent.account)
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
@@ -163,13 +164,23 @@ def _keep_partial_change(known: AttemptState, at: AttemptContext) -> AttemptStat
     """Commit the partial change of a stopped agent; best effort (ATTEMPT-2, COMMAND-1)."""
     try:
         with ignore_cancellation():
-            return _capture(known, at)
+            return _commit_change(known, at)
     except (WorldError, ShutdownError):
         return known
 
 
 def _capture(known: AttemptState, at: AttemptContext) -> AttemptState:
-    change = at.worktree.capture(commit_text(at.case, at.context.redactor), at.policy.commit)
+    """Commit the agent's change; of one that filled the disk, as far as there is space for it."""
+    if known.run and known.run.stopped_by is TimeLimit.DISK:
+        kept = _keep_partial_change(known, at)
+        nothing = Change(known.start_sha, None, 0)
+        return kept if kept.change else replace(known, change=nothing)
+    return _commit_change(known, at)
+
+
+def _commit_change(known: AttemptState, at: AttemptContext) -> AttemptState:
+    policy, text = at.policy, commit_text(at.case, at.context.redactor)
+    change = at.worktree.capture(text, policy.commit, policy.scope)
     ref, number = at.case.issue.ref, at.case.status.number
     diff = at.context.artifacts.write(ref, number, "changes.diff", change.diff)
     return replace(known, change=change, diff_artifact=diff)

@@ -50,6 +50,11 @@ class BudgetMeter:
         self.context.usage.record(self.run, usage)
         return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
 
+    @property
+    def allowance(self) -> Allowance:
+        """What the attempt's budget leaves for the run."""
+        return self.context.budget.attempt.allowance.after(self.spent_before)
+
     def exhausted(self, known: AttemptState) -> Fault | None:
         """Return which budget is used up, before or after the run; None for none."""
         used = self._used(spent_now(known))

@@ -81,6 +81,9 @@ def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None =
     case = begin_attempt(facts.issue, context)
     # 7. Attempt: worktree, prompt, agent, commit, checks (attempt.py). Record the outcome.
     context.ledger.append(ref, AttemptCompleted(meta=make_attempt(case, context)))
+    if context.disk_shortage():
+        # What the attempt left may be what keeps other issues waiting; its commit is in the mirror.
+        context.git.discard(ref)
     # 8. Decide, and carry the decision out.
     return conclude(ref, context)
 

@@ -300,8 +300,11 @@ class Worktree(RunDirectory, Protocol):
     @property
     def pull_request_diff(self) -> bytes: ...
 
-    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Read the agent's changes and commit them (COMMIT-1, ATTEMPT-2)."""
+    def capture(self, text: CommitText, settings: CommitSettings, scope: Scope = ...) -> Change:
+        """Read the agent's changes and commit them (COMMIT-1, ATTEMPT-2).
+
+        Files that are too large for the `scope` are named, and not read.
+        """
         ...
 
     def blobs(self, sha: str) -> Mapping[str, str]:

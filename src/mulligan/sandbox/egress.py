@@ -34,6 +34,7 @@ from mulligan.sandbox.egress_rules import (
     decide_route,
     is_authorized,
     is_literal,
+    is_partial,
     is_public,
     is_readable,
     refuse,
@@ -526,7 +527,12 @@ class Proxy:
         if not (route.is_index or is_readable(encoding)):
             await connection.answer(502, f"{route.origin} {COMPRESSES}")
             return
-        keys = KeyFilter(route.key, *route.masked)
+        if route.header and is_partial(answer.status_code, answer.headers.raw):
+            self._log.failed(f"{what}: the service {CUTS}")
+            await connection.answer(502, f"{route.origin} {CUTS}")
+            return
+        # A piece of a password may be part of a package, which must arrive as it is.
+        keys = KeyFilter(route.key, *route.masked, pieces=not route.is_index)
         await _answer(connection, answer, route, keys, exchange)
         if route.is_index and keys.has_masked:
             self._log.masked(what, route.origin)
@@ -631,6 +637,8 @@ async def _start_tls(transport: asyncio.WriteTransport, context: ssl.SSLContext)
 
 COMPRESSES = "compressed its answer in a way in which Mulligan cannot look for the key."
 
+CUTS = "sent only a part of its answer, in which Mulligan cannot look for the key."
+
 
 class _CompressedError(h11.RemoteProtocolError):
     """The service compressed an answer and did not declare it."""
@@ -700,7 +708,7 @@ async def _answer(
 ) -> None:
     """Forward an answer, without the key that a service may have included."""
     is_plain = route.is_index or "content-encoding" not in answer.headers
-    headers = response_headers(answer.headers.raw, is_plain=is_plain)
+    headers = response_headers(route, answer.headers.raw, is_plain=is_plain)
     await connection.send(
         h11.Response(
             status_code=answer.status_code,

@@ -36,12 +36,29 @@ NOTHING = frozenset[bytes]()
 LENGTH = frozenset({b"content-length"})
 BODY = frozenset({b"content-length", b"transfer-encoding"})
 ENCODING = frozenset({b"content-encoding"})
+ACCEPT_RANGES = frozenset({b"accept-ranges"})
+ERROR = 400
 READABLE_ENCODINGS = frozenset({"identity", "gzip", "deflate"})
 """Encodings of an answer in which a key is found."""
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 """How gzip (RFC 1952) and Zstandard (RFC 8878) begin."""
 CREDENTIAL_PARAMETERS = frozenset({"key", "access_token"})
+
+RANGE, CONTENT_RANGE, DELTA = b"range", b"content-range", b"a-im"
+"""Headers that ask for a part of an answer have the first in their names, except `A-IM` (RFC 3229).
+
+Content-Range of a request describes its own body.
+"""
+PARTIAL_STATUSES = frozenset({206, 226})
+"""Partial Content, and IM Used (RFC 3229)."""
+PARTS_TYPE = b"multipart/byteranges"
+
+PIECE = 8
+"""How many characters of a key in a row an answer never shows."""
+WORD = rb"(?:[A-Z]?[a-z]*|[A-Z]*)[0-9]*"
+ORDINARY = re.compile(WORD + rb"(?:[-_.]" + WORD + rb")*")
+"""Words and versions, such as the beginning of `sk-ant-api03-`: other texts have them, too."""
 
 METHODS = frozenset(
     {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"},
@@ -308,19 +325,36 @@ def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
     dropped = HOP_BY_HOP | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
     dropped |= {PROXY_AUTHORIZATION} if route.keeps_credentials else CREDENTIALS
     # A server may take its method or path from one of these, such as X-HTTP-Method-Override.
-    own = {name.lower() for name, _ in given if name.lower().startswith(OWN_HEADER)}
-    dropped |= own if route.is_index else NOTHING
+    names = {name.lower() for name, _ in given}
+    dropped |= {name for name in names if route.is_index and name.startswith(OWN_HEADER)}
+    dropped |= {name for name in names if route.header and _asks_for_a_part(name)}
     # A key in a compressed answer would not be found.
     plain = (b"Accept-Encoding", b"identity")
     return [(b"Host", host), *_passed_on(given, dropped), plain, *key]
 
 
-def response_headers(given: Headers, *, is_plain: bool = True) -> list[tuple[bytes, bytes]]:
+def _asks_for_a_part(name: bytes) -> bool:
+    """Return whether a header asks for a part: of a repeated key, a part would not be found."""
+    return (RANGE in name and name != CONTENT_RANGE) or name == DELTA
+
+
+def response_headers(
+    route: Route, given: Headers, *, is_plain: bool = True
+) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer, except those for one connection only.
 
     Unless it `is_plain`, it will be decompressed, which changes its length and encoding.
     """
-    return [*_passed_on(given, HOP_BY_HOP | (NOTHING if is_plain else LENGTH | ENCODING))]
+    dropped = HOP_BY_HOP | (NOTHING if is_plain else LENGTH | ENCODING)
+    return [*_passed_on(given, dropped | (ACCEPT_RANGES if route.header else NOTHING))]
+
+
+def is_partial(status: int, given: Headers) -> bool:
+    """Return whether an answer is only a part of what the service would show."""
+    headers = {name.lower(): value.lower() for name, value in given}
+    is_told = status < ERROR and CONTENT_RANGE in headers
+    is_parts = headers.get(b"content-type", b"").strip().startswith(PARTS_TYPE)
+    return status in PARTIAL_STATUSES or is_told or is_parts
 
 
 def is_readable(content_encoding: str) -> bool:
@@ -332,35 +366,68 @@ def is_readable(content_encoding: str) -> bool:
 class KeyFilter:
     """Masks a key in an answer that arrives in parts, in any form that a service may use.
 
-    Every part keeps its length. A possible beginning of a key waits for the next part.
+    Every part keeps its length. A possible beginning of a key waits for the next part; at most
+    PIECE - 1 characters of it are shown if none comes. With `pieces`, PIECE characters of a key in
+    a row are masked, too, in small or capital letters.
     """
 
-    def __init__(self, *keys: str) -> None:
-        forms = {form for key in keys if len(key) >= LEAST for form in forms_of(key)}
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+    def __init__(self, *keys: str, pieces: bool = False) -> None:
+        long = [key for key in keys if len(key) >= LEAST]
+        self._forms = sorted(
+            {form for key in long for form in forms_of(key)}, key=lambda form: (-len(form), form)
+        )
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if self._forms else None
+        self._pieces = {piece for key in long if pieces for piece in _pieces_of(key)}
+        self._beginnings = {piece[:size] for piece in self._pieces for size in range(1, PIECE)}
         self._held = b""
+        self._masked = b""
         self.has_masked = False
 
     def text(self, whole: bytes) -> bytes:
         """Mask the key in a complete text."""
-        if not self._pattern:
-            return whole
-        shown, count = self._pattern.subn(lambda found: b"*" * len(found[0]), whole)
-        self.has_masked |= count > 0
-        return shown
+        return self._mask(whole, whole)
 
     def feed(self, part: bytes) -> bytes:
         """Add a part; return the bytes that are safe to forward."""
-        seen = self.text(self._held + part)
+        seen = self._held + part
+        masked = self._mask(seen, self._masked + part)
         begun = max((_begun(form, seen) for form in self._forms), default=0)
-        self._held = seen[len(seen) - begun :]
-        return seen[: len(seen) - begun]
+        size = len(seen) - max(begun, self._begun_pieces(seen.lower()))
+        self._held, self._masked = seen[size:], masked[size:]
+        return masked[:size]
 
     def end(self) -> bytes:
         """Return the bytes held back, at the end of the answer."""
-        rest, self._held = self._held, b""
-        return rest
+        rest, self._held, self._masked = self._masked, b"", b""
+        if len(rest) < PIECE:
+            return rest
+        self.has_masked = True
+        return b"*" * len(rest)
+
+    def _mask(self, seen: bytes, masked: bytes) -> bytes:
+        """Return `masked`, in which a part of `seen` may be masked already, without the key."""
+        spans = [found.span() for found in self._pattern.finditer(seen)] if self._pattern else []
+        if self._pieces:
+            folded = seen.lower()
+            starts = range(len(seen) - PIECE + 1)
+            spans += [(at, at + PIECE) for at in starts if folded[at : at + PIECE] in self._pieces]
+        shown = bytearray(masked)
+        for start, end in spans:
+            shown[start:end] = b"*" * (end - start)
+        self.has_masked |= bool(spans)
+        return bytes(shown)
+
+    def _begun_pieces(self, folded: bytes) -> int:
+        """Count the bytes at the end of a text in small letters with which a piece begins."""
+        sizes = range(min(PIECE - 1, len(folded)), 0, -1)
+        return next((size for size in sizes if folded[-size:] in self._beginnings), 0)
+
+
+def _pieces_of(key: str) -> Iterator[bytes]:
+    """Yield the pieces of a key in small letters, except those that other texts have, too."""
+    raw = key.encode(errors="surrogatepass")
+    pieces = (raw[at : at + PIECE] for at in range(len(raw) - PIECE + 1))
+    return (piece.lower() for piece in pieces if not ORDINARY.fullmatch(piece))
 
 
 def _begun(form: bytes, text: bytes) -> int:

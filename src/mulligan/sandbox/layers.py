@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 
 from mulligan.domain.layer import Layer
+from mulligan.sandbox.shared_counters import limit_shares, shares
 
 NEW_USER_NAMESPACE = 0x10000000
 NEW_MOUNT_NAMESPACE = 0x00020000
@@ -33,11 +34,13 @@ def enter_mount_namespace(*, is_privileged: bool) -> None:
     if is_privileged:
         call("unshare", NEW_MOUNT_NAMESPACE)
     else:
+        allowed = shares()
         call("unshare", NEW_USER_NAMESPACE | NEW_MOUNT_NAMESPACE)
         # Without this, an ordinary user may not map its group (user_namespaces(7)).
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
+        limit_shares(allowed)
     call("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
 
 

@@ -22,6 +22,7 @@ from typing import IO
 
 from mulligan.domain.attempt import ResourceLimits, TimeLimit
 from mulligan.domain.errors import (
+    DiskFullError,
     MisconfiguredError,
     MulliganError,
     NotStartedError,
@@ -29,6 +30,7 @@ from mulligan.domain.errors import (
 )
 from mulligan.domain.layer import Layer
 from mulligan.sandbox.cancellation import reason_to_stop
+from mulligan.sandbox.disk_use import DiskUse
 from mulligan.text.redact import Redaction, Redactor
 
 LAUNCHER_CODE = (
@@ -66,6 +68,7 @@ class Command:
     `limits` apply to a sandbox only. `on_output` gets each chunk and may return a limit that stops
     the command; `watch` is polled and may return the error that stops it; `on_stop` is called once,
     when the command is told to end.
+    Of a full disk, the files that it wrote in its `places` are its own.
     With a `user`, it starts as root of a user namespace in which it may become that user. The
     `layers` are mounted for it alone (layers.py).
     """
@@ -86,6 +89,7 @@ class Command:
     layers: tuple[Layer, ...] = ()
     on_output: Callable[[bytes], TimeLimit | None] | None = None
     watch: Callable[[], MulliganError | None] | None = None
+    places: tuple[Path, ...] = ()
     on_stop: Callable[[], None] | None = None
 
 
@@ -114,11 +118,12 @@ def run(command: Command) -> Finished:
     """
     if reason := reason_to_stop():
         raise reason
-    began = time.monotonic()
+    began, disk = time.monotonic(), DiskUse(command.places)
     with _open(command.log) as log, contextlib.closing(_start(command)) as supervisor:
         redaction = command.redactor and command.redactor.stream()
-        running = _Run(command, supervisor, log, redaction, began)
+        running = _Run(command, supervisor, log, redaction, began, disk)
         report = running.follow()
+    running.blame_for_disk()
     return running.result(report)
 
 
@@ -336,6 +341,7 @@ class _Run:
     redaction: Redaction | None
     began: float
     """Before the command runs; its time limits count from `started`, when it surely does."""
+    disk: DiskUse
     tail: bytearray = field(default_factory=bytearray)
     size: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -409,9 +415,17 @@ class _Run:
             self.cancelled_by = reason_to_stop() or (self.command.watch and self.command.watch())
         if self.stopped_by or self.cancelled_by:
             self.term_sent_at = now
+            if isinstance(self.cancelled_by, DiskFullError):
+                self.disk.note_stop(self.cancelled_by)
             if self.command.on_stop:
                 self.command.on_stop()
             self.supervisor.send(b"T")
+
+    def blame_for_disk(self) -> None:
+        """Make a full disk a limit of the command if it filled the disk itself."""
+        error = self.cancelled_by
+        if isinstance(error, DiskFullError) and self.disk.has_filled(error):
+            self.cancelled_by, self.stopped_by = None, TimeLimit.DISK
 
     def result(self, report: str) -> Finished:
         """Turn the supervisor's final report into the result of the command."""

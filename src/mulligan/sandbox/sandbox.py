@@ -100,9 +100,9 @@ class Unconfined:
         """Return the path outside: nothing is moved."""
         return tree
 
-    def run(self, command: Command, access: CommandAccess) -> Finished:  # noqa: ARG002 - it may access everything
+    def run(self, command: Command, access: CommandAccess) -> Finished:
         """Run a command without any confinement."""
-        return run(replace(command, watch=self.watch))
+        return run(replace(command, watch=self.watch, places=_places(access)))
 
 
 NAME = "bwrap"
@@ -168,6 +168,7 @@ class Bubblewrap:
                     user=self.user,
                     layers=() if self.mounts_layers else access.layers,
                     watch=self.watch,
+                    places=(*self.common.write, *_places(access)),
                 )
             )
             status, start_error = _read(descriptors.status), _read(descriptors.diagnostics)
@@ -247,6 +248,11 @@ def _own(access: CommandAccess) -> Mapping[Path, Path]:
     """Map a command's worktree and HOME to where they appear inside."""
     own = ((access.worktree, WORKTREE), (access.home, HOME))
     return {outside: inside for outside, inside in own if outside}
+
+
+def _places(access: CommandAccess) -> tuple[Path, ...]:
+    """Return where a command writes, as outside."""
+    return (*access.write, *_own(access), *(Path(layer.upper) for layer in access.layers))
 
 
 def _unmerged(paths: Iterable[Path], layers: Iterable[Layer]) -> Iterator[tuple[Path, Path]]:

@@ -28,13 +28,15 @@ class Machine:
     """A processor architecture as in the kernel's audit, with its system call numbers.
 
     `attributes` set attributes of a file, such as access control lists. Git does not see them, so a
-    reset would leave them in the worktree for later commands.
+    reset would leave them in the worktree for later commands. `io_setup` takes from a number that
+    the whole machine has (fs.aio-max-nr).
     """
 
     audit: int
     clone: int
     ioctl: int
     socket: int
+    io_setup: int
     refused: tuple[int, ...]
     attributes: tuple[int, ...]
     x32: bool = False
@@ -49,7 +51,7 @@ BY_NEWER_NUMBERS = (
 SET_ATTRIBUTES = (463, 469)
 """setxattrat and file_setattr."""
 CLONE3 = 435
-"""Its flags are in memory that no filter can read; programs fall back to clone."""
+"""Its flags are in memory that no filter can read."""
 
 MACHINES: Final = {
     "x86_64": Machine(
@@ -57,6 +59,7 @@ MACHINES: Final = {
         clone=56,
         ioctl=16,
         socket=41,
+        io_setup=206,
         refused=(
             *(165, 166, 155, 161, 272, 308),  # mount, umount2, pivot_root, chroot, unshare, setns
             *(248, 249, 250),  # add_key, request_key, keyctl
@@ -75,6 +78,7 @@ MACHINES: Final = {
         clone=220,
         ioctl=29,
         socket=198,
+        io_setup=0,
         refused=(
             *(40, 39, 41, 51, 97, 268),
             *(217, 218, 219),
@@ -106,7 +110,9 @@ def _assemble(machine: Machine) -> bytes:
     ]
     if machine.x32:
         program += [_step(JUMP_AT_LEAST, X32, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
-    program += [_step(JUMP_EQUAL, CLONE3, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
+    for number in (CLONE3, machine.io_setup):
+        # Programs that have another way take it, as on a kernel without the call.
+        program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
     for number in machine.refused:
         program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EPERM)]
     for number in machine.attributes:

@@ -35,6 +35,7 @@ from mulligan.sandbox.layers import (
     enter_mount_namespace,
     mount_layers,
 )
+from mulligan.sandbox.shared_counters import limit_numbers, limit_shares, shares
 
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
@@ -46,6 +47,10 @@ POLL_SECONDS = 0.25
 MAX_OPEN_FILES = 100_000
 """Limit of open files of all processes together: each takes memory of the kernel, and 4 µs to
 check whether it is in memory."""
+MAX_TERMINALS = 1000
+"""Limit of pseudoterminals; by default, a machine has 3,072 for all sandboxes (pty(7))."""
+TERMINALS = ("/dev/ptmx", "/dev/pts/ptmx")
+"""What leads to a pseudoterminal: each opening makes another one."""
 PIDS_FACTOR = 2
 """The kernel lets a command start this many times as many processes as it may have: where it may
 have one more, the supervisor ends it with a reason."""
@@ -124,7 +129,10 @@ class ProcessTree:
         if len(files) > MAX_OPEN_FILES:
             return f"it exceeded {MAX_OPEN_FILES} open files"
         # The sum of all resident memory is fast to read, but counts shared memory more than once.
-        held = memory_of_files(files)
+        targets = targets_of(files)
+        if sum(target in TERMINALS for target in targets.values()) > MAX_TERMINALS:
+            return f"it exceeded {MAX_TERMINALS} terminals"
+        held = memory_of_files(targets)
         if exceeded == "memory" or (
             sum(map(resident_memory, below)) + held > memory
             and sum(map(memory_of, below)) + held > memory
@@ -222,17 +230,24 @@ def sum_of_lines(file: str, names: tuple[bytes, ...]) -> int:
         return 0
 
 
-def memory_of_files(links: list[str]) -> int:
-    """Return the bytes of the open files in memory (memfd_create(2)), by their links in /proc."""
-    sizes: dict[tuple[int, int], int] = {}
+def targets_of(links: list[str]) -> dict[str, str]:
+    """Map links in /proc to what they lead to, without those that are gone."""
+    targets: dict[str, str] = {}
     for path in links:
         # A process that closes other files meanwhile must not hide this one.
-        try:
-            if os.readlink(path).startswith("/memfd:"):
+        with contextlib.suppress(OSError):
+            targets[path] = os.readlink(path)
+    return targets
+
+
+def memory_of_files(targets: dict[str, str]) -> int:
+    """Return the bytes of the open files in memory (memfd_create(2)), by their links in /proc."""
+    sizes: dict[tuple[int, int], int] = {}
+    for path, target in targets.items():
+        if target.startswith("/memfd:"):
+            with contextlib.suppress(OSError):
                 found = os.stat(path)
                 sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
-        except OSError:
-            continue
     return sum(sizes.values())
 
 
@@ -275,10 +290,12 @@ class UserNamespace:
         try:
             # The user can then open its own output by name (/dev/stdout), too.
             os.fchown(1, self.user, self.user)
+            allowed = shares()
             call("unshare", NEW_USER_NAMESPACE)
             os.write(self.tell_made, b".")
             if not os.read(self.mapped, 1):
                 return errno.EPERM
+            limit_shares(allowed)
             with open(MAX_NAMESPACES_FILE, "w") as most:
                 most.write("0")
         except OSError as error:
@@ -300,11 +317,12 @@ class UserNamespace:
 
 
 def set_rlimits(file_size: int) -> None:
-    """Limit the size of files, write no core dump, and be killed first when memory is short."""
+    """Limit files and shared numbers, write no core dump, and be killed first without memory."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     size = file_size if most == resource.RLIM_INFINITY else min(file_size, most)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_numbers()
     try:
         with open("/proc/self/oom_score_adj", "w") as score:
             score.write(OOM_SCORE)

@@ -171,13 +171,15 @@ def _too_much(change: Change, scope: Scope) -> Iterator[GuardViolation]:
     if DIFF_CUT_MARK.search(change.diff):
         message = "The change is too large to be checked; make a smaller one."
         yield GuardViolation(kind=GuardKind.SIZE, message=message)
-    for file in change.files:
-        if (file.size or 0) > scope.max_file_bytes:
+    if change.unread:
+        yield GuardViolation(kind=GuardKind.SIZE, message=change.unread)
+    sizes = (*((file.path, file.size or 0) for file in change.files), *change.too_large)
+    for path, size in sizes:
+        if size > scope.max_file_bytes:
             message = (
-                f"{file.path} has {file.size} bytes; scope.max_file_bytes allows "
-                f"{scope.max_file_bytes}."
+                f"{path} has {size} bytes; scope.max_file_bytes allows {scope.max_file_bytes}."
             )
-            yield GuardViolation(kind=GuardKind.SIZE, path=file.path, message=message)
+            yield GuardViolation(kind=GuardKind.SIZE, path=path, message=message)
 
 
 def _link(file: FileChange) -> Iterator[GuardViolation]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,12 +13,12 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
-from mulligan.config.policy import CommitSettings
+from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
-from mulligan.git.faults import FULL_DISK, fault_of
+from mulligan.git.faults import FULL_DISK, TookTooLongError, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
@@ -56,6 +57,7 @@ from mulligan.git.worktrees.reset import (
     submodule_directory,
     submodules_in,
 )
+from mulligan.git.worktrees.sizes import DEFAULT_SCOPE, measure, sizes_of
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
@@ -147,9 +149,14 @@ class Checkout:
         return replace(self, is_layered=False)
 
     @disk_faults()
-    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+    def capture(
+        self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
+    ) -> Change:
         """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
-        change = capture(self.worktree, self.start_sha, text, settings)
+        try:
+            change = capture(self.worktree, self.start_sha, text, settings, scope)
+        except TookTooLongError as error:
+            return self._blame_for_time(error)
         self.searched.set()
         whole = replace(change, set_up_paths=_named(self._paths_of_set_up(change)))
         return self._nothing_new(change) or whole
@@ -169,6 +176,18 @@ class Checkout:
         tracked = self.worktree.git.read(*LIST_NAMES, self.fork_sha)
         own = found.difference(map(os.fsdecode, tracked.split(b"\0")))
         yield from (name for name in names if own.intersection(_with_parents(name)))
+
+    def _blame_for_time(self, error: TookTooLongError) -> Change:
+        """Return a change that git could not read in time; raise if the machine itself is slow.
+
+        It is not if it makes a whole tree, without what the agent left, in a minute.
+        """
+        began = time.monotonic()
+        self.worktree.cleaner.set_aside(self.path, self.worktree.paths.name)
+        reset_worktree(self.worktree, self.start_sha, keep_ignored=False)
+        if time.monotonic() - began > QUICK_SECONDS:
+            raise error
+        return Change(self.start_sha, None, 1, unread=UNREAD)
 
     def _nothing_new(self, change: Change) -> Change | None:
         """Return an empty change if an answer to a review changes nothing (OUTCOME-1)."""
@@ -409,8 +428,15 @@ MAX_NAMED_PATHS = 20
 """Limit of paths to name that are not part of a change."""
 
 
+QUICK_SECONDS = 60.0
+UNREAD = (
+    "Git could not read in time what the agent left. Leave fewer and smaller files, and shorter "
+    "lists of what git ignores."
+)
+
+
 def capture(
-    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
+    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings, scope: Scope
 ) -> Change:
     """Commit the agent's tree, with Mulligan's own index and identity."""
     place = site.paths
@@ -426,7 +452,10 @@ def capture(
         submodules = submodules_in(index)
         kept = {} if found.is_clean else _clean(site, submodules)
         excluded = excluded_from(site, found, index)
-    tree = _write_tree(site, start_sha, left, excluded)
+    measured = measure(site, excluded.directories, scope)
+    if measured.unread:
+        return Change(start_sha, None, left.commits + 1, unread=measured.unread)
+    tree, large = _write_tree(site, start_sha, left, excluded, (measured.large, scope))
     committed = start_tree if left.head == start_sha else _committed_tree(site, left, start_tree)
     uncommitted = tree != committed
     commits = left.commits + int(uncommitted)
@@ -441,6 +470,7 @@ def capture(
         nested=_named((*nested, *inside.unknown)),
         submodule_files=_named(inside.changed),
         submodule_links=_named(links),
+        too_large=tuple(zip(_named(large), large.values(), strict=False)),
     )
     if tree == start_tree:
         unseen = unseen_work(left, _with_agent_objects(site), (start_sha, start_tree))
@@ -499,17 +529,28 @@ def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     return agent_git_directory.read(place.agent_git_dir, _with_agent_objects(site), start_sha)
 
 
-def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits, excluded: Excluded) -> str:
-    directories = excluded.directories
-    without = [f":(top,exclude,literal){path}" for path in directories]
+def _write_tree(
+    site: IssueWorktree,
+    start_sha: str,
+    left: AgentCommits,
+    excluded: Excluded,
+    measured: tuple[Mapping[str, int], Scope],
+) -> tuple[str, Mapping[str, int]]:
+    """Write the agent's tree without files that are too large; return it, and those files."""
+    directories, (large, scope) = excluded.directories, measured
+    without = [f":(top,exclude,literal){path}" for path in (*directories, *large)]
     added = _add(site, ("-A",), [":/", *without] if without else ())
     # 1: git skipped a path that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
     forced = [*_forced(site, start_sha, left, excluded), *unlike_leftovers(site, excluded)]
-    if forced := [path for path in forced if not is_below(path, directories)]:
+    sizes = sizes_of(site, forced)
+    also = {path: size for path, size in sizes.items() if size > scope.max_file_bytes}
+    large = {**large, **also}
+    left_out = {*directories, *large}
+    if forced := [path for path in forced if not is_below(path, left_out)]:
         _add(site, ("--force",), [f":(top,literal){path}" for path in forced])
-    return site.git.line("write-tree")
+    return site.git.line("write-tree"), large
 
 
 def _add(site: IssueWorktree, options: Sequence[str], pathspecs: Sequence[str]) -> Finished:

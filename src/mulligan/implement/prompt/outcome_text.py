@@ -208,6 +208,8 @@ def _last_words_of(outcome: Outcome, run: AgentRun, change: Change | None) -> st
 def _timed_out(run: AgentRun) -> str:
     if run.stopped_by is TimeLimit.BUDGET:
         return f"Mulligan stopped the agent because it exceeded its budget: {used(run.facts)}."
+    if run.stopped_by is TimeLimit.DISK:
+        return "Mulligan stopped the agent because it filled the disk with its own files."
     if run.stopped_by is TimeLimit.OWN_LIMIT:
         reason = one_line(run.facts.stop_reason or "", FILE_CHARS)
         return f"The agent reached its own limit{f' ({reason})' if reason else ''}."

@@ -12,7 +12,7 @@ import structlog
 from mulligan.agents.invocation import adapter_of, choose_network
 from mulligan.config.certificates import read_certificates
 from mulligan.config.operator import STATE_HOME, AgentSettings, Operator, SandboxMode
-from mulligan.domain.errors import ConfigError, UnavailableError
+from mulligan.domain.errors import ConfigError, DiskFullError, UnavailableError
 from mulligan.domain.host import (
     AS_ROOT,
     MIB,
@@ -54,12 +54,14 @@ def disk_shortage_of(operator: Operator, *, with_paths: bool = False) -> str | N
     return disk_shortage(disks, operator.limits.free_mib * MIB)
 
 
-def disk_full_error(operator: Operator) -> UnavailableError | None:
+def disk_full_error(operator: Operator) -> DiskFullError | None:
     """Return the error that stops commands when half of limits.free_mib is left, or None."""
     with suppress(UnavailableError):
         least = operator.limits.free_mib * MIB // 2
-        if short := disk_shortage(_disks(operator), least):
-            return UnavailableError(f"The disk ran full, so the command was stopped. {short}")
+        for disk in _disks(operator):
+            if short := disk_shortage([disk], least):
+                message = f"The disk ran full, so the command was stopped. {short}"
+                return DiskFullError(message, disk.path, lacks_files=disk.free >= least)
     return None
 
 
