@@ -108,6 +108,12 @@ def rejected() -> IssueContext:
     )
 
 
+def without_a_verdict() -> IssueContext:
+    said = "The reviewer command ended with exit code 1. Its last line: KeyError: 'MODEL_KEY'"
+    tried = attempt(1, Outcome.MISCONFIGURED, said)
+    return escalated_case(tried.model_copy(update={"unreviewed": said}))
+
+
 def timed_out(limit: TimeLimit, said: str) -> IssueContext:
     tries = [attempt(number, Outcome.AGENT_TIMED_OUT, said) for number in (1, 2)]
     agent = facts(tries[0], stop_reason=limit.value, last_activity="npm install")
@@ -222,6 +228,7 @@ ESCALATIONS: Mapping[str, Callable[[], IssueContext]] = {
     "zero-diff": undone,
     "scope-violation": out_of_scope,
     "rejected": rejected,
+    "no-verdict": without_a_verdict,
     "timed-out": lambda: timed_out(TimeLimit.TIMEOUT, "Attempt timed out after 1800 seconds."),
     "stalled": lambda: timed_out(
         TimeLimit.STALL_TIMEOUT, "Attempt was stopped after 300 seconds without output."
