@@ -130,7 +130,7 @@ def test_check_ends_as_its_policy_deserves(
             "report is '../report.xml'; write a relative path inside the worktree",
         ),
         ("report: .", "report is '.'; write a relative path inside the worktree"),
-        ("patterns: ['(']", "write a valid regular expression"),
+        (f"patterns: {['x'] * 101}", "write at most 100 patterns for a check"),
     ],
 )
 def test_a_check_that_cannot_be_kept_is_refused(check: str, mistake: str) -> None:
