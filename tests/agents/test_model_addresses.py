@@ -8,6 +8,7 @@ from mulligan.agents.invocation import (
     allowed_for,
     choose_network,
     direct_arguments,
+    model_access,
     proxy_arguments,
     secrets_given,
     variables_inside,
@@ -98,6 +99,15 @@ def test_inside_are_placeholders_and_addresses_of_the_proxy() -> None:
         "127.0.0.1",
     )
     assert "ANTHROPIC_API_BASE" not in given
+
+
+def test_another_command_gets_the_model_without_the_key_and_the_other_variables() -> None:
+    outer = {"ANTHROPIC_API_KEY": "sk", "ANTHROPIC_MODEL": "m", "HOME": "/root"}
+    access = model_access(CLAUDE, outer, PORT)
+    assert [(each.origin, each.key) for each in access.routes] == [(ANTHROPIC, "sk")]
+    assert access.variables["ANTHROPIC_API_KEY"] == PLACEHOLDER
+    assert access.variables["ANTHROPIC_BASE_URL"] == f"{INSIDE}/anthropic"
+    assert not {"ANTHROPIC_MODEL", "HOME", "ANTHROPIC_AUTH_TOKEN"} & access.variables.keys()
 
 
 def test_the_secrets_of_an_agent_are_known() -> None:

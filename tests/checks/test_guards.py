@@ -1,5 +1,7 @@
 """What a change must not do: paths, sizes, protected files, secrets."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
@@ -140,6 +142,14 @@ def test_submodules_must_not_come_change_or_go() -> None:
     assert told(Change("a" * 40, "b" * 40, 1, (added,)), Scope()) == said
     gone = b"diff --git a/inner b/inner\ndeleted file mode 160000\nindex 1111111..0000000\n"
     assert told(change("inner", diff=gone), Scope()) == said
+
+
+def test_links_that_lead_in_a_circle_have_an_end() -> None:
+    links = (("x/to", "../y"), ("y/back", "../x"), ("y/AGENTS.md", "f"))
+    change = Change("a" * 40, "b" * 40, 1, links=links)
+    files = [FileChange(path=path, status="M", mode="100644") for path in ("x/f", "y/f")]
+    found = violations(replace(change, files=tuple(files)), Scope())
+    assert [each.path for each in found] == ["y/f"]
 
 
 def test_raw_content_of_an_lfs_file_is_refused() -> None:

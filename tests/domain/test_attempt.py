@@ -19,6 +19,7 @@ from mulligan.domain.attempt import (
     Change,
     Fault,
     ReportedStatus,
+    ReviewerResult,
     Task,
     TimeLimit,
     classify,
@@ -165,6 +166,10 @@ BROKEN = check(passed=False).model_copy(update={"on_base": OnBase.CANNOT_RUN})
         (
             AttemptState(run=run(), change=CHANGED, checks=(BROKEN, check(passed=False))),
             Outcome.CHECKS_FAILED,
+        ),
+        (
+            AttemptState(run=run(), change=CHANGED, review=ReviewerResult(None, unreadable="x")),
+            Outcome.MISCONFIGURED,
         ),
         (AttemptState(run=run(), change=CHANGED, checks=(check(passed=True),)), Outcome.SUCCEEDED),
         (AttemptState(run=run(), change=CHANGED), Outcome.SUCCEEDED),

@@ -16,6 +16,7 @@ from mulligan.domain.attempt import (
     Change,
     Fault,
     ReportedStatus,
+    ReviewerResult,
     TimeLimit,
     classify,
 )
@@ -131,6 +132,12 @@ NO_END = "The check 'e2e' does not finish on the base branch either: it timed ou
 
 TABLE = [
     (checked(check(passed=True)), Outcome.SUCCEEDED, "", ""),
+    (
+        replace(checked(), review=ReviewerResult(None, unreadable="The reviewer\nfailed.")),
+        Outcome.MISCONFIGURED,
+        "The reviewer failed.",
+        "",
+    ),
     (checked(ABSENT, HUNG), Outcome.MISCONFIGURED, f"{NO_START} sh: jest: not found {NO_END}", ""),
     (
         checked(ABSENT.model_copy(update={"digest": "", "findings": ()})),

@@ -180,6 +180,7 @@ SENTENCES: list[tuple[Event, str]] = [
         ReviewFinished(verdict=VerifierOutcome.HARD_FAIL, feedback="Too clever."),
         "The reviewer answered HARD_FAIL. Too clever.",
     ),
+    (ReviewFinished(verdict=None, unreadable="It failed."), "It failed."),
     (
         RetryContextAssembled(
             prior_attempts_count=1, context_size_bytes=1234, feedback_sources=("outcome",)
