@@ -1,5 +1,6 @@
 """Anybody with push access can write the Action's state ref; nothing comes of that (ACTION-2)."""
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +27,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.git_ref import RefLedger
 from world.issue_names import ref_of
-from world.place import NAME
+from world.place import MAINTAINER, NAME
 from world.processes import wait_until
 from world.repositories import commit_to, git
 from world.stores import ref_session_on
@@ -122,6 +123,31 @@ def test_what_is_added_to_an_issue_does_not_count(
     assert {each.kind for each in forged(hosted, ref)}.isdisjoint(
         {"command_received", "learnings_accepted"} & kinds_on_ref(hosted, ref)
     )
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_what_is_added_while_a_run_works_does_not_count(
+    hosted: Hosted, forged: Callable[[Hosted, IssueRef], tuple[Event, ...]]
+) -> None:
+    """The run reads the ref again, and then confirms what it believes."""
+    here, at_work, may_end = hosted.here, hosted.directory / "at", hosted.directory / "end"
+    waiting = f"pathlib.Path({str(may_end)!r}).exists()"
+    here.agent(
+        f"import time\npathlib.Path({str(at_work)!r}).touch()\n"
+        f"while not {waiting}: time.sleep(0.05)\n{BAD}"
+    )
+    ref = here.issue()
+    job = hosted.job(attempts="1", cold=True)
+    thread = threading.Thread(target=job.run)
+    thread.start()
+    wait_until(at_work.exists)
+    forge(hosted, ref, *forged(hosted, ref))
+    may_end.touch()
+    thread.join()
+    assert job.outputs["stage"] == "ready", job.said
+    assert {"command_received", "learnings_accepted"}.isdisjoint(kinds_on_ref(hosted, ref))
+    assert [meta.outcome for meta in hosted.stands(ref)[1]] == [Outcome.CHECKS_FAILED]
+    assert hosted.stands(ref)[0].request.actor == MAINTAINER
 
 
 def kinds_on_ref(hosted: Hosted, ref: IssueRef) -> set[str]:

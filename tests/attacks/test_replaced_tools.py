@@ -90,6 +90,7 @@ LINES_OF_COMMITS = {
     "a directory of set-up in a tracked one": "echo x > src/gen/x",
     "a move into it": "mkdir -p .tools/lib; git mv -f ok .tools/lib/ok",
     "through another name": "ln -s .tools v; echo evil > v/bin/tool",
+    "a tracked directory as a link": "mkdir -p e/gen; cp src/a.py e; rm -r src; ln -s e src",
 }
 """Ways to commit a file over what setup commands left."""
 

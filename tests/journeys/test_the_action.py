@@ -161,6 +161,29 @@ def test_two_runs_at_once_make_one_attempt(hosted: Hosted) -> None:
     assert [meta.outcome for meta in history] == [Outcome.CHECKS_FAILED]
 
 
+@pytest.mark.deep
+def test_a_run_leaves_a_command_to_the_run_that_works_on_the_issue(hosted: Hosted) -> None:
+    here, at_work, may_end = hosted.here, hosted.directory / "at", hosted.directory / "end"
+    waiting = f"pathlib.Path({str(may_end)!r}).exists()"
+    here.agent(
+        f"import time\npathlib.Path({str(at_work)!r}).touch()\n"
+        f"while not {waiting}: time.sleep(0.05)\n{BAD}"
+    )
+    ref = here.issue()
+    working = hosted.job(attempts="1", cold=True)
+    thread = threading.Thread(target=working.run)
+    thread.start()
+    wait_until(at_work.exists)
+    here.world.comment(ref, "/mulligan abort", MAINTAINER)
+    assert hosted.job().run().outputs["issue"] == ""
+    may_end.touch()
+    thread.join()
+    assert hosted.job().run().outputs["stage"] == "resolved"
+    status, history = hosted.stands(ref)
+    assert status.reason == f"{MAINTAINER} stopped it."
+    assert [meta.number for meta in history] == [1]
+
+
 def test_a_run_that_is_killed_loses_nothing_and_costs_nothing(hosted: Hosted) -> None:
     here, at_work = hosted.here, hosted.directory / "at work"
     here.agent(f"import time; pathlib.Path({str(at_work)!r}).touch(); time.sleep(60)")

@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.domain.command import Verb
 from mulligan.domain.errors import LeaseLostError, UnavailableError
-from mulligan.domain.events import AttemptStarted, Authorised, EffectDone, IssueSeen, StoodDown
+from mulligan.domain.events import (
+    AttemptStarted,
+    Authorised,
+    CommandReceived,
+    EffectDone,
+    IssueSeen,
+    StoodDown,
+)
 from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import CommentsRead, event_of
 from mulligan.git.repository import Remote
 from mulligan.implement.ports import Ledger
 from mulligan.sandbox.cancellation import SHUTDOWN
@@ -122,6 +131,58 @@ def test_of_two_runs_that_claim_at_once_the_slower_one_stops(runs: Runs) -> None
     # What it has noted of the issue is gone; what the other wrote is there.
     assert [each.event for each in theirs.events(REF)] == [started()]
     assert runs.stored().count("attempt_started") == 1
+
+
+# Anybody with push access can write to the ref, also while a run works (ACTION-2).
+
+ORDER = CommandReceived(
+    key="comment:7", command=Verb.FIX, text="Put EVIL in.", actor="ada", at=START
+)
+READ = event_of(CommentsRead(9))
+
+
+def test_a_run_believes_no_event_that_others_add_to_its_issue(runs: Runs) -> None:
+    first = runs.begin()
+    _, ledger = take(first, "one")
+    assert first.confirm(REF, lambda _: "")
+    ledger.append(REF, AUTHORISED)
+    other = RefLedger(runs.begin())
+    for event in (ORDER, READ):
+        other.append(REF, event)
+    ledger.append(REF, started())
+    believed = [READ, AUTHORISED, started()]
+    assert [each.event for each in ledger.events(REF)] == believed
+    assert "EVIL" not in runs.stored()
+    # Of the order, only the comment counts, until it is read.
+    assert ledger.comments_read_to(REF.repository) == 6
+    ledger.append(REF, READ)
+    assert ledger.comments_read_to(REF.repository) == 9
+
+
+def test_an_issue_of_another_run_stays_as_that_run_writes_it(runs: Runs) -> None:
+    first, second = runs.begin(), runs.begin()
+    _, ledger = take(first, "one")
+    ledger.append(REF, DONE)
+    ledger.append(REF, started())
+    second.refresh()
+    assert not first.is_anothers(REF)
+    assert second.is_anothers(REF)
+    assert second.confirm(REF, lambda _: "")
+    RefLedger(second).append(OTHER, started())
+    ledger.append(REF, completed(REF, 1))
+    kinds = [each.event.kind for each in RefLedger(runs.begin()).events(REF)]
+    assert kinds == ["effect_done", "attempt_started", "attempt_completed"]
+
+
+def test_the_comment_of_a_command_on_the_ref_is_read_again(runs: Runs) -> None:
+    """A run may record a command, and end before the status comment confirms it."""
+    first = RefLedger(runs.begin())
+    for event in (DONE, ORDER, READ):
+        first.append(REF, event)
+    second = runs.begin()
+    assert RefLedger(second).comments_read_to(REF.repository) == 6
+    assert not second.confirm(REF, lambda _: "")
+    assert RefLedger(second).comments_read_to(REF.repository) == 6
 
 
 def test_a_claim_is_told_before_the_first_effect(runs: Runs) -> None:

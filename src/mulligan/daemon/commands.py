@@ -47,11 +47,15 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
     except WorldError as error:
         log.warning("comments_not_read", repository=repository, reason=str(error))
         return []
-    commanded = list[IssueRef]()
+    commanded, has_left_one = list[IssueRef](), False
     if batch.commands and not _owns(repository, context):
         return []
     for command in batch.commands:
         if ref := _issue_of(repository, command, known.values()):
+            if context.mirror.is_anothers(ref):
+                # That run reads it, or the next one, and believes no events of others.
+                has_left_one = True
+                continue
             try:
                 confirm_issue(ref, context)
                 restore_issue(ref, context, is_asked=True)
@@ -60,7 +64,7 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
                 return commanded
             _record(ref, command, context)
             commanded.append(ref)
-    if batch.read_to > after and known:
+    if batch.read_to > after and known and not has_left_one:
         # The ledger has only events of issues; which issue has this one does not matter.
         context.ledger.append(next(iter(known)), event_of(CommentsRead(batch.read_to)))
     return commanded

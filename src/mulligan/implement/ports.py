@@ -899,6 +899,10 @@ class Mirror(Protocol):
         """
         ...
 
+    def is_anothers(self, ref: IssueRef) -> bool:
+        """Return whether another run writes an issue's events to such a ledger now."""
+        ...
+
 
 class OwnLedger:
     """What a mirror does for a ledger that nobody else can write."""
@@ -911,6 +915,10 @@ class OwnLedger:
         """Believe everything."""
         del ref, read_mark
         return True
+
+    def is_anothers(self, ref: IssueRef) -> bool:  # noqa: ARG002 - it has no other runs
+        """Return False."""
+        return False
 
 
 class NoMirror(OwnLedger):

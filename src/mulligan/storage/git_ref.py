@@ -27,11 +27,20 @@ from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.domain.events import (
     AttemptCompleted,
     BaselineRecorded,
+    CommandReceived,
     EffectDone,
     Event,
     RecordedEvent,
 )
-from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lease_lost
+from mulligan.domain.issue import (
+    REPOSITORY,
+    CommentAct,
+    IssueRef,
+    Lease,
+    Stage,
+    lease_lost,
+    parse_act,
+)
 from mulligan.domain.recorded_effects import (
     CommentsRead,
     StageShown,
@@ -214,6 +223,7 @@ class RefSession:
         self._fences: dict[IssueRef, int] = {}
         self._confirmed: dict[IssueRef, Confirmed] = {}
         self._own: dict[IssueRef, set[bytes]] = {}
+        self._unsure: dict[str, int] = {}
         self._ended: set[IssueRef] = set()
 
     def restore(self) -> None:
@@ -232,16 +242,36 @@ class RefSession:
                 return
             before, self._base = self._base, self._ref.read()
             for ref in {*before.issues, *self._base.issues}:
-                known = self._confirmed.get(ref)
-                if known and known.stored == self._base.issues.get(ref):
+                known, stored = self._confirmed.get(ref), self._base.issues.get(ref, b"")
+                if known and known.stored == stored:
                     self._keep(ref, known.believed)
-                elif before.issues.get(ref) != self._base.issues.get(ref):
-                    self._confirmed.pop(ref, None)
+                elif (was := before.issues.get(ref, b"")) != stored:
+                    if known and self._still_holds(ref):
+                        self._believe(ref, continued(stored, was, self._own.get(ref, set())))
+                    else:
+                        self._confirmed.pop(ref, None)
                     self._adopt(ref)
+
+    def _still_holds(self, ref: IssueRef) -> bool:
+        """Return whether no other run has claimed an issue that this run works on."""
+        claim = self._claims.get(ref)
+        lease = self._base.leases.get(ref, StoredLease(0))
+        return claim is not None and ref not in self._ended and not _is_lost(claim.lease, lease)
+
+    def _believe(self, ref: IssueRef, believed: bytes) -> None:
+        """Keep of an issue's stored events only those that are believed."""
+        stored = self._base.issues.get(ref, b"")
+        kept = set(believed.splitlines(keepends=True))
+        dropped = (line for line in stored.splitlines(keepends=True) if line not in kept)
+        self._read_again(ref, map(_comment_in, dropped))
+        self._confirmed[ref] = Confirmed(stored, believed)
+        self._keep(ref, believed)
 
     def note(self, ref: IssueRef, recorded: RecordedEvent) -> None:
         """Add an event of this run to the next `save`."""
         with self.lock:
+            if comments_read_to(recorded.event):
+                self._unsure.pop(ref.repository, None)
             self._unsaved.setdefault(ref, []).append(recorded)
             self._own.setdefault(ref, set()).add(_line(recorded, self._redactor))
 
@@ -255,21 +285,40 @@ class RefSession:
 
         Anybody with push access can write the ref. `read_mark` returns the mark in a comment, if
         only Mulligan wrote it. Returns False if nothing is confirmed; the issue is then unknown.
+        An issue on which another run works stays as that run writes it.
         """
         with self.lock:
-            text = self._base.issues.get(ref)
+            text = self._base.issues.get(ref, b"")
             comment = self.ledger.status(ref).effects.status_comment
-            if text is None or ref in self._confirmed:
+            if ref in self._confirmed or self.is_anothers(ref):
+                return True
+            if not text:
+                self._believe(ref, b"")
                 return True
         mark = read_mark(comment) if comment else ""
         with self.lock:
             if self._base.issues.get(ref) != text:
                 return self.confirm(ref, read_mark)
             believed = confirmed(text, mark, self._own.get(ref, set()))
-            self._confirmed[ref] = Confirmed(text, believed)
-            self._keep(ref, believed)
+            self._believe(ref, believed)
             self._adopt(ref)
             return bool(believed)
+
+    def is_anothers(self, ref: IssueRef) -> bool:
+        """Return whether another run works on an issue."""
+        with self.lock:
+            lease = self._base.leases.get(ref)
+            is_held = lease is not None and lease.is_good(self.clock.now())
+            return is_held and not self._still_holds(ref)
+
+    def comments_read_to(self, repository: str) -> int:
+        """Return up to which comment to read on from: a command may have to be read again.
+
+        Of a command on the ref, only the comment counts, until this run has read it.
+        """
+        with self.lock:
+            read_to = self.ledger.comments_read_to(repository)
+            return min(read_to, self._unsure.get(repository, read_to))
 
     def with_learnings(self, repository: str) -> Sequence[IssueRef]:
         """List the issues whose stored events hold facts about the repository."""
@@ -435,8 +484,7 @@ class RefSession:
         """Drop claims that another run has taken, and the events recorded under them."""
         for ref, claim in [*self._claims.items()]:
             lease = self._base.leases.get(ref, StoredLease(0))
-            mine = lease.worker in {"", claim.lease.worker} and lease.fence == claim.lease.fence
-            if lease.fence >= claim.lease.fence and not mine:
+            if _is_lost(claim.lease, lease):
                 del self._claims[ref]
                 self._ended.discard(ref)
                 self._unsaved.pop(ref, None)
@@ -448,6 +496,22 @@ class RefSession:
             # They concern other issues, too.
             stored = [each for each in stored if each.event.kind not in SHARED_EVENTS]
         self.ledger.adopt(ref, [*stored, *self._unsaved.get(ref, [])])
+        if ref not in self._confirmed:
+            orders = self.ledger.status(ref).pending
+            self._read_again(ref, (order.comment for order in orders))
+
+    def _read_again(self, ref: IssueRef, comments: Iterable[int | None]) -> None:
+        """Have comments be read again: on the ref, anybody could have written their commands."""
+        known = self._unsure.get(ref.repository)
+        before = [comment - 1 for comment in comments if comment]
+        if before:
+            self._unsure[ref.repository] = min(before if known is None else [known, *before])
+
+
+def _is_lost(mine: Lease, stored: StoredLease) -> bool:
+    """Return whether another run has taken over a lease."""
+    is_mine = stored.worker in {"", mine.worker} and stored.fence == mine.fence
+    return stored.fence >= mine.fence and not is_mine
 
 
 # What the status comment confirms.
@@ -461,7 +525,12 @@ class _EffectLine(BaseModel):
     event: EffectDone
 
 
+class _CommandLine(BaseModel):
+    event: CommandReceived
+
+
 _EFFECT_LINE = TypeAdapter(_EffectLine)
+_COMMAND_LINE = TypeAdapter(_CommandLine)
 
 UNCONFIRMED_EFFECTS = frozenset({StatusWritten.kind, StageShown.kind, CommentsRead.kind})
 """Effects that may follow the last writing of the status comment; a false one only costs time."""
@@ -497,8 +566,24 @@ def confirmed(text: bytes, mark: str, own: Collection[bytes] = ()) -> bytes:
     return b"".join((*lines[:number], *later))
 
 
+def continued(text: bytes, before: bytes, own: Collection[bytes]) -> bytes:
+    """Return what a run believed `before`, and of later lines those that are `own` or harmless."""
+    later = text.removeprefix(before) if text.startswith(before) else b""
+    lines = later.splitlines(keepends=True)
+    return before + b"".join(line for line in lines if line in own or _may_follow(line))
+
+
 def _hash(lines: Iterable[bytes]) -> str:
     return hashlib.sha256(b"".join(lines)).hexdigest()[:32]
+
+
+def _comment_in(line: bytes) -> int | None:
+    """Return the id of the comment with the command that a line has."""
+    try:
+        act = parse_act(_COMMAND_LINE.validate_json(line).event.key)
+    except ValidationError:
+        return None
+    return act.comment if isinstance(act, CommentAct) else None
 
 
 def _may_follow(line: bytes) -> bool:
@@ -531,6 +616,10 @@ class RefMirror:
         for each in self.session.with_learnings(ref.repository):
             self.session.confirm(each, partial(read_mark, each))
         return self.session.confirm(ref, partial(read_mark, ref))
+
+    def is_anothers(self, ref: IssueRef) -> bool:
+        """Return whether another run works on an issue."""
+        return self.session.is_anothers(ref)
 
 
 DEFERRED_EVENTS = frozenset(
@@ -607,7 +696,7 @@ class RefLedger:
 
     def comments_read_to(self, repository: str) -> int:
         """Return the id up to which a repository's comments were read; 0 for none."""
-        return self.session.ledger.comments_read_to(repository)
+        return self.session.comments_read_to(repository)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Return the last baseline recorded under a key, for any issue of the repository."""

@@ -155,7 +155,7 @@ def file_violations(
     for path in change.set_up_paths:
         message = (
             f"{path} belongs to what the setup commands leave, which the base branch does not "
-            "track. Leave it out of the commit, and change its source instead."
+            "track, or hides it. Leave it out of the commit, and change its source instead."
         )
         yield GuardViolation(kind=GuardKind.SET_UP, path=path, message=message)
     for file in change.files:

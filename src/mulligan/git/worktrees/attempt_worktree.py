@@ -164,7 +164,8 @@ class Checkout:
     def _paths_of_set_up(self, change: Change) -> Iterator[str]:
         """Yield the files of a change that setup commands made, or that lie in their directories.
 
-        A file or directory is theirs if they left it and the base branch does not track it.
+        A file or directory is theirs if they left it and the base branch does not track it. A file
+        or link in place of a directory, also of a tracked one, hides what they left below it.
         """
         if self.set_up_files is None:
             return
@@ -175,6 +176,7 @@ class Checkout:
             return
         tracked = self.worktree.git.read(*LIST_NAMES, self.fork_sha)
         own = found.difference(map(os.fsdecode, tracked.split(b"\0")))
+        own |= {name for name in found.intersection(names) if _is_directory(left / name)}
         yield from (name for name in names if own.intersection(_with_parents(name)))
 
     def _blame_for_time(self, error: TookTooLongError) -> Change:
@@ -586,6 +588,10 @@ def _forced(
 
 def _is_work(name: str, patterns: Sequence[str]) -> bool:
     return bool(name) and not leftover_in(name, patterns)
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _in_tree(tree: Path, name: str) -> bool:
