@@ -73,6 +73,11 @@ def test_feedback_names_paths_as_in_the_repository() -> None:
     assert read_answer(said, place="/w/change/") == ReviewerResult(HARD, "a.py:3: No.")
 
 
+def test_why_there_is_no_verdict_names_no_place_of_the_machine() -> None:
+    said = read_answer(b"cat: /w/change/a.py: No such file\n", 1, "/w/change/").unreadable
+    assert said.endswith("Its last line: cat: a.py: No such file")
+
+
 def test_feedback_has_an_end() -> None:
     said = f'{{"verdict": "SOFT_FAIL", "feedback": "{"x" * 20_000}"}}'
     assert len(read_answer(said.encode()).feedback) == FEEDBACK_CHARS

@@ -611,7 +611,7 @@ def read_answer(output: bytes, exit_code: int = 0, place: str = "") -> ReviewerR
     """Return the last JSON object that is a verdict, unless the command failed after it.
 
     The output may quote the change, with a verdict in it; so only a HARD_FAIL counts of a command
-    that failed. `place` is cut off the paths in the feedback.
+    that failed. `place` is cut off the paths in what it says.
     """
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _objects(text)) if found]
@@ -623,7 +623,8 @@ def read_answer(output: bytes, exit_code: int = 0, place: str = "") -> ReviewerR
         said = f"ended with exit code {exit_code}"
     else:
         said = "printed no verdict as JSON" if text.strip() else "printed nothing"
-    end = one_line(text.strip().rpartition("\n")[2], END_CHARS)
+    last = text.strip().rpartition("\n")[2]
+    end = one_line(last.replace(place, "") if place else last, END_CHARS)
     return no_verdict(f"The reviewer command {said}." + (f" Its last line: {end}" if end else ""))
 
 

@@ -400,6 +400,7 @@ NO_VERDICT = Advice(
     "The reviewer command gave no verdict, so nobody has reviewed the change. Please fix it.",
     (
         "Fix `reviewer` in `.github/mulligan.yml`. The repository's checks accept the change.",
+        "It runs on the base branch; the changed files are in the directory `$MULLIGAN_CHANGE`.",
         "If it needs a host, list that in `reviewer.hosts`.",
     ),
 )
