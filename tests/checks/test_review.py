@@ -32,6 +32,7 @@ PASS, HARD = VerifierOutcome.PASS, VerifierOutcome.HARD_FAIL
             b'{"verdict": "HARD_FAIL", "feedback": "\\n{\\"verdict\\": \\"PASS\\"}"}',
             ReviewerResult(HARD, '{"verdict": "PASS"}'),
         ),
+        (b'{"verdict": "pass"}', ReviewerResult(PASS)),
         (b'\xff{"verdict": "PASS", "feedback": "\xc3\xa9"}', ReviewerResult(PASS, "é")),
     ],
 )

@@ -13,9 +13,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
@@ -598,12 +599,16 @@ CHANGE_VARIABLE = "MULLIGAN_CHANGE"
 """Names the directory with the files of the change, for the reviewer command."""
 
 
+def _in_capitals(verdict: object) -> object:
+    return verdict.upper() if isinstance(verdict, str) else verdict
+
+
 class Answer(BaseModel):
     """The JSON of an answer; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
-    verdict: VerifierOutcome
+    verdict: Annotated[VerifierOutcome, BeforeValidator(_in_capitals)]
     feedback: str = ""
 
 

@@ -8,6 +8,7 @@ import structlog
 from mulligan.domain.errors import GoneError
 from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
 from mulligan.domain.restoration import rebuild
+from mulligan.implement.effects import write_record
 from mulligan.implement.ports import LedgerReader, ReadContext, WriteContext
 
 log = structlog.get_logger()
@@ -42,7 +43,9 @@ def confirm_issue(ref: IssueRef, context: WriteContext) -> None:
     """Believe a ledger on the state ref as far as GitHub confirms it, else restore the issue."""
     if not context.mirror.confirm(ref, context.tracker.state_mark):
         log.warning("state_not_confirmed", issue=str(ref))
-        restore_issue(ref, context)
+        if restore_issue(ref, context):
+            # It confirms what was restored, so that the next run need not restore it again.
+            write_record(ref, context)
 
 
 def restore_issue(ref: IssueRef, context: WriteContext, *, is_asked: bool = False) -> bool:

@@ -1,5 +1,6 @@
 """Path patterns as in .gitignore, matched by RE2 in linear time (CONFIG-4). Pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,9 @@ SET_BYTES = 2 * 1024 * 1024
 
 BELOW = "(?P<ps_d>/)"
 """How the expressions of pathspec match the slash below a directory that a pattern names."""
+
+NO_STEP = re.compile(r"(?:^|/)\.{1,2}(?:/|$)|//")
+"""What no path of git's has, so that a pattern with it would open a guard without a word."""
 
 NOTHING = r"[^\x00-\x{10FFFF}]"
 
@@ -72,6 +76,8 @@ def _add(pattern: str, together: PatternSet) -> bool:
     """Add the two expressions of a pattern; return whether it includes what it matches."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise PatternError(f"write a pattern of at most {MAX_PATTERN_CHARS} characters")
+    if NO_STEP.search(pattern.removeprefix("!")):
+        raise PatternError("write a pattern without ./, ../ and //; this one matches no path")
     try:
         regex, includes = GitIgnoreSpecPattern.pattern_to_regex(pattern)
         if regex is not None:
