@@ -64,7 +64,7 @@ def digest(
     command: str = "",  # noqa: ARG001 - no tool is told by its name, and callers pass it
     exit_code: int | None = None,
     max_chars: int = MAX_CHARS,
-    report: bytes | None = None,
+    report: bytes | Sequence[bytes] | None = None,
     patterns: Sequence[str] = (),
     root: str = "",
 ) -> Digest:
@@ -81,9 +81,9 @@ def digest(
         log = reduce_output(kept.passing(without_quiet_records(from_root(chunks(output), root))))
         log = log.without(lines_of_passed_tests(log.lines))
         reading = _read_output(log, kept, patterns)
-        if report:
-            report_bytes = b"".join(from_root([report], root))
-            reading = _with_report(read_report(report_bytes), reading)
+        reports = [report] if isinstance(report, bytes) else report or ()
+        read = [read_report(b"".join(from_root([each], root))) for each in reports]
+        reading = _with_report(joined(read), reading)
         reading = replace(reading, found=spread(reading.found))
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt

@@ -116,6 +116,15 @@ def in_project(name: str, project: str) -> str:
     return f"[{project}] {name}" if project else name
 
 
+IN_PROJECT = re.compile(r"\[([^\]]+)\] ")
+
+
+def project_of(name: str) -> str:
+    """Return the project in a test's name, or the number of its run; empty if there is none."""
+    found = IN_PROJECT.match(name)
+    return found[1] if found else ""
+
+
 # Go packages
 
 GO_TEST = re.compile(r"^\s*--- FAIL: ")
