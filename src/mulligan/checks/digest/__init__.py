@@ -17,7 +17,7 @@ from mulligan.checks.digest.findings import (
 from mulligan.checks.digest.generic import read_any
 from mulligan.checks.digest.heads import lines_of_passed_tests
 from mulligan.checks.digest.pytest import read_pytest
-from mulligan.checks.digest.qualified_names import in_project, projects
+from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
 from mulligan.checks.digest.signals import (
@@ -106,7 +106,9 @@ def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -
     tests = _in_project(read_pytest(log), log)
     known = (*own, *inside.found, *tests.found)
     if not known:
-        return _with_totals(read_any(log), tests)
+        rest = read_any(log)
+        rest = replace(rest, found=without_closing_lines(rest.found, log.lines))
+        return _with_totals(rest, tests)
     rest = read_any(log.without(tests.claimed))
     beside = () if rest.doubtful else tuple(filter(_is_failure_of_its_own, rest.found))
     return Reading(

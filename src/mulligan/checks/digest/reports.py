@@ -622,18 +622,17 @@ def _end(one: Finding) -> str:
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     """Return the output's finding, with the report's message if the two differ.
 
-    A report that has a failure's line has all of it: what stands near a name may be of another test.
+    If the place differs, too, what stands near the name in the output is of another test.
     """
     one, other = report.finding, output.finding
-    if one.line is not None:
-        test_id = max(one.test_id or "", other.test_id or "", key=len) or None
-        whole = one.model_copy(update={"test_id": test_id, "code": one.code or other.code})
-        return replace(report, finding=whole)
+    test_id = max(one.test_id or "", other.test_id or "", key=len) or None
+    if one.line not in {None, other.line} and _bare(one.message) not in other.message:
+        return replace(report, finding=one.model_copy(update={"test_id": test_id}))
     message = other.message if _says(output, one.message) else one.message
     merged_finding = other.model_copy(
         update={
             "message": message,
-            "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
+            "test_id": test_id,
             "summary": other.summary if message == other.message else one.summary,
             "hint": one.hint or other.hint,
             "file": other.file or one.file,
@@ -663,9 +662,13 @@ def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock
 
 def _says(output: FindingBlock, message: str) -> bool:
     """Return whether the output has this message, with or without the name of its exception."""
+    return any(_bare(message) in text for text in (output.finding.message, *output.detail))
+
+
+def _bare(message: str) -> str:
+    """Return the first line of a message without the name of an exception."""
     first = message.partition("\n")[0]
-    bare = first.partition(": ")[2] or first
-    return any(bare in text for text in (output.finding.message, *output.detail))
+    return first.partition(": ")[2] or first
 
 
 def _adds(
