@@ -1,4 +1,4 @@
-"""Ask pytest for a report through the environment, and collect what it writes (CHECK-6).
+"""Ask pytest for a report through the environment; collect it, and what others leave (CHECK-6).
 
 The check's command, its files and its output stay as they are. A report is not trusted.
 """
@@ -8,7 +8,6 @@ import os
 import re
 import select
 import shlex
-import stat
 import struct
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -36,9 +35,13 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class AskedReports:
-    """The directory in which a command's tools may write reports, each as often as they want."""
+    """The directory in which a command's tools may write reports, each as often as they want.
+
+    The command starts after the time `since`, in ns, by the clock of the file system.
+    """
 
     place: Path
+    since: int
     watch: "_Watch"
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
@@ -99,31 +102,6 @@ MAX_REPORTS = 200
 MAX_TOTAL = 4 * LARGEST_REPORT
 
 
-CONFIGURATION = {
-    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
-    *("pyproject.toml", "tox.ini", "setup.cfg"),
-}
-OWN_REPORT = re.compile(rb"junit-?xml")
-CONFIGURATION_BYTES = 1024 * 1024
-MAX_DIRECTORIES = 10_000
-
-
-def configures_reports(tree: Path) -> bool:
-    """Return whether a file of pytest's configuration says anything about reports.
-
-    A report in pytest's `addopts` would not be written beside one in the environment: the later
-    option counts. One in the command comes later.
-    """
-    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
-        below[:] = [name for name in below if name not in {".git", "node_modules"}]
-        for name in CONFIGURATION.intersection(names):
-            path = Path(directory, name).relative_to(tree)
-            content = source_code.read(tree, str(path), CONFIGURATION_BYTES)
-            if OWN_REPORT.search(content or b""):
-                return True
-    return False
-
-
 @contextmanager
 def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[AskedReports]:
     """Yield a new directory for the reports of one command."""
@@ -133,7 +111,7 @@ def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[
             clear(directory, environment)
             directory.mkdir(mode=0o700)
         with closing(_Watch(place, kept)) as watch:
-            yield AskedReports(place, watch)
+            yield AskedReports(place, place.stat().st_mtime_ns, watch)
     finally:
         for directory in (place, kept):
             clear(directory, environment)
@@ -159,16 +137,63 @@ BEGINNING = 8192
 
 def _read(name: str, path: Path, most: int) -> Report | None:
     """Read a report; None if it is not an ordinary file, or larger than `most` bytes."""
-    with suppress(OSError):
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags), "rb") as opened:
-            found = os.fstat(opened.fileno())
-            if stat.S_ISREG(found.st_mode) and found.st_size <= most:
-                content = opened.read(most)
-                took = DURATION.search(content[:BEGINNING])
-                began = found.st_mtime - (float(took[1]) if took else 0.0)
-                return Report(name, began, found.st_mtime, content)
-    return None
+    content = source_code.read(path.parent, path.name, most)
+    if content is None:
+        return None
+    took, ended = DURATION.search(content[:BEGINNING]), path.lstat().st_mtime
+    return Report(name, ended - (float(took[1]) if took else 0.0), ended, content)
+
+
+# Reports that build tools always leave
+
+LEFT_REPORT = re.compile(
+    r"(?:.*/)?(?:target/(?:surefire|failsafe)-reports|build/test-results(?:/.*)?)/TEST-[^/]*\.xml"
+)
+"""Of Maven's Surefire and Failsafe, and of Gradle, in any directory."""
+
+
+def left_reports(tree: Path, since: int) -> Iterator[bytes]:
+    """Yield the reports that build tools wrote into a tree at a time in ns, or later."""
+    number = 0
+    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for path in (Path(directory, name) for name in sorted(names) if name.endswith(".xml")):
+            name = path.relative_to(tree).as_posix()
+            if not LEFT_REPORT.fullmatch(name) or path.lstat().st_mtime_ns < since:
+                continue
+            content = source_code.read(tree, name, LARGEST_REPORT)
+            number += 1
+            if content and number <= MAX_REPORTS:
+                yield content
+
+
+# A project's own reports of pytest
+
+NOT_SEARCHED = {".git", "node_modules"}
+
+CONFIGURATION = {
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+}
+OWN_REPORT = re.compile(rb"junit-?xml")
+CONFIGURATION_BYTES = 1024 * 1024
+MAX_DIRECTORIES = 10_000
+
+
+def configures_reports(tree: Path) -> bool:
+    """Return whether a file of pytest's configuration says anything about reports.
+
+    A report in pytest's `addopts` would not be written beside one in the environment: the later
+    option counts. One in the command comes later.
+    """
+    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for name in CONFIGURATION.intersection(names):
+            path = Path(directory, name).relative_to(tree)
+            content = source_code.read(tree, str(path), CONFIGURATION_BYTES)
+            if OWN_REPORT.search(content or b""):
+                return True
+    return False
 
 
 # Several runs in one check write to the same file
@@ -197,8 +222,9 @@ class _Watch:
         """Move what is left, too: a system may have no watch free (fs.inotify in proc_sys(5))."""
         os.eventfd_write(self._stop, 1)
         self._thread.join()
-        for left in sorted(self._place.iterdir()):
-            self._move(left.name)
+        with suppress(OSError):
+            for left in sorted(self._place.iterdir()):
+                self._move(left.name)
 
     def close(self) -> None:
         os.eventfd_write(self._stop, 1)

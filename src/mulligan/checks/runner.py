@@ -18,7 +18,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.asked_reports import ask_for_reports, configures_reports
+from mulligan.checks.asked_reports import ask_for_reports, configures_reports, left_reports
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
@@ -252,10 +252,11 @@ class CommandVerifier:
                     writable=(asked.place,),
                 )
                 ended = self._run(asking, worktree, log, wanted)
-                reports = asked.collect()
                 is_disturbed = asked.clean_log(log) and ended.exit_code and not ended.stopped_by
-            if not is_disturbed:
-                return ended, reports
+                if not is_disturbed:
+                    written = Path(worktree.layer.upper) if worktree.layer else worktree.path
+                    left = (*asked.collect(), *left_reports(written, asked.since))
+                    return ended, left
             check_out()
         return self._run(line, worktree, log, wanted), ()
 
