@@ -70,7 +70,7 @@ def run(
     return result, TIMES.sub("", log.read_text()), names, len(runs)
 
 
-TIMES = re.compile(r"\d+\.\d+s|=+|Ran 1 test in .*")
+TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*")
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -88,7 +88,7 @@ TRIALS = {
         f"PYTHONPATH=src {PYTEST}",
         1,
     ),
-    "xdist": ({"test_a.py": TESTS}, f"{PYTEST} -q -n 2", 1),
+    "xdist": ({"test_a.py": "def test_bad():\n    assert 0\n"}, f"{PYTEST} -q -n 2", 1),
     "no report": ({"test_a.py": TESTS}, f"{PYTEST} -p no:junitxml", 2),
     "no report, passes": ({"test_a.py": "def test(): pass"}, f"{PYTEST} -p no:junitxml", 2),
     "its own": ({"test_a.py": TESTS}, f"{PYTEST} --junitxml=own.xml", 1),
