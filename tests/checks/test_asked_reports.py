@@ -91,6 +91,11 @@ TRIALS = {
     "xdist": ({"test_a.py": "def test_bad():\n    assert 0\n"}, f"{PYTEST} -q -n 2", 1),
     "no report": ({"test_a.py": TESTS}, f"{PYTEST} -p no:junitxml", 2),
     "no report, passes": ({"test_a.py": "def test(): pass"}, f"{PYTEST} -p no:junitxml", 2),
+    "no report, says nothing": (
+        {"test_a.py": "def test(): pass"},
+        f"{PYTEST} -p no:junitxml 2>/dev/null",
+        2,
+    ),
     "its own": ({"test_a.py": TESTS}, f"{PYTEST} --junitxml=own.xml", 1),
     "its own, in an ini": (
         {"test_a.py": TESTS, "pytest.ini": "[pytest]\naddopts = --junit-xml=own.xml\n"},
@@ -129,7 +134,7 @@ TRIALS = {
         1,
     ),
     "failures do not count": ({"test_a.py": TESTS}, f"{PYTEST} || true", 1),
-    "broken": ({"test_a.py": TESTS, "conftest.py": "import nothing_here\n"}, PYTEST, 1),
+    "broken": ({"test_a.py": TESTS, "conftest.py": "import nothing_here\n"}, PYTEST, 2),
     "no test": ({"a.c": ""}, "echo 'a.c:1:1: error: no'; exit 3", 1),
 }
 

@@ -252,6 +252,7 @@ def test_a_complaint_about_a_line_is_not_the_failed_test_of_the_report() -> None
     [
         ('file="t/test_a.py" classname="t.test_a" name="test_x[1]"', "t/test_a.py::test_x[1]"),
         ('file="t/test_a.py" classname="t.test_a.A.B" name="test_x"', "t/test_a.py::A::B::test_x"),
+        ('file="t/test_a.py" classname="" name="t.test_a"', "t/test_a.py"),
         ('file="base.py" classname="t.test_a.A" name="test_x"', "t.test_a.A::test_x"),
         ('file="a.js" classname="a.js" name="test_x"', "a.js::test_x"),
     ],
@@ -282,3 +283,13 @@ test_a.py:2: AssertionError</failure></testcase></testsuite>
 def test_a_report_wins_over_an_output_that_mixes_two_tests_up() -> None:
     (found,) = digest(MIXED_UP, exit_code=1, report=EXACT.encode()).findings
     assert (found.test_id, found.line, found.message) == ("test_a.py::test_old", 2, "assert 3 == 4")
+
+
+def test_each_subtest_is_a_failure_of_its_own() -> None:
+    report = (
+        "<testsuite><testcase classname='a.A' name='test_x'><failure message='0 != 1'/>"
+        "<failure message='2 != 1'/></testcase></testsuite>"
+    )
+    found = [each.finding for each in read_report(report.encode()).found]
+    names = [(each.test_id, each.message) for each in found]
+    assert names == [("a.A::test_x", "0 != 1"), ("a.A::test_x", "2 != 1")]

@@ -71,6 +71,9 @@ MAX_LOG_BYTES = 256 * 1024**2
 """Limit of a command's output to store; a digest of that takes about five seconds."""
 
 
+PYTEST_REFUSES = 4
+"""pytest's exit code for options that it does not know, before it runs a test."""
+
 CheckOut = Callable[[], object]
 
 NO_CHECK_OUT: CheckOut = object
@@ -252,11 +255,11 @@ class CommandVerifier:
                     writable=(asked.place,),
                 )
                 ended = self._run(asking, worktree, log, wanted)
-                is_disturbed = asked.clean_log(log) and ended.exit_code and not ended.stopped_by
-                if not is_disturbed:
+                reports, is_named = asked.collect(), asked.clean_log(log)
+                is_refused = ended.exit_code == PYTEST_REFUSES and not reports
+                if not ended.exit_code or ended.stopped_by or not (is_named or is_refused):
                     written = Path(worktree.layer.upper) if worktree.layer else worktree.path
-                    left = (*asked.collect(), *left_reports(written, asked.since))
-                    return ended, left
+                    return ended, (*reports, *left_reports(written, asked.since))
             check_out()
         return self._run(line, worktree, log, wanted), ()
 

@@ -201,11 +201,11 @@ XML_FAILURES = {"failure", "error"}
 
 def _failures(root: Element) -> Iterator[FindingBlock]:
     for case, suite in _cases(root):
-        bad = [result for result in case if result.tag in XML_FAILURES]
-        if bad:
-            texts = [part for one in bad for part in (one.get("message"), one.text) if part]
-            file, line = case.get("file"), number(case.get("line"))
-            place = Place(file, line) if file else None
+        file, line = case.get("file"), number(case.get("line"))
+        place = Place(file, line) if file else None
+        # A test with subtests has several.
+        for bad in (result for result in case if result.tag in XML_FAILURES):
+            texts = [part for part in (bad.get("message"), bad.text) if part]
             yield failure(_full_name(case, suite), "\n".join(texts), place)
 
 
@@ -237,6 +237,8 @@ def _node_id(case: Element) -> str:
     """Return pytest's name of a test, if its class is the file as a module, and classes in it."""
     file, owner, name = (case.get(key) or "" for key in ("file", "classname", "name"))
     module = file.removesuffix(".py").replace("/", ".")
+    if file.endswith(".py") and (owner, name) == ("", module):
+        return file
     if not file.endswith(".py") or not f"{owner}.".startswith(f"{module}."):
         return ""
     classes = owner.removeprefix(module).split(".")
