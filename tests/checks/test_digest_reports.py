@@ -293,3 +293,8 @@ def test_each_subtest_is_a_failure_of_its_own() -> None:
     found = [each.finding for each in read_report(report.encode()).found]
     names = [(each.test_id, each.message) for each in found]
     assert names == [("a.A::test_x", "0 != 1"), ("a.A::test_x", "2 != 1")]
+
+
+def test_a_report_of_one_run_does_not_hide_what_another_run_counted() -> None:
+    output = "Tests:       5 failed, 1 passed, 6 total\n"
+    assert digest(output, exit_code=1, report=EXACT.encode()).count == 5

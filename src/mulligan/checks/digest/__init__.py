@@ -96,7 +96,9 @@ def _with_report(report: Reading, output: Reading) -> Reading:
         return output
     sure = () if output.doubtful else output.found
     found = merged(report.found, sure)
-    return Reading(found, max(report.count, len(found)), output.totals, structured=True)
+    # A report may be of one of several runs only.
+    count = max(report.count, len(found), output.count)
+    return Reading(found, count, output.totals, structured=True)
 
 
 def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -> Reading:
