@@ -41,7 +41,8 @@ def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainWorktree) -> N
     assert checked(tree, "env; pwd").passed
     said = dict(line.split("=", 1) for line in log_of(tree).splitlines() if "=" in line)
     own = {"PATH", "HOME", "LANG", "TERM", "CI", "PWD", "OLDPWD", "SHLVL", "_"}
-    assert set(said) <= own | set(VARIABLES)
+    asking = {"PYTEST_ADDOPTS", "TOX_OVERRIDE"}
+    assert set(said) <= own | asking | set(VARIABLES)
     assert said["HOME"] == str(tree.private / "home")
     assert (said["LANG"], said["TERM"], said["CI"]) == ("C.UTF-8", "dumb", "true")
     assert log_of(tree).splitlines()[-1] == str(tree.path)

@@ -1111,3 +1111,66 @@ def test_what_a_failed_assertion_of_tap_says_is_in_no_name() -> None:
         "tests/test_a.py::test_one",
         "tests/test_a.py::test_two",
     ]
+
+
+TOX = """\
+py: commands[0]> python -m unittest
+F
+======================================================================
+FAIL: test_old (test_a.T.test_old)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "test_a.py", line 4, in test_old
+    self.assertEqual(0, 1)
+AssertionError: 0 != 1
+
+----------------------------------------------------------------------
+Ran 2 tests in 0.000s
+
+FAILED (failures=1)
+py: exit 1 (0.09 seconds) . python -m unittest pid={0}
+{1}  py: FAIL code 1 (3.{0}=setup[3.86]+cmd[0.09] seconds)
+{2}  evaluation failed :( (4.{0} seconds)
+"""
+LINT = "lint: commands[0]> check\n"
+
+
+def test_what_tox_says_about_a_named_failure_is_none_of_its_own() -> None:
+    before, after = checked(TOX.format(11, "", "")), checked(TOX.format(22, "", ""))
+    assert [found.test_id for found in after.findings] == ["test_old (test_a.T.test_old)"]
+    assert subtract_baseline(after, before, ["test_a.py"]).preexisting
+
+
+def test_an_environment_of_tox_that_names_no_failure_is_one() -> None:
+    lint = "  lint: FAIL code 1 (0.25=setup[0.05]+cmd[0.20] seconds)\n"
+    before = checked(TOX.format(11, "", ""))
+    after = checked(TOX.format(22, LINT, lint))
+    assert not subtract_baseline(after, before, ["test_a.py"]).preexisting
+    assert "lint: FAIL code 1" in after.findings[-1].message
+    assert len(after.findings) == 2
+
+
+SESSION = """\
+{}: commands[0]> pytest
+=================================== FAILURES ===================================
+___________________________________ test_bad ___________________________________
+
+    def test_bad():
+>       assert 0
+E       assert 0
+
+test_a.py:2: AssertionError
+=========================== short test summary info ============================
+FAILED test_a.py::test_bad - assert 0
+============================== 1 failed in 0.02s ===============================
+"""
+REPORT = """<testsuite><testcase classname="test_a" name="test_bad" file="test_a.py" line="0">
+<failure message="assert 0">test_a.py:2: AssertionError</failure></testcase></testsuite>
+"""
+
+
+def test_the_tests_of_one_environment_do_not_stand_for_those_of_another() -> None:
+    output = SESSION.format("a") + SESSION.format("b")
+    found = digest(output, exit_code=1, report=[REPORT.encode()])
+    names = [each.test_id for each in found.findings]
+    assert names == ["[a] test_a.py::test_bad", "[b] test_a.py::test_bad"]

@@ -245,3 +245,56 @@ PROPERTIES = b"""\
 def test_a_complaint_about_a_line_is_not_the_failed_test_of_the_report() -> None:
     found = digest("src/a.py:3:1: boom\n", exit_code=1, report=PROPERTIES).findings
     assert [(each.test_id, each.file) for each in found] == [("s::t x", None), (None, "src/a.py")]
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        ('file="t/test_a.py" classname="t.test_a" name="test_x[1]"', "t/test_a.py::test_x[1]"),
+        ('file="t/test_a.py" classname="t.test_a.A.B" name="test_x"', "t/test_a.py::A::B::test_x"),
+        ('file="t/test_a.py" classname="" name="t.test_a"', "t/test_a.py"),
+        ('file="base.py" classname="t.test_a.A" name="test_x"', "t.test_a.A::test_x"),
+        ('file="a.js" classname="a.js" name="test_x"', "a.js::test_x"),
+    ],
+)
+def test_a_report_of_pytest_has_its_names(case: str, name: str) -> None:
+    report = f"<testsuite><testcase {case}><failure message='no'/></testcase></testsuite>"
+    assert [each.finding.test_id for each in read_report(report.encode()).found] == [name]
+
+
+MIXED_UP = """\
+=================================== FAILURES ===================================
+___________________________________ test_old ___________________________________
+
+E       assert 1 == 2
+
+test_a.py:9: AssertionError
+=========================== short test summary info ============================
+FAILED test_a.py::test_old - assert 3 == 4
+============================== 1 failed in 0.02s ===============================
+"""
+EXACT = """<testsuite><testcase classname="test_a" name="test_old" file="test_a.py" line="0">
+<failure message="assert 3 == 4">E   assert 3 == 4
+
+test_a.py:2: AssertionError</failure></testcase></testsuite>
+"""
+
+
+def test_a_report_wins_over_an_output_that_mixes_two_tests_up() -> None:
+    (found,) = digest(MIXED_UP, exit_code=1, report=EXACT.encode()).findings
+    assert (found.test_id, found.line, found.message) == ("test_a.py::test_old", 2, "assert 3 == 4")
+
+
+def test_each_subtest_is_a_failure_of_its_own() -> None:
+    report = (
+        "<testsuite><testcase classname='a.A' name='test_x'><failure message='0 != 1'/>"
+        "<failure message='2 != 1'/></testcase></testsuite>"
+    )
+    found = [each.finding for each in read_report(report.encode()).found]
+    names = [(each.test_id, each.message) for each in found]
+    assert names == [("a.A::test_x", "0 != 1"), ("a.A::test_x", "2 != 1")]
+
+
+def test_a_report_of_one_run_does_not_hide_what_another_run_counted() -> None:
+    output = "Tests:       5 failed, 1 passed, 6 total\n"
+    assert digest(output, exit_code=1, report=EXACT.encode()).count == 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.checks.runner import CommandVerifier
+from mulligan.checks.runner import NO_CHECK_OUT, CommandVerifier
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
@@ -57,7 +57,9 @@ def test_a_check_passes_on_a_tree_that_is_as_it_should_be(
     verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     (tree.path / "mended").touch()
-    result = verifier.check(Check(name="tests", run=LOOK, kind=CheckKind.TEST), tree, log)
+    result = verifier.check(
+        Check(name="tests", run=LOOK, kind=CheckKind.TEST), tree, log, NO_CHECK_OUT
+    )
     assert result.passed
     assert (result.exit_code, result.findings, result.timed_out) == (0, (), False)
     assert (result.name, result.kind, result.command) == ("tests", CheckKind.TEST, LOOK)
@@ -66,7 +68,7 @@ def test_a_check_passes_on_a_tree_that_is_as_it_should_be(
 
 
 def test_a_check_that_fails_says_why(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
-    result = verifier.check(Check(name="tests", run=LOOK, required=False), tree, log)
+    result = verifier.check(Check(name="tests", run=LOOK, required=False), tree, log, NO_CHECK_OUT)
     assert not result.passed
     assert (result.exit_code, result.required) == (1, False)
     assert REASON in result.digest
@@ -79,7 +81,10 @@ def test_the_same_failure_has_the_same_fingerprint(
     verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     check = Check(name="tests", run=LOOK)
-    first, second = verifier.check(check, tree, log), verifier.check(check, tree, log)
+    first, second = (
+        verifier.check(check, tree, log, NO_CHECK_OUT),
+        verifier.check(check, tree, log, NO_CHECK_OUT),
+    )
     assert first.fingerprint == second.fingerprint
 
 
@@ -88,7 +93,7 @@ def test_a_program_that_is_not_there_is_the_operators_to_mend(
 ) -> None:
     check = Check(name="lint", run="no-such-program --all .")
     with pytest.raises(MisconfiguredError) as caught:
-        verifier.check(check, tree, log)
+        verifier.check(check, tree, log, NO_CHECK_OUT)
     assert str(caught.value) == (
         "'no-such-program' not found. It is the program of the check 'lint'; "
         "install it in a setup command, or change the check's command."
@@ -139,12 +144,12 @@ def test_only_what_a_change_added_and_what_fails_again_counts(
     verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     check = Check(name="tests", run=LOOK)
-    failed = verifier.check(check, tree, log)
+    failed = verifier.check(check, tree, log, NO_CHECK_OUT)
     assert verifier.subtract_baseline(failed, failed, ()).preexisting
     assert verifier.subtract_baseline(failed, None, ()).fails
     assert verifier.merge_reruns(failed, failed).fails
     (tree.path / "mended").touch()
-    passed = verifier.check(check, tree, log)
+    passed = verifier.check(check, tree, log, NO_CHECK_OUT)
     assert verifier.subtract_baseline(failed, passed, ()).fails
     assert verifier.merge_reruns(failed, passed).flaky
 

@@ -243,6 +243,25 @@ def test_a_report_is_read_as_the_check_left_it_and_never_through_a_link(
     assert "root:" not in verifier.check(check, checkout, log).digest
 
 
+def test_a_report_that_was_asked_for_or_left_by_a_tool_is_read(checkout: Checkout) -> None:
+    verifier, log = (
+        CommandVerifier(ENVIRONMENT, sandbox_for(checkout)),
+        checkout.private.parent / "log",
+    )
+    failed = '<testsuite><testcase name="{}" classname="c"><failure/></testcase></testsuite>'
+    left = "build/target/surefire-reports"
+    write = (
+        f"mkdir -p {left}; echo '{failed.format('left')}' > {left}/TEST-c.xml;"
+        f" echo '{failed.format('asked')}' > \"${{PYTEST_ADDOPTS##*--junitxml=}}\"; exit 1"
+    )
+    for _ in range(2):
+        checkout.check_out(checkout.start_sha)
+        found = verifier.check(Check(name="it", run=write), checkout, log)
+        assert [each.test_id for each in found.findings] == ["c asked", "c left"]
+        assert not (checkout.path / left).exists()
+        assert not (checkout.private / "reports").exists()
+
+
 def test_a_report_of_set_up_does_not_count_for_a_check(checkout: Checkout) -> None:
     verifier, log = (
         CommandVerifier(ENVIRONMENT, sandbox_for(checkout)),

@@ -58,7 +58,10 @@ class ScriptedVerifier:
         digest = "" if result.passed else f"{note} {verdict(result)}\n{result.digest}"
         return result.model_copy(update={"digest": digest})
 
-    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
+    def check(
+        self, check: Check, worktree: RunDirectory, log: Path, check_out: Callable[[], object]
+    ) -> CheckResult:
+        check_out()
         if check.run not in self.lines:
             message = (
                 f"{check.run.split()[0]!r} not found. It is the program of the check"

@@ -8,9 +8,9 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,7 @@ import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
+from mulligan.checks.asked_reports import ask_for_reports, configures_reports, left_reports
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
@@ -71,11 +72,20 @@ MAX_LOG_BYTES = 256 * 1024**2
 """Limit of a command's output to store; a digest of that takes about five seconds."""
 
 
+PYTEST_REFUSES = 4
+"""pytest's exit code for options that it does not know, before it runs a test."""
+
+CheckOut = Callable[[], object]
+
+NO_CHECK_OUT: CheckOut = object
+"""Does nothing: for a directory in which checks run as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A shell line with its limits; `arguments` are the positional parameters of the shell.
 
-    It may also read `readable`.
+    It may also read `readable`, and write to `writable`.
     """
 
     text: str
@@ -84,6 +94,7 @@ class _Line:
     stdin: bytes = b""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +190,30 @@ class CommandVerifier:
             duration_ms=round((time.monotonic() - began) * 1000),
         )
 
-    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
+    def check(
+        self, check: Check, worktree: RunDirectory, log: Path, check_out: CheckOut = NO_CHECK_OUT
+    ) -> CheckResult:
         """Run one check on the committed tree (CHECK-2), and write its output to `log`.
 
-        MisconfiguredError if the program of the check is not found.
+        `check_out` makes the tree new before each run. MisconfiguredError if the program of the
+        check is not found.
         """
-        if check.report:
-            # A report of an earlier run must not count for this one.
-            self._remove(check.report, worktree)
-        wanted = Network.OPEN if check.network else Network.NONE
-        ended = self._run(_Line(check.run, check.timeout), worktree, log, wanted)
+        for pattern, advice in check.unusable_patterns():
+            logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
+        ended, reports = self._run_check(check, worktree, log, check_out)
         late = _why_stopped(ended, check.timeout)
         hidden = self._hidden_program(check.run, ended)
         late += f"{hidden.text}\n" if hidden else ""
-        found = self._digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        with log.open("rb") as output:
+            found = digest(
+                output,
+                command=check.run,
+                exit_code=_exit_code(ended),
+                max_chars=MAX_CHARS - len(late),
+                report=reports,
+                patterns=check.patterns,
+                root=self.place(worktree),
+            )
         # The digest is published, and the log is not.
         _append_hint(log, hidden)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
@@ -216,22 +237,34 @@ class CommandVerifier:
             cut_short=found.cut_short,
         )
 
-    def _digest_of(
-        self, check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
-    ) -> Digest:
-        for pattern, advice in check.unusable_patterns():
-            logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
-        report = self._read(check.report, worktree) if check.report else None
-        with log.open("rb") as output:
-            return digest(
-                output,
-                command=check.run,
-                exit_code=_exit_code(ended),
-                max_chars=max_chars,
-                report=report,
-                patterns=check.patterns,
-                root=self.place(worktree),
-            )
+    def _run_check(
+        self, check: Check, worktree: RunDirectory, log: Path, check_out: CheckOut
+    ) -> tuple[Finished, tuple[bytes, ...]]:
+        """Run a check, and return its reports; run it again where asking disturbed it (CHECK-6)."""
+        wanted = Network.OPEN if check.network else Network.NONE
+        line = _Line(check.run, check.timeout)
+        check_out()
+        if check.report:
+            # A report of an earlier run must not count for this one.
+            self._remove(check.report, worktree)
+            ended = self._run(line, worktree, log, wanted)
+            report = self._read(check.report, worktree)
+            return ended, (report,) if report else ()
+        if not configures_reports(worktree.path):
+            with ask_for_reports(worktree.private, self.environment) as asked:
+                asking = replace(
+                    line,
+                    variables=asked.variables(self.network.variables),
+                    writable=(asked.place,),
+                )
+                ended = self._run(asking, worktree, log, wanted)
+                reports, is_named = asked.collect(), asked.clean_log(log)
+                is_refused = ended.exit_code == PYTEST_REFUSES and not reports
+                if not ended.exit_code or ended.stopped_by or not (is_named or is_refused):
+                    written = Path(worktree.layer.upper) if worktree.layer else worktree.path
+                    return ended, (*reports, *left_reports(written, asked.since))
+            check_out()
+        return self._run(line, worktree, log, wanted), ()
 
     def _remove(self, name: str, worktree: RunDirectory) -> None:
         if worktree.layer is None:
@@ -364,7 +397,7 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            _command_access(network, worktree, home, self._homes(worktree).layers, line.readable),
+            _command_access(network, worktree, home, self._homes(worktree).layers, line),
         )
         _append_cut_output(ended, log)
         return ended
@@ -417,14 +450,14 @@ def _command_access(
     worktree: RunDirectory,
     home: Path,
     home_layers: tuple[Layer, ...],
-    readable: tuple[Path, ...],
+    line: _Line,
 ) -> CommandAccess:
     """Return the paths and the network that a command may use."""
     tree, layer = worktree.path, worktree.layer
     return CommandAccess(
-        read=(*moved(worktree.readable, tree, layer), *readable),
+        read=(*moved(worktree.readable, tree, layer), *line.readable),
         shown=network.shown,
-        write=worktree.writable,
+        write=(*worktree.writable, *line.writable),
         worktree=place_in(tree, layer),
         home=home,
         network=network.network,

@@ -146,7 +146,8 @@ class Check(Settings):
     Example: true
     """
     report: str | None = None
-    """A structured report that the command writes, relative to the worktree.
+    """A structured report that the command writes, relative to the worktree. Without it, Mulligan
+    asks pytest for one. See [Verification](verification.md#reports).
 
     Example: report.xml
     """

@@ -556,8 +556,10 @@ class Verifier(Protocol):
         """
         ...
 
-    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (CHECK-2); `log` takes its output.
+    def check(
+        self, check: Check, worktree: RunDirectory, log: Path, check_out: Callable[[], object]
+    ) -> CheckResult:
+        """Run one check on the tree that `check_out` makes (CHECK-2); `log` takes its output.
 
         Raises MisconfiguredError if the check's program is not found.
         """

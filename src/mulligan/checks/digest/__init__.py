@@ -17,7 +17,7 @@ from mulligan.checks.digest.findings import (
 from mulligan.checks.digest.generic import read_any
 from mulligan.checks.digest.heads import lines_of_passed_tests
 from mulligan.checks.digest.pytest import read_pytest
-from mulligan.checks.digest.qualified_names import in_project, projects
+from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
 from mulligan.checks.digest.render import explains, render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
 from mulligan.checks.digest.signals import (
@@ -64,7 +64,7 @@ def digest(
     command: str = "",  # noqa: ARG001 - no tool is told by its name, and callers pass it
     exit_code: int | None = None,
     max_chars: int = MAX_CHARS,
-    report: bytes | None = None,
+    report: bytes | Sequence[bytes] | None = None,
     patterns: Sequence[str] = (),
     root: str = "",
 ) -> Digest:
@@ -81,9 +81,9 @@ def digest(
         log = reduce_output(kept.passing(without_quiet_records(from_root(chunks(output), root))))
         log = log.without(lines_of_passed_tests(log.lines))
         reading = _read_output(log, kept, patterns)
-        if report:
-            report_bytes = b"".join(from_root([report], root))
-            reading = _with_report(read_report(report_bytes), reading)
+        reports = [report] if isinstance(report, bytes) else report or ()
+        read = [read_report(b"".join(from_root([each], root))) for each in reports]
+        reading = _with_report(joined(read), reading)
         reading = replace(reading, found=spread(reading.found))
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
@@ -96,7 +96,9 @@ def _with_report(report: Reading, output: Reading) -> Reading:
         return output
     sure = () if output.doubtful else output.found
     found = merged(report.found, sure)
-    return Reading(found, max(report.count, len(found)), output.totals, structured=True)
+    # A report may be of one of several runs only.
+    count = max(report.count, len(found), output.count)
+    return Reading(found, count, output.totals, structured=True)
 
 
 def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -> Reading:
@@ -106,7 +108,9 @@ def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -
     tests = _in_project(read_pytest(log), log)
     known = (*own, *inside.found, *tests.found)
     if not known:
-        return _with_totals(read_any(log), tests)
+        rest = read_any(log)
+        rest = replace(rest, found=without_closing_lines(rest.found, log.lines))
+        return _with_totals(rest, tests)
     rest = read_any(log.without(tests.claimed))
     beside = () if rest.doubtful else tuple(filter(_is_failure_of_its_own, rest.found))
     return Reading(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mulligan.checks.digest.blocks import SUITE
+from mulligan.checks.digest.findings import FindingBlock
 from mulligan.checks.digest.heads import FindingHead, Rank
 from mulligan.checks.digest.locations import Place
 
@@ -114,6 +115,32 @@ def _turns(lines: Sequence[str]) -> Iterator[str]:
 def in_project(name: str, project: str) -> str:
     """Add the project to a test's name."""
     return f"[{project}] {name}" if project else name
+
+
+IN_PROJECT = re.compile(r"\[([^\]]+)\] ")
+
+
+def project_of(name: str) -> str:
+    """Return the project in a test's name, or the number of its run; empty if there is none."""
+    found = IN_PROJECT.match(name)
+    return found[1] if found else ""
+
+
+TOX_CLOSES = re.compile(r"^\s*(?P<unit>[\w.-]+): FAIL code \d+ \(.* seconds\)$")
+
+
+def without_closing_lines(
+    found: Sequence[FindingBlock], lines: Sequence[str]
+) -> tuple[FindingBlock, ...]:
+    """Drop what tox says at its end about an environment, if a failure in it is named."""
+    closing = {at: end["unit"] for at, end in enumerate(map(TOX_CLOSES.match, lines)) if end}
+    turns = [*_turns(lines)] if closing else []
+    named = [each for each in found if each.finding.test_id or each.finding.file]
+    told = {turns[each.at] for each in named if closing and each.at is not None}
+    if told and len(closing) == 1:
+        told = {*closing.values()}
+    said = {at for at, unit in closing.items() if unit in told}
+    return tuple(each for each in found if each.at not in said)
 
 
 # Go packages

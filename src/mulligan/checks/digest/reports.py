@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -15,7 +15,7 @@ from mulligan.checks.digest.documents import Document, Json, documents
 from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.checks.digest.pytest import SAID, why
-from mulligan.checks.digest.qualified_names import OF_PACKAGE
+from mulligan.checks.digest.qualified_names import OF_PACKAGE, project_of
 from mulligan.domain.result import Finding, names_unit
 
 # Any report
@@ -201,11 +201,11 @@ XML_FAILURES = {"failure", "error"}
 
 def _failures(root: Element) -> Iterator[FindingBlock]:
     for case, suite in _cases(root):
-        bad = [result for result in case if result.tag in XML_FAILURES]
-        if bad:
-            texts = [part for one in bad for part in (one.get("message"), one.text) if part]
-            file, line = case.get("file"), number(case.get("line"))
-            place = Place(file, line) if file else None
+        file, line = case.get("file"), number(case.get("line"))
+        place = Place(file, line) if file else None
+        # A test with subtests has several.
+        for bad in (result for result in case if result.tag in XML_FAILURES):
+            texts = [part for part in (bad.get("message"), bad.text) if part]
             yield failure(_full_name(case, suite), "\n".join(texts), place)
 
 
@@ -225,12 +225,24 @@ def _cases(root: Element) -> Iterator[tuple[Element, Element]]:
 
 def _full_name(case: Element, suite: Element) -> str:
     """Add the file or suite to a test's name, if its class does not identify it."""
-    name = _name(case)
+    name = _node_id(case) or _name(case)
     owner = case.get("file") or suite.get("file") or suite.get("filepath") or ""
     if owner or names_unit(name):
         return of_file(name, owner)
     title = suite.get("package") or suite.get("name") or ""
     return name if not title or title in name else f"{title}::{name}"
+
+
+def _node_id(case: Element) -> str:
+    """Return pytest's name of a test, if its class is the file as a module, and classes in it."""
+    file, owner, name = (case.get(key) or "" for key in ("file", "classname", "name"))
+    module = file.removesuffix(".py").replace("/", ".")
+    if file.endswith(".py") and (owner, name) == ("", module):
+        return file
+    if not file.endswith(".py") or not f"{owner}.".startswith(f"{module}."):
+        return ""
+    classes = owner.removeprefix(module).split(".")
+    return "::".join((file, *filter(None, classes), name))
 
 
 def _name(case: Element) -> str:
@@ -586,7 +598,7 @@ def merged(
             near.remove(same)
         listed.append(_better(found, same) if same else found)
     left = {id(found) for near in waiting.values() for found in near}
-    places = {(found.finding.file, found.finding.line) for found in listed}
+    places = {_place_of(found.finding) for found in listed}
     alone = (found for found in output if id(found) in left)
     return (*listed, *(found for found in alone if _adds(found, listed, places)))
 
@@ -610,13 +622,19 @@ def _end(one: Finding) -> str:
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
-    """Return the output's finding, with the report's message if the two differ."""
+    """Return the output's finding, with the report's message if the two differ.
+
+    If the place differs, too, what stands near the name in the output is of another test.
+    """
     one, other = report.finding, output.finding
+    test_id = max(one.test_id or "", other.test_id or "", key=len) or None
+    if one.line not in {None, other.line} and _bare(one.message) not in other.message:
+        return replace(report, finding=one.model_copy(update={"test_id": test_id}))
     message = other.message if _says(output, one.message) else one.message
     merged_finding = other.model_copy(
         update={
             "message": message,
-            "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
+            "test_id": test_id,
             "summary": other.summary if message == other.message else one.summary,
             "hint": one.hint or other.hint,
             "file": other.file or one.file,
@@ -646,21 +664,30 @@ def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock
 
 def _says(output: FindingBlock, message: str) -> bool:
     """Return whether the output has this message, with or without the name of its exception."""
+    return any(_bare(message) in text for text in (output.finding.message, *output.detail))
+
+
+def _bare(message: str) -> str:
+    """Return the first line of a message without the name of an exception."""
     first = message.partition("\n")[0]
-    bare = first.partition(": ")[2] or first
-    return any(bare in text for text in (output.finding.message, *output.detail))
+    return first.partition(": ")[2] or first
 
 
 def _adds(
     found: FindingBlock,
     listed: Sequence[FindingBlock],
-    places: Collection[tuple[str | None, int | None]],
+    places: Collection[tuple[str, str | None, int | None]],
 ) -> bool:
     """Return whether a finding of the output alone is missing in the report."""
     one = found.finding
     if one.test_id is None and one.file is None:
         return not any(_says(other, one.message) for other in listed[:NAMESAKES])
-    return one.file is None or (one.file, one.line) not in places
+    return one.file is None or _place_of(one) not in places
+
+
+def _place_of(one: Finding) -> tuple[str, str | None, int | None]:
+    """Return a place with its project: each of several environments runs the same tests."""
+    return project_of(one.test_id or ""), one.file, one.line
 
 
 def _is_same(one: Finding, other: Finding) -> bool:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -290,8 +291,8 @@ class AttemptChecks:
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
         """Run one check on the commit; its time is measured as in an attempt."""
         began = time.monotonic()
-        self.tree.check_out(self.tree.start_sha)
-        result = self.verifier.check(check, self.tree, self._log("check.log"))
+        check_out = partial(self.tree.check_out, self.tree.start_sha)
+        result = self.verifier.check(check, self.tree, self._log("check.log"), check_out)
         return _timed(result, began), self.tree.changed_files(self.tree.start_sha)
 
     def repeated(self, failed: CheckResult) -> CheckResult:

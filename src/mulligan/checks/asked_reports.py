@@ -1,0 +1,259 @@
+"""Ask pytest for a report through the environment; collect it, and what others leave (CHECK-6).
+
+The check's command, its files and its output stay as they are. A report is not trusted.
+"""
+
+import ctypes
+import os
+import re
+import select
+import shlex
+import struct
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from mulligan.checks import source_code
+from mulligan.checks.digest.reports import LARGEST_REPORT
+from mulligan.sandbox.home import clear
+
+# What a command is asked, and what it left
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report, the name that its tool gave it, and when its tests began and ended (Unix time)."""
+
+    name: str
+    began: float
+    ended: float
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedReports:
+    """The directory in which a command's tools may write reports, each as often as they want.
+
+    The command starts after the time `since`, in ns, by the clock of the file system.
+    """
+
+    place: Path
+    since: int
+    watch: "_Watch"
+
+    def variables(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that ask for reports; they add to the `given` ones.
+
+        pytest itself puts the name of tox's environment in. tox 4 passes the variable on; tox 3 and
+        environments with `pass_env` of their own don't, and then there is no report.
+        """
+        report = f"{FAMILY} {shlex.quote(f'--junitxml={self.place}/{FILE_NAME}')}"
+        asked = {"PYTEST_ADDOPTS": f"{given.get('PYTEST_ADDOPTS', '')} {report}".lstrip()}
+        if "TOX_OVERRIDE" not in given:
+            asked["TOX_OVERRIDE"] = "testenv.pass_env+=PYTEST_ADDOPTS"
+        return asked
+
+    def collect(self) -> tuple[bytes, ...]:
+        """Return the reports of the command, which has ended, within limits."""
+        self.watch.finish()
+        reports = list[Report]()
+        room = MAX_TOTAL
+        for name, moved in self.watch.moved:
+            report = _read(name, moved, min(LARGEST_REPORT, room))
+            room -= len(report.content) if report else 0
+            reports += [report] if report else []
+        return tuple(report.content for report in outermost(reports))
+
+    def clean_log(self, log: Path) -> bool:
+        """Remove pytest's line about its report; return whether others name the directory.
+
+        Whatever names the directory may have failed because of it: a pytest without reports, for
+        example, quotes the option that it doesn't know.
+        """
+        place, cleaned = os.fsencode(self.place), log.with_name(f"{log.name}.cleaned")
+        has_notice = is_named = False
+        with log.open("rb") as lines, cleaned.open("wb") as kept:
+            for line in iter(lambda: lines.readline(LINE_BYTES), b""):
+                if place in line and NOTICE.fullmatch(line):
+                    has_notice = True
+                    continue
+                is_named = is_named or place in line
+                kept.write(line)
+        if has_notice:
+            cleaned.replace(log)
+        else:
+            cleaned.unlink()
+        return is_named
+
+
+FILE_NAME = "r-$TOX_ENV_NAME.xml"
+FAMILY = "-o junit_family=xunit1"
+"""Other families of pytest's reports have no file and line."""
+
+NOTICE = re.compile(rb"(?:\x1b\[[\d;]*m)*-+ generated xml file: \S.* -+(?:\x1b\[[\d;]*m)*\r?\n?")
+"""The line that pytest prints about a report."""
+
+LINE_BYTES = 64 * 1024
+
+MAX_REPORTS = 200
+MAX_TOTAL = 4 * LARGEST_REPORT
+
+
+@contextmanager
+def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[AskedReports]:
+    """Yield a new directory for the reports of one command."""
+    place, kept = private / "reports", private / "finished-reports"
+    try:
+        for directory in (place, kept):
+            clear(directory, environment)
+            directory.mkdir(mode=0o700)
+        with closing(_Watch(place, kept)) as watch:
+            yield AskedReports(place, place.stat().st_mtime_ns, watch)
+    finally:
+        for directory in (place, kept):
+            clear(directory, environment)
+
+
+def outermost(reports: Sequence[Report]) -> Iterator[Report]:
+    """Yield the reports of the tests that a check runs, without those that a test itself runs.
+
+    A test may start pytest, too, and its tests may be meant to fail.
+    """
+    for report in reports:
+        around = (
+            other.name == report.name and other.began <= report.began and report.ended < other.ended
+            for other in reports
+        )
+        if not any(around):
+            yield report
+
+
+DURATION = re.compile(rb'<testsuite\b[^>]{0,2000}?\btime="(\d{1,9}(?:\.\d{1,9})?)"')
+BEGINNING = 8192
+
+
+def _read(name: str, path: Path, most: int) -> Report | None:
+    """Read a report; None if it is not an ordinary file, or larger than `most` bytes."""
+    content = source_code.read(path.parent, path.name, most)
+    if content is None:
+        return None
+    took, ended = DURATION.search(content[:BEGINNING]), path.lstat().st_mtime
+    return Report(name, ended - (float(took[1]) if took else 0.0), ended, content)
+
+
+# Reports that build tools always leave
+
+LEFT_REPORT = re.compile(
+    r"(?:.*/)?(?:target/(?:surefire|failsafe)-reports|build/test-results(?:/.*)?)/TEST-[^/]*\.xml"
+)
+"""Of Maven's Surefire and Failsafe, and of Gradle, in any directory."""
+
+
+def left_reports(tree: Path, since: int) -> Iterator[bytes]:
+    """Yield the reports that build tools wrote into a tree at a time in ns, or later."""
+    number = 0
+    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for path in (Path(directory, name) for name in sorted(names) if name.endswith(".xml")):
+            name = path.relative_to(tree).as_posix()
+            if not LEFT_REPORT.fullmatch(name) or path.lstat().st_mtime_ns < since:
+                continue
+            content = source_code.read(tree, name, LARGEST_REPORT)
+            number += 1
+            if content and number <= MAX_REPORTS:
+                yield content
+
+
+# A project's own reports of pytest
+
+NOT_SEARCHED = {".git", "node_modules"}
+
+CONFIGURATION = {
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+}
+OWN_REPORT = re.compile(rb"junit-?xml")
+CONFIGURATION_BYTES = 1024 * 1024
+MAX_DIRECTORIES = 10_000
+
+
+def configures_reports(tree: Path) -> bool:
+    """Return whether a file of pytest's configuration says anything about reports.
+
+    A report in pytest's `addopts` would not be written beside one in the environment: the later
+    option counts. One in the command comes later.
+    """
+    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for name in CONFIGURATION.intersection(names):
+            path = Path(directory, name).relative_to(tree)
+            content = source_code.read(tree, str(path), CONFIGURATION_BYTES)
+            if OWN_REPORT.search(content or b""):
+                return True
+    return False
+
+
+# Several runs in one check write to the same file
+
+CLOSED_AFTER_WRITING = 0x8
+"""IN_CLOSE_WRITE of inotify(7)."""
+
+EVENT = struct.Struct("iIII")
+EVENTS_BYTES = 64 * 1024
+
+
+class _Watch:
+    """Moves each report away when it is complete, so that the next one doesn't overwrite it."""
+
+    def __init__(self, place: Path, kept: Path) -> None:
+        self.moved = list[tuple[str, Path]]()
+        self._place, self._kept = place, kept
+        self._stop = os.eventfd(0, os.EFD_CLOEXEC)
+        library = ctypes.CDLL(None)
+        self._events: int = library.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        library.inotify_add_watch(self._events, os.fsencode(place), CLOSED_AFTER_WRITING)
+        self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Move what is left, too: a system may have no watch free (fs.inotify in proc_sys(5))."""
+        os.eventfd_write(self._stop, 1)
+        self._thread.join()
+        with suppress(OSError):
+            for left in sorted(self._place.iterdir()):
+                self._move(left.name)
+
+    def close(self) -> None:
+        os.eventfd_write(self._stop, 1)
+        self._thread.join()
+        os.close(self._stop)
+        if self._events >= 0:
+            os.close(self._events)
+
+    def _follow(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._stop, select.POLLIN)
+        if self._events >= 0:
+            waiting.register(self._events, select.POLLIN)
+        while all(descriptor != self._stop for descriptor, _ in waiting.poll()):
+            for name in _names(os.read(self._events, EVENTS_BYTES)):
+                self._move(name)
+
+    def _move(self, name: str) -> None:
+        if len(self.moved) < MAX_REPORTS:
+            path = self._kept / str(len(self.moved))
+            with suppress(OSError):
+                (self._place / name).rename(path)
+                self.moved.append((name, path))
+
+
+def _names(events: bytes) -> Iterator[str]:
+    """Yield the files' names in what inotify writes."""
+    at = 0
+    while at < len(events):
+        *_, length = EVENT.unpack_from(events, at)
+        at += EVENT.size + length
+        yield os.fsdecode(events[at - length : at].rstrip(b"\0"))

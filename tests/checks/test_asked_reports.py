@@ -1,0 +1,287 @@
+"""pytest is asked for a report through its environment, and nothing else about a check changes."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.checks.asked_reports import (
+    MAX_REPORTS,
+    Report,
+    ask_for_reports,
+    configures_reports,
+    left_reports,
+    outermost,
+)
+from mulligan.checks.digest.reports import LARGEST_REPORT
+from mulligan.checks.runner import CommandVerifier
+from mulligan.config.policy import Check
+from mulligan.domain.result import CheckKind, CheckResult
+from mulligan.sandbox.operator_network import OperatorNetwork
+from world.confined import sandbox
+from world.trees import plain_worktree
+
+PATH = {"PATH": os.environ["PATH"]}
+VERIFIER = CommandVerifier(PATH)
+PYTEST = f"{sys.executable} -m pytest -p no:randomly -p no:cacheprovider"
+NOT_ASKED = "no-such-report.xml"
+"""With a `report` of its own, a check is not asked."""
+
+TESTS = "def test_ok():\n    assert 1\n\ndef test_bad():\n    assert 1 == 2\n"
+OUTER = """\
+import subprocess, sys
+def test_outer():
+    inner = [sys.executable, "-m", "pytest", "inner.py"]
+    said = subprocess.run(inner, capture_output=True, text=True).stdout
+    assert "1 failed, 1 passed" in said{0}
+def test_bad():
+    assert {1}
+"""
+
+
+def run(
+    root: Path,
+    files: Mapping[str, str],
+    line: str,
+    *,
+    asks: bool = True,
+    verifier: CommandVerifier = VERIFIER,
+) -> tuple[CheckResult, str, list[str], int]:
+    """Run a check on new files; give its result, its output, the files, and how often it ran."""
+    subprocess.run(("rm", "-rf", root), check=True)
+    tree, runs = plain_worktree(root), list[None]()
+    write(tree.path, files)
+    check = Check(
+        name="it",
+        run=line,
+        kind=CheckKind.TEST,
+        timeout=timedelta(seconds=25),
+        report=None if asks else NOT_ASKED,
+    )
+    log = tree.private / "check.log"
+    result = verifier.check(check, tree, log, lambda: runs.append(None))
+    names = sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+    return result, TIMES.sub("", log.read_text()), names, len(runs)
+
+
+TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*")
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+
+
+TRIALS = {
+    "plain": ({"test_a.py": TESTS}, PYTEST, 1),
+    "quiet": ({"test_a.py": TESTS}, f"{PYTEST} -q", 1),
+    "isolated": ({"test_a.py": TESTS}, PYTEST.replace(" -m", " -I -m"), 1),
+    "path": (
+        {"src/m.py": "", "test_a.py": f"import m\n{TESTS}"},
+        f"PYTHONPATH=src {PYTEST}",
+        1,
+    ),
+    "xdist": ({"test_a.py": "def test_bad():\n    assert 0\n"}, f"{PYTEST} -q -n 2", 1),
+    "no report": ({"test_a.py": TESTS}, f"{PYTEST} -p no:junitxml", 2),
+    "no report, passes": ({"test_a.py": "def test(): pass"}, f"{PYTEST} -p no:junitxml", 2),
+    "no report, says nothing": (
+        {"test_a.py": "def test(): pass"},
+        f"{PYTEST} -p no:junitxml 2>/dev/null",
+        2,
+    ),
+    "its own": ({"test_a.py": TESTS}, f"{PYTEST} --junitxml=own.xml", 1),
+    "its own, in an ini": (
+        {"test_a.py": TESTS, "pytest.ini": "[pytest]\naddopts = --junit-xml=own.xml\n"},
+        f"{PYTEST}; test -f own.xml && exit 7",
+        1,
+    ),
+    "twice": (
+        {"test_a.py": TESTS, "test_b.py": TESTS},
+        f"{PYTEST} test_a.py; {PYTEST} test_b.py",
+        1,
+    ),
+    "inside a test": ({"test_a.py": OUTER.format("", 0), "inner.py": TESTS}, PYTEST, 1),
+    "inside a test that reads all": (
+        {"test_a.py": OUTER.format(" and 'generated' not in said", 1), "inner.py": TESTS},
+        PYTEST,
+        2,
+    ),
+    "pytester": (
+        {
+            "conftest.py": "pytest_plugins = 'pytester'\n",
+            "test_a.py": "def test_inner(pytester):\n"
+            "    pytester.makepyfile('def test(): assert 0')\n"
+            "    assert 'xml' not in str(pytester.runpytest_subprocess().stdout)\n"
+            "def test_bad():\n    assert 0\n",
+        },
+        PYTEST,
+        1,
+    ),
+    "make": ({"test_a.py": TESTS, "Makefile": f"test:\n\t{PYTEST}\n"}, "make test", 1),
+    "unittest": (
+        {
+            "test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n"
+            "    def test(self):\n        self.assertEqual(1, 2)\n"
+        },
+        f"{sys.executable} -m unittest",
+        1,
+    ),
+    "failures do not count": ({"test_a.py": TESTS}, f"{PYTEST} || true", 1),
+    "broken": ({"test_a.py": TESTS, "conftest.py": "import nothing_here\n"}, PYTEST, 2),
+    "no test": ({"a.c": ""}, "echo 'a.c:1:1: error: no'; exit 3", 1),
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_asking_leaves_exit_code_output_and_files_as_they_are(tmp_path: Path, trial: str) -> None:
+    files, line, expected_runs = TRIALS[trial]
+    plain, plain_output, plain_files, _ = run(tmp_path / "it", files, line, asks=False)
+    asked, output, names, runs = run(tmp_path / "it", files, line)
+    assert (asked.exit_code, output, names) == (plain.exit_code, plain_output, plain_files)
+    assert runs == expected_runs
+    failed = [found.test_id for found in plain.findings]
+    assert [found.test_id for found in asked.findings] == failed
+
+
+def reports_of(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
+    """Run a line as it is asked; give the names of the tests in each report."""
+    write(tmp_path / "tree", files)
+    with ask_for_reports(tmp_path, PATH) as asked:
+        given = {**PATH, **asked.variables({})}
+        argv = ("/bin/sh", "-c", line)
+        subprocess.run(argv, cwd=tmp_path / "tree", env=given, capture_output=True, check=False)
+        reports = [report.decode() for report in asked.collect()]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tree"]
+    return [" ".join(re.findall(r'<testcase [^>]*?\bname="([^"]*)"', each)) for each in reports]
+
+
+def test_two_runs_of_pytest_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    files = {"test_a.py": "def test_a(): pass", "test_b.py": "def test_b(): assert 0"}
+    line = f"{PYTEST} test_a.py; TOX_ENV_NAME=b {PYTEST} test_b.py; {PYTEST} test_b.py"
+    assert reports_of(tmp_path, files, line) == ["test_a", "test_b", "test_b"]
+
+
+def test_a_pytest_that_a_test_runs_is_not_the_checks(tmp_path: Path) -> None:
+    files = {"test_a.py": OUTER.format("", 1), "inner.py": TESTS}
+    assert reports_of(tmp_path, files, PYTEST) == ["test_outer test_bad"]
+
+
+def test_a_run_within_another_one_of_its_name_does_not_count() -> None:
+    outer, inner = Report("r", 10, 20, b"outer"), Report("r", 12, 15, b"inner")
+    after, beside = Report("r", 21, 22, b"after"), Report("other", 12, 15, b"beside")
+    assert [*outermost((inner, outer, after, beside))] == [outer, after, beside]
+
+
+def test_what_is_not_a_file_or_too_much_is_not_read(tmp_path: Path) -> None:
+    lines = "; ".join(
+        (
+            "cd reports; ln -s /etc/passwd link; mkfifo pipe; mkdir directory",
+            f"head -c {LARGEST_REPORT + 1} /dev/zero > large; echo fine > fine",
+        )
+    )
+    with ask_for_reports(tmp_path, PATH) as asked:
+        subprocess.run(("sh", "-c", lines), cwd=tmp_path, check=True)
+        assert asked.collect() == (b"fine\n",)
+    with ask_for_reports(tmp_path, PATH) as asked:
+        many = f"cd reports; for n in $(seq {MAX_REPORTS + 5}); do echo $n > $n; done"
+        subprocess.run(("sh", "-c", many), cwd=tmp_path, check=True)
+        assert len(asked.collect()) == MAX_REPORTS
+
+
+def test_options_of_the_operator_stay(tmp_path: Path) -> None:
+    own = {"PYTEST_ADDOPTS": "--maxfail=1", "TOX_OVERRIDE": "own"}
+    verifier = replace(VERIFIER, network=OperatorNetwork(variables=own))
+    line = f'echo "$TOX_OVERRIDE"; {PYTEST} -q'
+    files = {"test_a.py": TESTS + TESTS.replace("bad", "worse")}
+    result, output, _, _ = run(tmp_path / "it", files, line, verifier=verifier)
+    assert output.startswith("own\n")
+    assert "stopping after 1 failures" in output
+    assert [found.test_id for found in result.findings] == ["test_a.py::test_bad"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", True),
+        ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", True),
+        ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", False),
+        ("README.md", "pytest --junitxml=x.xml", False),
+        ("node_modules/a/tox.ini", "--junitxml", False),
+    ],
+)
+def test_a_project_that_sets_reports_is_not_asked(
+    tmp_path: Path, name: str, content: str, *, expected: bool
+) -> None:
+    write(tmp_path, {name: content})
+    assert configures_reports(tmp_path) is expected
+
+
+def test_reports_that_build_tools_wrote_in_this_run_are_read(tmp_path: Path) -> None:
+    places = (
+        "target/surefire-reports/TEST-a.xml",
+        "m/target/failsafe-reports/TEST-b.xml",
+        "m/build/test-results/test/TEST-c.xml",
+    )
+    others = ("target/surefire-reports/a.txt", "target/TEST-d.xml", "old/build/test-results/o.xml")
+    write(tmp_path, {name: name for name in (*places, *others)})
+    old = tmp_path / "old/target/surefire-reports/TEST-e.xml"
+    write(tmp_path, {str(old.relative_to(tmp_path)): "old"})
+    os.utime(old, (1, 1))
+    assert sorted(left_reports(tmp_path, 2 * 10**9)) == sorted(name.encode() for name in places)
+
+
+SUREFIRE = (
+    '<testsuite name="CartTest" tests="1" failures="1"><testcase name="adds"'
+    ' classname="com.x.CartTest"><failure message="expected: 2">at CartTest.java:7</failure>'
+    "</testcase></testsuite>"
+)
+
+
+def test_a_check_of_a_build_tool_has_the_names_of_its_report(tmp_path: Path) -> None:
+    directory = "target/surefire-reports"
+    line = f"mkdir -p {directory}; echo '{SUREFIRE}' > {directory}/TEST-CartTest.xml; exit 1"
+    result, _, _, _ = run(tmp_path / "it", {}, line)
+    assert [found.test_id for found in result.findings] == ["com.x.CartTest::adds"]
+
+
+LONG_ID = "x" * 80
+
+
+def goal(expected: int) -> dict[str, str]:
+    """Return a test that always fails, and one with a long id that must get fixed."""
+    return {
+        "test_a.py": "import pytest\n\ndef test_old():\n    assert 'a' == 'old'\n\n"
+        f"@pytest.mark.parametrize('v', ['{LONG_ID}'])\n"
+        f"def test_goal(v):\n    assert 1 == {expected}\n"
+    }
+
+
+def test_a_right_change_passes_beside_a_test_with_a_long_id(tmp_path: Path) -> None:
+    base = [run(tmp_path / "it", goal(2), PYTEST)[0] for _ in range(2)]
+    before = VERIFIER.merge_baseline_runs(*base)
+    assert [found.line for found in before.findings] == [4, 8]
+    change, _, _, _ = run(tmp_path / "it", goal(1), PYTEST)
+    judged = VERIFIER.subtract_baseline(change, before, ["test_a.py"])
+    assert (judged.preexisting, judged.findings) == (True, ())
+
+
+def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
+    walls = sandbox()
+    read = (*walls.common.read, Path(sys.prefix), Path(sys.base_prefix))
+    confined = CommandVerifier(PATH, replace(walls, common=replace(walls.common, read=read)))
+    result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined)
+    assert (result.exit_code, [found.line for found in result.findings]) == (1, [4, 8]), output
+    assert [name for name in names if "reports" in name] == []
+
+
+def test_a_directory_of_reports_that_the_check_removes_does_no_harm(tmp_path: Path) -> None:
+    place = tmp_path / "it/private/reports"
+    result, _, _, _ = run(tmp_path / "it", {}, f"rm -rf {place}; exit 3")
+    assert result.exit_code == 3
