@@ -225,3 +225,26 @@ def test_a_writer_who_edits_the_status_comment_gets_a_person(hosted: Hosted) -> 
     job = hosted.job(attempts="1").run()
     assert job.outputs["stage"] == Stage.HITL, job.said
     assert "wes edited the status comment" in here.comments(ref)[-1]
+
+
+def test_a_command_after_the_status_comment_was_deleted_is_answered(hosted: Hosted) -> None:
+    """A maintainer may delete it, and then nothing confirms the ref."""
+    here = hosted.here
+    here.agent(BAD)
+    ref = here.issue()
+    for _ in range(3):
+        hosted.job(attempts="1").run()
+    issue = here.world.issue(ref)
+    assert hosted.stands(ref)[0].stage is Stage.HITL
+    issue.comments[:] = [each for each in issue.comments if "mulligan:status" not in each.body]
+    before = len(here.comments(ref))
+    here.world.comment(ref, "/mulligan retry", MAINTAINER)
+    job = hosted.job().run()
+    assert job.code == 0, job.said
+    said = here.comments(ref)[before + 1 :]
+    assert any("cannot be restored from GitHub" in each for each in said), said
+    here.agent(GOOD)
+    restored = datetime.now(UTC)
+    wait_until(lambda: datetime.now(UTC) > restored + timedelta(seconds=1))
+    here.world.comment(ref, "/mulligan retry", MAINTAINER)
+    assert hosted.job().run().outputs["stage"] == "review"

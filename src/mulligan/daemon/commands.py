@@ -57,7 +57,7 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
                 has_left_one = True
                 continue
             try:
-                confirm_issue(ref, context)
+                confirm_issue(ref, context, is_asked=True)
                 restore_issue(ref, context, is_asked=True)
             except WorldError as error:
                 log.warning("not_restored", issue=str(ref), reason=str(error))

@@ -39,11 +39,14 @@ def may_be_lost(repository: str, known: Collection[IssueRef], ledger: LedgerRead
     return not known or not ledger.comments_read_to(repository)
 
 
-def confirm_issue(ref: IssueRef, context: WriteContext) -> None:
-    """Believe a ledger on the state ref as far as GitHub confirms it, else restore the issue."""
+def confirm_issue(ref: IssueRef, context: WriteContext, *, is_asked: bool = False) -> None:
+    """Believe a ledger on the state ref as far as GitHub confirms it, else restore the issue.
+
+    `is_asked`: somebody has just written a command.
+    """
     if not context.mirror.confirm(ref, context.tracker.state_mark):
         log.warning("state_not_confirmed", issue=str(ref))
-        if restore_issue(ref, context):
+        if restore_issue(ref, context, is_asked=is_asked):
             # It confirms what was restored, so that the next run need not restore it again.
             write_record(ref, context)
 
