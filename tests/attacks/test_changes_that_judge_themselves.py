@@ -110,6 +110,13 @@ def test_a_change_does_not_review_itself(tmp_path: Path, run: str, line: str) ->
         )
 
 
+def test_a_reviewer_finds_the_change_in_git(tmp_path: Path) -> None:
+    no = '{"verdict": "HARD_FAIL", "feedback": "No."}'
+    run = f"git diff HEAD mulligan/change | grep -q 'n . 4' && echo '{no}'"
+    for here in installation(tmp_path, {"run": run}):
+        assert attempt(here, WRONG).verifier_feedback == "No."
+
+
 def test_what_an_agent_published_does_not_review_its_next_attempt(tmp_path: Path) -> None:
     """An attempt that answers a review starts from the pull request, with the agent's files."""
     policy: dict[str, JsonValue] = {"max_issue_attempts": 2, "review": {"settle": "0s"}}

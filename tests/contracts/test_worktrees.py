@@ -241,6 +241,18 @@ def test_a_change_lies_beside_the_base_for_a_while(worktrees: Clones) -> None:
             assert contents(tree.path) == changed
 
 
+def test_git_has_the_change_beside_the_base(with_git: Clones) -> None:
+    with with_git.open(REF) as tree:
+        run_in_worktree(tree, "echo x > new.py")
+        head = tree.capture(TEXT, SETTINGS).head_sha
+        assert head
+        with tree.base_checkout(head) as (base, _):
+            assert run_in_worktree(base, "git rev-parse HEAD") == tree.fork_sha
+            seen = run_in_worktree(base, "git diff --name-status HEAD mulligan/change")
+            assert seen == "A\tnew.py"
+            assert run_in_worktree(base, "git log -1 --format=%H mulligan/change") == head
+
+
 def test_git_sees_the_commit_that_is_checked_and_nothing_else(with_git: Clones) -> None:
     with with_git.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log")

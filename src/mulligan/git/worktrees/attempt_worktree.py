@@ -319,9 +319,11 @@ class Checkout:
     def base_checkout(self, change_sha: str) -> Generator[tuple[Self, Path]]:
         """Give a new checkout of the base branch's commit, and a change's files beside it.
 
-        No agent has worked there (REVIEWER-1). Call `check_out` afterwards.
+        No agent has worked there (REVIEWER-1). git has the change as `mulligan/change`. Call
+        `check_out` afterwards.
         """
-        base = self._with_base_files(self.base_files)
+        refs = {**self.refs, CHANGE_REF: change_sha}
+        base = replace(self._with_base_files(self.base_files), refs=refs)
         with base.pristine_checkout(base.fork_sha), self._files_of(change_sha) as files:
             yield base, files
 
@@ -359,6 +361,8 @@ class Checkout:
                 cleaner.set_aside(place.tree, place.name)
                 cleaner.move(aside, place.tree)
 
+
+CHANGE_REF = "refs/mulligan/change"
 
 LIST_NAMES = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree")
 
