@@ -1,6 +1,5 @@
 """Anybody with push access can write the Action's state ref; nothing comes of that (ACTION-2)."""
 
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -130,20 +129,8 @@ def test_what_is_added_while_a_run_works_does_not_count(
     hosted: Hosted, forged: Callable[[Hosted, IssueRef], tuple[Event, ...]]
 ) -> None:
     """The run reads the ref again, and then confirms what it believes."""
-    here, at_work, may_end = hosted.here, hosted.directory / "at", hosted.directory / "end"
-    waiting = f"pathlib.Path({str(may_end)!r}).exists()"
-    here.agent(
-        f"import time\npathlib.Path({str(at_work)!r}).touch()\n"
-        f"while not {waiting}: time.sleep(0.05)\n{BAD}"
-    )
-    ref = here.issue()
-    job = hosted.job(attempts="1", cold=True)
-    thread = threading.Thread(target=job.run)
-    thread.start()
-    wait_until(at_work.exists)
-    forge(hosted, ref, *forged(hosted, ref))
-    may_end.touch()
-    thread.join()
+    with hosted.job_at_work() as (ref, job):
+        forge(hosted, ref, *forged(hosted, ref))
     assert job.outputs["stage"] == "ready", job.said
     assert {"command_received", "learnings_accepted"}.isdisjoint(kinds_on_ref(hosted, ref))
     assert [meta.outcome for meta in hosted.stands(ref)[1]] == [Outcome.CHECKS_FAILED]

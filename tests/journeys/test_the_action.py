@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,20 @@ class Hosted:
         given = {"agent": "command", "command": agent, "sandbox": "off", **inputs}
         named = {name.replace("_", "-"): text for name, text in given.items()}
         return Job(home, variables, named, cold=cold)
+
+    @contextmanager
+    def job_at_work(self) -> Generator[tuple[IssueRef, Job]]:
+        """Give an issue, and a job whose agent works on it until the block ends."""
+        at_work, may_end = self.directory / "at work", self.directory / "may end"
+        waits = f"while not pathlib.Path({str(may_end)!r}).exists(): time.sleep(0.05)"
+        self.here.agent(f"import time\npathlib.Path({str(at_work)!r}).touch()\n{waits}\n{BAD}")
+        ref, job = self.here.issue(), self.job(attempts="1", cold=True)
+        thread = threading.Thread(target=job.run)
+        thread.start()
+        wait_until(at_work.exists)
+        yield ref, job
+        may_end.touch()
+        thread.join()
 
     def stands(self, ref: IssueRef) -> tuple[IssueStatus, tuple[WorkerResultMeta, ...]]:
         """Say where an issue stands, by the ref alone."""
@@ -163,21 +178,9 @@ def test_two_runs_at_once_make_one_attempt(hosted: Hosted) -> None:
 
 @pytest.mark.deep
 def test_a_run_leaves_a_command_to_the_run_that_works_on_the_issue(hosted: Hosted) -> None:
-    here, at_work, may_end = hosted.here, hosted.directory / "at", hosted.directory / "end"
-    waiting = f"pathlib.Path({str(may_end)!r}).exists()"
-    here.agent(
-        f"import time\npathlib.Path({str(at_work)!r}).touch()\n"
-        f"while not {waiting}: time.sleep(0.05)\n{BAD}"
-    )
-    ref = here.issue()
-    working = hosted.job(attempts="1", cold=True)
-    thread = threading.Thread(target=working.run)
-    thread.start()
-    wait_until(at_work.exists)
-    here.world.comment(ref, "/mulligan abort", MAINTAINER)
-    assert hosted.job().run().outputs["issue"] == ""
-    may_end.touch()
-    thread.join()
+    with hosted.job_at_work() as (ref, _):
+        hosted.here.world.comment(ref, "/mulligan abort", MAINTAINER)
+        assert hosted.job().run().outputs["issue"] == ""
     assert hosted.job().run().outputs["stage"] == "resolved"
     status, history = hosted.stands(ref)
     assert status.reason == f"{MAINTAINER} stopped it."

@@ -264,7 +264,7 @@ class Scope(Settings):
     protect: tuple[Protected, ...] = PROTECTED_BY_DEFAULT
     """Kinds of files that must not change, even if `allow` permits them, and the files to which
     links of such names lead. [Guards](verification.md#guards) lists the files. `autorun` is off by
-    default: files that run, or that bots obey, when somebody opens or merges the work.
+    default: files that run, or that bots read, when somebody opens or merges the work.
 
     Example: [workflows, instructions, policy, owners, git, autorun]
     """

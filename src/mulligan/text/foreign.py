@@ -2,7 +2,7 @@
 
 Every function here begins with `inert`, and the texts of `github/` use no other way to write what
 Mulligan did not word. On GitHub, such text is shown as it is and does nothing: it is no markup,
-mentions and closes nothing, and holds no mark. Other programs obey commands at the beginning of a
+mentions and closes nothing, and holds no mark. Other programs run commands at the beginning of a
 line, so no line begins with it: `quoted` and `output` put `>` before each, and the other functions
 give one line that stands behind words of Mulligan's own.
 """

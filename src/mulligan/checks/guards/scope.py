@@ -50,7 +50,7 @@ PROTECTED_REASONS = {
     Protected.POLICY: "it configures Mulligan",
     Protected.OWNERS: "it decides who reviews",
     Protected.GIT: "it changes how git reads this repository",
-    Protected.AUTORUN: "it runs, or bots obey it, when somebody opens or merges the work",
+    Protected.AUTORUN: "it runs, or bots read it, when somebody opens or merges the work",
 }
 
 SYMLINK, SUBMODULE, DELETED = "120000", "160000", "D"
