@@ -134,6 +134,17 @@ class OnBase(StrEnum):
     """It timed out, or could not start, in the same way as with the change (BASELINE-2)."""
 
 
+class TestsRan(Record):
+    """The tests that a check's reports name: those that ran, and those that were skipped.
+
+    A name has the file, class or suite of its test, and its parameters; the same name stands for
+    tests of several environments as often as they ran.
+    """
+
+    ran: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
 class CheckResult(Record):
     """The verdict of one check, with the digest of its output.
 
@@ -177,6 +188,8 @@ class CheckResult(Record):
     long_digest: str = ""
     is_set_up: bool = False
     on_base: OnBase | None = None
+    tests: TestsRan | None = None
+    """None if there was no report; it is not recorded, since it may have 100,000 names."""
 
     @property
     def took_ms(self) -> int:
