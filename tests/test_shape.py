@@ -45,7 +45,7 @@ def test_only_four_places_catch_everything() -> None:
 
 
 OWN_TABLES = {
-    *("mulligan/checks/digest/findings.py", "mulligan/checks/digest/heads.py"),
+    *("mulligan/checks/digest/heads.py", "mulligan/checks/digest/identity.py"),
     *("mulligan/git/faults.py", "mulligan/github/answers.py", "mulligan/github/comments.py"),
     *("mulligan/github/found_work.py", "mulligan/github/refusals.py"),
     *("mulligan/interfaces/onboarding/ecosystems.py", "mulligan/text/certificates.py"),

@@ -15,10 +15,9 @@ from mulligan.checks.digest.findings import (
     FindingBlock,
     clip,
     finding,
-    fingerprint,
-    identity,
     spread,
 )
+from mulligan.checks.digest.identity import fingerprint, identity
 from mulligan.checks.digest.locations import Place
 
 pytestmark = pytest.mark.pure

@@ -9,43 +9,31 @@ from pathlib import Path
 import pytest
 
 from mulligan.checks.digest import digest
-from mulligan.checks.digest.findings import fingerprint, normalise
+from mulligan.checks.digest.identity import fingerprint, without_positions
 from mulligan.domain.result import Finding
 from world.tools import run_tool, write_files
-
-TEMPORARY = "/tmp"  # noqa: S108 - a name in an output
 
 
 @pytest.mark.parametrize(
     ("text", "same"),
     [
-        ("<A object at 0x7f12ab>", "<A object at 0xdeadbeef>"),
-        ("took 0.31s", "took 12 s"),
-        ("in 5 ms", "in 17ms"),
-        ("at 2024-05-01 12:00:00.123", "at 2025-11-30T01:02:03Z"),
-        ("at 12:00:00", "at 23:59:59"),
-        ("on Wed Nov 19 12:00:00 2025 it", "on Thu Jan 1 00:00:01 2026 it"),
-        ("/scratch/x1/a.txt is gone", "/var/folders/qq/a.txt is gone"),
-        ("/scratch/tmpab12cd3x is gone", "/scratch/tmpzz98yx7w is gone"),
-        (r"C:\Users\ada\a.txt", r"D:\b\a.txt"),
         ("a.py:3:5: no", "a.py:30:15: no"),
         ("a.py(3,5): no", "a.py(4,6): no"),
+        ("at Makefile:3", "at Makefile:12"),
+        ("CartTest.addsAllPrices:5 no", "CartTest.addsAllPrices:17 no"),
         ("at line 12, column 3", "at line 7, column 44"),
-        ("pid 1234 died", "pid 99 died"),
-        ("port=8080", "port=40123"),
-        ("worker 'gw1' crashed", "worker 'gw3' crashed"),
-        ("==123==ERROR", "==99==ERROR"),
-        ("id 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "id 00000000-4f89-11d3-9a0c-0305e82c3301"),
-        ("commit 3a5f9c2d", "commit 9b1e77aa"),
-        ("request 1234567", "request 7654321"),
-        ("at 1795625880.5239", "at 1795625881.18"),
-        (f"{TEMPORARY}/8hmx08xm7G is gone", f"{TEMPORARY}/Hal_UzbA_t is gone"),
+        (" 12 | let x", " 13 | let x"),
+        ("[ 50%] linking", "[ 75%] linking"),
+        ("adds (0.31s)", "adds (12 ms)"),
+        ("finished in 0.31s", "finished in 12.1 s"),
+        ("2024-05-01 12:00:00.123 lost", "2025-11-30T01:02:03Z lost"),
+        ("<A object at 0x7f12ab34cd56>", "<A object at 0x7f99deadbeef>"),
         ("a  b\tc", "a b c"),
     ],
 )
 @pytest.mark.pure
-def test_what_differs_between_runs_is_left_out(text: str, same: str) -> None:
-    assert normalise(text) == normalise(same)
+def test_positions_progress_and_durations_are_left_out(text: str, same: str) -> None:
+    assert without_positions(text) == without_positions(same)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +42,22 @@ def test_what_differs_between_runs_is_left_out(text: str, same: str) -> None:
         ("assert 1 == 2", "assert 1 == 3"),
         ("src/a/b.py failed", "src/c/b.py failed"),
         ("E302 no", "E303 no"),
-        ("expected 4", "expected 5"),
-        (f"{TEMPORARY}/output is gone", f"{TEMPORARY}/result is gone"),
+        ("no rate for 2026-01-05", "no rate for 2026-02-07"),
+        ("at 0x10", "at 0x20"),
+        ("order 100234", "order 100999"),
+        ("db.example.com:5432 refused", "db.example.com:5433 refused"),
+        ("10.0.0.1:80", "10.0.0.1:81"),
+        ("timed out after 10 s", "timed out after 20 s"),
+        ("/etc/a/x.conf is gone", "/etc/b/x.conf is gone"),
+        ("commit 3a5f9c2d", "commit 9b1e77aa"),
+        ("row 3", "row 4"),
+        ("pid 1234", "pid 1235"),
+        ("at 12:00:00", "at 13:00:00"),
     ],
 )
 @pytest.mark.pure
-def test_what_tells_failures_apart_is_kept(text: str, other: str) -> None:
-    assert normalise(text) != normalise(other)
+def test_every_other_value_is_kept(text: str, other: str) -> None:
+    assert without_positions(text) != without_positions(other)
 
 
 def found(**fields: str | int) -> Finding:
@@ -100,15 +97,11 @@ def test_directories_within_the_project_are_kept() -> None:
     there = [found(file="/y/src/a.py", message="m"), found(file="/y/lib/b.py", message="m")]
     assert fingerprint(here) == fingerprint(there)
     assert fingerprint(here[:1]) != fingerprint(here)
-    library = found(file="/usr/lib/python3.11/json.py", message="m")
-    assert fingerprint([library]) == fingerprint(
-        [found(file="/opt/lib/python3.11/json.py", message="m")]
-    )
 
 
 @pytest.mark.pure
 def test_without_findings_the_telling_lines_decide() -> None:
-    assert fingerprint([], ["took 1 s"]) == fingerprint([], ["took 2 s"])
+    assert fingerprint([], ["took 1.5 s"]) == fingerprint([], ["took 2.1 s"])
     assert fingerprint([], ["one"]) != fingerprint([], ["two"])
     assert len(fingerprint([])) == 16
 
@@ -130,7 +123,6 @@ class TestA(unittest.TestCase):
     "a.c": "int main(void) { return undeclared; }\n",
     "Makefile": "all: a.o\na.o: a.c\n\tgcc -c a.c\n",
     "throw.js": "function boom() { return null.x; }\nboom();\n",
-    "now.sh": 'f=$(mktemp); rm "$f"; echo "error: no $f at $(date) in process $$"; exit 1\n',
 }
 PYTHON = (sys.executable, "-B")
 TOOLS = {
@@ -143,7 +135,6 @@ TOOLS = {
     "gcc": ("gcc", "-c", "{directory}/a.c"),
     "node": ("node", "throw.js"),
     "shell": ("sh", "-c", "nope --really"),
-    "script": ("sh", "now.sh"),
 }
 
 

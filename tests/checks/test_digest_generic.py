@@ -132,7 +132,7 @@ def test_names_in_numbered_lists_are_put_together() -> None:
         (["  1) one", "       two:", "       not a gap"], "one"),
         (["  1) one", "     Error: no"], "one"),
         (["  1) one"], "one"),
-        (["  1) Failure:"], "Failure:"),
+        (["  1) Failure:"], "Failure"),
         (["  1) one ──────────"], "one"),
     ],
 )

@@ -9,7 +9,12 @@ import re
 
 import pytest
 
-from mulligan.checks.baseline import BASELINE_INCOMPARABLE, apply_rerun, subtract_baseline
+from mulligan.checks.compare import (
+    BASELINE_INCOMPARABLE,
+    apply_rerun,
+    keep_reproduced,
+    subtract_baseline,
+)
 from mulligan.checks.digest import digest
 from mulligan.domain.result import CheckKind, CheckResult, Finding
 
@@ -1136,7 +1141,8 @@ LINT = "lint: commands[0]> check\n"
 
 
 def test_what_tox_says_about_a_named_failure_is_none_of_its_own() -> None:
-    before, after = checked(TOX.format(11, "", "")), checked(TOX.format(22, "", ""))
+    first, again, after = (checked(TOX.format(pid, "", "")) for pid in (11, 22, 33))
+    before = keep_reproduced(first, again)
     assert [found.test_id for found in after.findings] == ["test_old (test_a.T.test_old)"]
     assert subtract_baseline(after, before, ["test_a.py"]).preexisting
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mulligan.checks.digest import digest
-from mulligan.checks.digest.findings import normalise
+from mulligan.checks.digest.identity import without_positions
 from mulligan.checks.digest.signals import total_lines
 
 pytestmark = pytest.mark.pure
@@ -88,12 +88,11 @@ def test_a_console_of_junit_is_read_past_frames_of_junit_and_java() -> None:
     ("text", "same"),
     [
         ("✓ adds (12 ms)", "✓ adds"),
-        ("ld: /tmp/ccqQBKn0.o: duplicate", "ld: /tmp/ccX81kQz.o: duplicate"),
         ("2026/11/21 04:04:27 no room", "2025/01/02 14:44:07 no room"),
     ],
 )
-def test_what_differs_between_runs_is_normalised(text: str, same: str) -> None:
-    assert normalise(text) == normalise(same)
+def test_what_differs_between_runs_is_left_out(text: str, same: str) -> None:
+    assert without_positions(text) == without_positions(same)
 
 
 def test_a_run_that_was_ended_has_one_fingerprint_whatever_passed_before() -> None:
@@ -111,3 +110,64 @@ def test_a_check_that_passed_is_no_failure_beside_one_that_failed() -> None:
         exit_code=1,
     )
     assert [found.line for found in told.findings] == [9]
+
+
+MOCHA_TREE = """\
+  app
+    .param
+      1) should set the name
+      ✔ should map
+  2) should not be listed here
+
+  3 passing (9ms)
+  2 failing
+
+  1) app
+       .param
+         should set the name:
+     AssertionError [ERR_ASSERTION]: 1 == 2
+      at Context.<anonymous> (test/app.param.js:9:12)
+
+  2) res should send:
+     Error: no
+      at Context.<anonymous> (test/res.js:3:1)
+
+  1) steps of a recipe
+
+"""
+
+
+def test_mocha_lists_its_failures_below_their_number() -> None:
+    found = digest(MOCHA_TREE, exit_code=2)
+    assert [each.test_id for each in found.findings] == [
+        "test/app.param.js › app .param should set the name",
+        "test/res.js › res should send",
+    ]
+    assert found.count == 2
+
+
+JEST_PRINTS = """\
+FAIL ./stock.test.js
+  ● Console
+
+    console.log
+      ● stock › looks like a failure
+
+  console.error
+    ● stock › looks like another
+
+      at Object.error (stock.test.js:5:13)
+
+  ● stock › refuses
+
+    expect(received).toThrow(expected)
+
+      at Object.toThrow (stock.test.js:15:51)
+
+Tests:       1 failed, 2 passed, 3 total
+"""
+
+
+def test_what_a_test_of_jest_prints_is_no_failure() -> None:
+    found = digest(JEST_PRINTS, exit_code=1)
+    assert [each.test_id for each in found.findings] == ["stock.test.js › stock › refuses"]

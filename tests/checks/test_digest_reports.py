@@ -8,6 +8,7 @@ import pytest
 from mulligan.checks.digest import digest
 from mulligan.checks.digest.documents import BufferedOutput, documents
 from mulligan.checks.digest.reports import LARGEST_REPORT, read_report
+from mulligan.domain.result import RanTests
 
 pytestmark = pytest.mark.pure
 
@@ -298,3 +299,109 @@ def test_each_subtest_is_a_failure_of_its_own() -> None:
 def test_a_report_of_one_run_does_not_hide_what_another_run_counted() -> None:
     output = "Tests:       5 failed, 1 passed, 6 total\n"
     assert digest(output, exit_code=1, report=EXACT.encode()).count == 5
+
+
+# The tests that ran
+
+TESTS = {
+    "pytest": (
+        (
+            b'<testsuites><testsuite name="pytest">'
+            b'<testcase classname="tests.test_a.TestX" name="test_y[1]" file="tests/test_a.py"/>'
+            b'<testcase classname="tests.test_a" name="test_z" file="tests/test_a.py">'
+            b'<failure message="no"/></testcase>'
+            b'<testcase classname="tests.test_a" name="test_s" file="tests/test_a.py"><skipped/>'
+            b'</testcase><testcase classname="" name="tests.test_b"><error message="collection"/>'
+            b"</testcase></testsuite></testsuites>"
+        ),
+        ("tests/test_a.py::TestX::test_y[1]", "tests/test_a.py::test_z"),
+        ("tests/test_a.py::test_s",),
+    ),
+    "surefire": (
+        (
+            b'<testsuite name="app.CartTest"><testcase classname="app.CartTest" name="adds"/>'
+            b'<testcase classname="app.CartTest" name="sums"><skipped/></testcase></testsuite>'
+        ),
+        ("app.CartTest::adds",),
+        ("app.CartTest::sums",),
+    ),
+    "ctest": (
+        (
+            b'<testsuite name="(empty)"><testcase name="wrap" classname="wrap" status="disabled"/>'
+            b'<testcase name="push" classname="push" status="run"/></testsuite>'
+        ),
+        ("(empty)::push",),
+        ("(empty)::wrap",),
+    ),
+    "an empty one": (b'<testsuites><testsuite name="pytest" tests="0"/></testsuites>', (), ()),
+    "jest": (
+        (
+            b'{"testResults":[{"name":"/w/a.test.js","status":"passed","assertionResults":['
+            b'{"ancestorTitles":["Cart"],"fullName":"Cart adds","title":"adds","status":"passed"},'
+            b'{"ancestorTitles":["Cart"],"fullName":"Cart sums","title":"sums","status":"pending"},'
+            b'{"ancestorTitles":["Cart"],"fullName":"Cart ends","title":"ends",'
+            b'"status":"failed"}]}]}'
+        ),
+        ("/w/a.test.js › Cart adds", "/w/a.test.js › Cart ends"),
+        ("/w/a.test.js › Cart sums",),
+    ),
+    "mocha": (
+        (
+            b'{"tests":[{"title":"adds","fullTitle":"Cart adds","file":"/w/a.js","duration":1},'
+            b'{"title":"sums","fullTitle":"Cart sums","file":"/w/a.js","err":{}},'
+            b'{"title":"ends","fullTitle":"Cart ends","file":"/w/a.js","err":{"message":"no"}}],'
+            b'"pending":[{"title":"sums","fullTitle":"Cart sums","file":"/w/a.js","err":{}}]}'
+        ),
+        ("/w/a.js › Cart adds", "/w/a.js › Cart ends"),
+        ("/w/a.js › Cart sums",),
+    ),
+    "go": (
+        (
+            b'{"Action":"run","Package":"m/a","Test":"TestX"}\n'
+            b'{"Action":"pass","Package":"m/a","Test":"TestX"}\n'
+            b'{"Action":"fail","Package":"m/a","Test":"TestY/one"}\n'
+            b'{"Action":"skip","Package":"m/a","Test":"TestZ"}\n{"Action":"fail","Package":"m/a"}\n'
+        ),
+        ("m/a.TestX", "m/a.TestY/one"),
+        ("m/a.TestZ",),
+    ),
+    "pytest-json-report": (
+        (
+            b'{"tests":[{"nodeid":"a.py::test_x","outcome":"passed","setup":{"outcome":"passed"},'
+            b'"call":{"outcome":"passed"}},{"nodeid":"a.py::test_y","outcome":"xfailed"}]}'
+        ),
+        ("a.py::test_x",),
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", TESTS)
+def test_a_report_names_the_tests_that_ran(tool: str) -> None:
+    report, ran, skipped = TESTS[tool]
+    assert digest(b"", exit_code=1, report=report).tests == RanTests(ran=ran, skipped=skipped)
+
+
+@pytest.mark.parametrize(
+    "report", [None, b"", b"<x/>", b'{"a": 1}', b"<checkstyle/>", b"<testsuite"]
+)
+def test_what_is_no_report_of_tests_names_none(report: bytes | None) -> None:
+    assert digest(b"", exit_code=0, report=report).tests is None
+
+
+def test_a_check_is_red_by_its_report() -> None:
+    assert not digest(b"", exit_code=0, report=TESTS["jest"][0]).passed
+    assert digest(b"", exit_code=0, report=TESTS["surefire"][0]).passed
+    # A linter's report may list what does not fail it.
+    sarif = b'{"runs":[{"results":[{"ruleId":"a","level":"error","message":{"text":"no"}}]}]}'
+    assert digest(b"", exit_code=0, report=sarif).passed
+
+
+def test_what_a_failed_test_printed_is_its_message_if_the_report_has_none() -> None:
+    report = (
+        b'<testsuite name="x"><testcase name="flags" classname="flags" status="fail">'
+        b'<failure message=""/><system-out>FAIL: want 0x1, got 0x20\n</system-out></testcase>'
+        b"</testsuite>"
+    )
+    (found,) = digest(b"", exit_code=8, report=report).findings
+    assert found.message == "FAIL: want 0x1, got 0x20"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import CheckKind, CheckResult
+from mulligan.domain.result import CheckKind, CheckResult, FileChange
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import verification_doubt, verification_text
 from world.attempts import attempt
@@ -105,3 +105,25 @@ def test_a_record_without_checks_that_was_restored_does_not_say_that_none_is_con
 def test_a_restored_record_with_its_checks_names_them() -> None:
     whole = attempt(1, Outcome.SUCCEEDED, "", a_test()).model_copy(update={"restored": True})
     assert verification_text(Verification.of(whole)) == "The check 'tests' passed."
+
+
+def changed(*paths: str) -> tuple[FileChange, ...]:
+    return tuple(FileChange(path=path, status="M") for path in paths)
+
+
+def test_files_that_decide_how_the_checks_run_are_named() -> None:
+    made = attempt(1, Outcome.SUCCEEDED, "", check("lint", {}))
+    files = changed("src/cart.py", "src/conftest.py", "ci/lint.sh", "app/package.json")
+    command = {"checks": (made.checks[0].model_copy(update={"command": "cd x && ./ci/lint.sh"}),)}
+    whole = made.model_copy(update={"files_modified": files, **command})
+    assert verification_text(Verification.of(whole)) == (
+        "The check 'lint' passed. The change touches 'src/conftest.py', 'ci/lint.sh' and "
+        "'app/package.json', which decide how the checks run."
+    )
+    moved = (FileChange(path="a.txt", old_path="tox.ini", status="R"),)
+    one = made.model_copy(update={"files_modified": moved})
+    assert verification_text(Verification.of(one)).endswith(
+        "The change touches 'tox.ini', which decides how the checks run."
+    )
+    without = one.model_copy(update={"checks": ()})
+    assert "tox.ini" not in verification_text(Verification.of(without))

@@ -436,6 +436,9 @@ def test_only_required_checks_fail_an_attempt() -> None:
 
 def test_verdicts() -> None:
     assert verdict(check("types", passed=True)) == "Check 'types' passed."
+    assert verdict(check("types", exit_code=0)) == (
+        "Check 'types' failed, although its command ended with exit code 0."
+    )
     assert verdict(check("a\nb", exit_code=2)) == "Check 'a b' failed with exit code 2."
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mulligan.checks import baseline
+from mulligan.checks import compare
 from mulligan.checks.guards import violations
 from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
@@ -85,15 +85,15 @@ class ScriptedVerifier:
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        return baseline.apply_rerun(first, again)
+        return compare.apply_rerun(first, again)
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        return baseline.keep_reproduced(first, again)
+        return compare.keep_reproduced(first, again)
 
     def subtract_baseline(
         self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
     ) -> CheckResult:
-        return baseline.subtract_baseline(failed, before, files)
+        return compare.subtract_baseline(failed, before, files)
 
     def place(self, worktree: RunDirectory) -> str:
         return str(worktree.path)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
 from mulligan.checks.asked_reports import ask_for_reports, configures_reports, left_reports
-from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
+from mulligan.checks.compare import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
@@ -210,7 +210,8 @@ class CommandVerifier:
                 command=check.run,
                 exit_code=_exit_code(ended),
                 max_chars=MAX_CHARS - len(late),
-                report=reports,
+                # Without `ran`, the exit code alone decides.
+                report=reports if check.ran or ended.exit_code else (),
                 patterns=check.patterns,
                 root=self.place(worktree),
             )
@@ -235,6 +236,7 @@ class CommandVerifier:
             fingerprint=found.fingerprint,
             evidence=found.evidence,
             cut_short=found.cut_short,
+            tests=found.tests if check.ran else None,
         )
 
     def _run_check(

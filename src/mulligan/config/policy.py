@@ -151,6 +151,12 @@ class Check(Settings):
 
     Example: report.xml
     """
+    ran: bool = True
+    """Whether the tests that ran on the start tree must run with the change, and a failed test in a
+    report fails the check. See [Verification](verification.md#which-tests-ran).
+
+    Example: off
+    """
     patterns: tuple[Annotated[str, AfterValidator(_expression)], ...] = ()
     r"""Regular expressions that find failures in the output, in the syntax of RE2. See
     [Verification](verification.md#patterns).

@@ -134,7 +134,7 @@ class OnBase(StrEnum):
     """It timed out, or could not start, in the same way as with the change (BASELINE-2)."""
 
 
-class TestsRan(Record):
+class RanTests(Record):
     """The tests that a check's reports name: those that ran, and those that were skipped.
 
     A name has the file, class or suite of its test, and its parameters; the same name stands for
@@ -151,8 +151,9 @@ class CheckResult(Record):
     `findings` are the failures that count. `known` are those that also occurred before the change,
     and `unsteady` those that failed and passed on the same tree. A check is `preexisting` if all
     its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
-    the number of failures as far as known, listed or not. `evidence` is a hash of all lines about
-    failures, empty where some were dropped. `cut_short` is set if the tool says that it did not run
+    the number of failures as far as known, listed or not. `evidence` has a hash of each line about
+    failures, empty where some were dropped; on the start tree, of those in both runs, and `varying`
+    counts the others. `cut_short` is set if the tool says that it did not run
     or list everything. `long_digest` has more for the next prompt, where the findings
     do not explain the failure or do not fit; else it is empty. `is_set_up`: not a check of the
     policy, but the setup commands, which ran again on the change. `on_base` is None if the check
@@ -183,12 +184,13 @@ class CheckResult(Record):
     source: tuple[SourceExcerpt, ...] = ()
     fingerprint: str = ""
     evidence: str = ""
+    varying: int = 0
     cut_short: bool = False
     log_artifact: str = ""
     long_digest: str = ""
     is_set_up: bool = False
     on_base: OnBase | None = None
-    tests: TestsRan | None = None
+    tests: RanTests | None = None
     """None if there was no report; it is not recorded, since it may have 100,000 names."""
 
     @property

@@ -1,10 +1,11 @@
 """The checks that passed on a change, and those that say nothing about it. Pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from mulligan.domain.result import CheckKind, CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckKind, CheckResult, FileChange, WorkerResultMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Verification:
     `preexisting` ones fail without the change too, `optional` ones failed and are not required.
     `no_test_passed` is set if a check of kind `test` ran and none passed. `set_up_failed`: the
     setup commands failed on the change, so no check ran. Not `is_recorded`: the ledger was lost.
+    `deciding` are the files of the change that may decide how its checks run.
     """
 
     passed: tuple[str, ...] = ()
@@ -25,6 +27,7 @@ class Verification:
     no_test_passed: bool = False
     set_up_failed: bool = False
     is_recorded: bool = True
+    deciding: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
@@ -42,6 +45,7 @@ class Verification:
             no_test_passed=bool(tests) and not any(tests),
             set_up_failed=any(check.is_set_up and check.fails for check in meta.checks),
             is_recorded=bool(meta.checks) or not meta.restored,
+            deciding=deciding_files(meta.files_modified, checks),
         )
 
     @property
@@ -58,6 +62,24 @@ class Verification:
     def is_weak(self) -> bool:
         """Return whether no check passed, or no test."""
         return self.no_test_passed or not self.any_passed
+
+
+DECIDING = re.compile(
+    r"(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|pyproject\.toml"
+    r"|noxfile\.py|(?:GNU)?[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|package\.json|\.npmrc|\.rspec"
+    r"|(?:jest|vitest|vite|karma)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
+    r"|pom\.xml|build\.gradle(?:\.kts)?|Rakefile)$"
+)
+"""Files that configure test programs, or what a command runs."""
+
+WORD = re.compile(r"[^\s'\";|&()<>=]+")
+
+
+def deciding_files(files: Iterable[FileChange], checks: Iterable[CheckResult]) -> tuple[str, ...]:
+    """List the changed files that configure how checks run, or that a check's command names."""
+    named = {word.removeprefix("./") for each in checks for word in WORD.findall(each.command)}
+    paths = (path for file in files for path in (file.path, file.old_path) if path)
+    return tuple(dict.fromkeys(path for path in paths if DECIDING.search(path) or path in named))
 
 
 def _names(checks: Iterable[CheckResult]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Shortens the output of a check to what is needed to fix the failure (DIGEST-1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -10,12 +10,12 @@ from mulligan.checks.digest.findings import (
     FindingBlock,
     Reading,
     clip,
-    fingerprint,
     found_by,
     spread,
 )
 from mulligan.checks.digest.generic import read_any
 from mulligan.checks.digest.heads import lines_of_passed_tests
+from mulligan.checks.digest.identity import evidence_of, fingerprint
 from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
 from mulligan.checks.digest.render import explains, render, render_passed
@@ -25,11 +25,12 @@ from mulligan.checks.digest.signals import (
     STRONG,
     is_cut_short,
     is_passing,
+    is_total,
     total_lines,
     weigh,
 )
 from mulligan.domain.attempt import signal_of
-from mulligan.domain.result import Finding
+from mulligan.domain.result import Finding, RanTests
 
 MAX_CHARS = 2000
 MAX_LONG_CHARS = 6000
@@ -43,9 +44,10 @@ class Digest:
     `text` is the text for the agent, and `count` the number of failures, as far as known. If the
     findings do not explain the failure, or do not fit, `long_text` has more (at most MAX_LONG_CHARS
     characters); otherwise it is empty. `fingerprint` is short hex, equal for the same failure on
-    another day or in another directory; it is empty for a check that passed. `evidence` is short
-    hex of all lines about failures, with or without a finding; it is empty if lines were dropped.
-    `cut_short` is set if the tool reports that it did not run or list everything.
+    another day or in another directory; it is empty for a check that passed. `evidence` has a
+    hash of each line about failures, with or without a finding; it is empty if lines were dropped.
+    `cut_short` is set if the tool reports that it did not run or list everything. `tests` are those
+    that the reports name, None without a report.
     """
 
     text: str
@@ -56,6 +58,7 @@ class Digest:
     long_text: str = ""
     evidence: str = ""
     cut_short: bool = False
+    tests: RanTests | None = None
 
 
 def digest(
@@ -70,7 +73,9 @@ def digest(
 ) -> Digest:
     """Condense an output to at most `max_chars` characters. Never raises.
 
-    A file is streamed. Without an exit code, the output alone decides whether the check passed.
+    A file is streamed. Without an exit code, the output alone decides whether the check passed. A
+    test that failed in a report and did not pass in a later one fails the check, whatever the exit
+    code.
     `patterns` are a repository's own regular expressions (see findings.py). Paths below `root`
     become relative to it, so that the same failure has the same name in every directory.
     """
@@ -83,11 +88,28 @@ def digest(
         reading = _read_output(log, kept, patterns)
         reports = [report] if isinstance(report, bytes) else report or ()
         read = [read_report(b"".join(from_root([each], root))) for each in reports]
-        reading = _with_report(joined(read), reading)
+        told = _lasting(read) if exit_code == 0 else joined(read)
+        reading = _with_report(told, reading)
         reading = replace(reading, found=spread(reading.found))
-        return _of_log(log, reading, exit_code, max_chars)
+        exit_code = REPORTED if exit_code == 0 and told.tests and told.found else exit_code
+        return replace(_of_log(log, reading, exit_code, max_chars), tests=told.tests)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
         return _fallback_digest(log, exit_code, max_chars)
+
+
+REPORTED = 1
+"""The exit code of most test programs if a test failed."""
+
+
+def _lasting(reports: Sequence[Reading]) -> Reading:
+    """Join reports without failures of tests that passed in a later one, when they ran again."""
+    lasting, passed_later = list[Reading](), set[str]()
+    for report in reversed(reports):
+        found = tuple(each for each in report.found if each.finding.test_id not in passed_later)
+        lasting.append(replace(report, found=found, count=len(found)))
+        failed = {each.finding.test_id for each in report.found}
+        passed_later.update(set(report.tests.ran if report.tests else ()) - failed)
+    return joined(lasting[::-1])
 
 
 def _with_report(report: Reading, output: Reading) -> Reading:
@@ -186,13 +208,17 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
         fingerprint=fingerprint(findings, telling),
         passed=False,
         long_text=long if len(long) > len(text) else "",
-        evidence="" if log.dropped else fingerprint((), _failure_lines(log)),
+        evidence="" if log.dropped else evidence_of(_lines_about_failures(log, reading)),
         cut_short=is_cut_short(log.lines),
     )
 
 
-def _failure_lines(log: CleanLog) -> list[str]:
-    return [line for line in log.lines if weigh(line) >= STRONG]
+def _lines_about_failures(log: CleanLog, reading: Reading) -> Iterator[str]:
+    """Yield the lines that report a failure, and those that stand below one."""
+    yield from (line for line in log.lines if weigh(line) >= STRONG and not is_total(line))
+    for found in reading.found:
+        yield from found.finding.message.split("\n")
+        yield from found.detail
 
 
 def _last_words(log: CleanLog) -> list[str]:

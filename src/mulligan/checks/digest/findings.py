@@ -1,18 +1,15 @@
-"""The findings of a check: their parts, rule codes, hints and identities. Pure."""
+"""The findings of a check: their parts, rule codes and hints. Pure."""
 
-import hashlib
-import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 
 from mulligan.checks.digest.clean import CleanLog
-from mulligan.checks.digest.locations import FOREIGN, Place, number
+from mulligan.checks.digest.locations import Place, number
 from mulligan.domain.patterns import Match, expressions
-from mulligan.domain.result import ID_CHARS, Finding, names_unit
+from mulligan.domain.result import ID_CHARS, Finding, RanTests
 
 # What a reader finds in an output
 
@@ -39,7 +36,8 @@ class Reading:
 
     `count` is the number of failures that the tool reports, 0 if it reports none. `claimed` has the
     indices of the lines that the reader used. `doubtful`: none of the findings is certainly a
-    failure. `structured`: the source is a report for programs, which lists all failures.
+    failure. `structured`: the source is a report for programs, which lists all failures. `tests`
+    are those of such a report, None if it is none of tests.
     """
 
     found: tuple[FindingBlock, ...] = ()
@@ -48,6 +46,7 @@ class Reading:
     claimed: frozenset[int] = frozenset()
     doubtful: bool = False
     structured: bool = False
+    tests: RanTests | None = None
 
 
 def spread(found: Sequence[FindingBlock]) -> tuple[FindingBlock, ...]:
@@ -235,94 +234,3 @@ def _found(at: int, line: str, match: Match) -> FindingBlock:
     message = groups.get("message") or match[0]
     reported = finding(message, place, test_id=groups.get("test_id"), code=groups.get("code"))
     return FindingBlock(reported, at, " ".join(line.split()))
-
-
-# What identifies a failure
-
-FINGERPRINT_DIGITS = 16
-
-VOLATILE_PATTERNS = tuple(
-    (re.compile(pattern), mark)
-    for pattern, mark in (
-        (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<id>"),
-        (r"\b0x[0-9a-fA-F]+\b", "<address>"),
-        (
-            r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?",
-            "<time>",
-        ),
-        (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
-        (r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .{0,16}<time>(?: \d{4})?", "<time>"),
-        (
-            r"\b\d+(?:\.\d+)? ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?|hours?)\b",
-            "<duration>",
-        ),
-        (r" ?[\[(]<duration>[\])]", ""),
-        (r"\bcc[A-Za-z0-9]{6}\.(?=(?:ltrans[0-9]+\.)?(?:o|s|res|out)\b)", "<temporary>."),
-        (r"\btmp[._-]?\w{6,12}\b", "<temporary>"),
-        (r"(?<=/tmp/)(?=[\w-]*[0-9A-Z])[\w-]{6,}+(?!/)", "<temporary>"),
-        (r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
-        (r"(?<=[\w)\]]):\d+(?::\d+)?(?=[\s:,)\]]|$)|(?<=\w)\(\d+,\d+\)", ""),
-        (r"(?i)\b(line|column|col|char|offset|position|row)s?:? \d+(?:[-:]\d+)?", r"\1 <n>"),
-        (r"(?i)\b(pid|tid|process|thread|worker|port|seed|gw|job|session)([ =:#]*)\d+", r"\1\2<n>"),
-        (r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", "<id>"),
-        (r"==\d+==|\[\d{3,}\]", "<n>"),
-        (r"\d{6,}(?:\.\d+)?", "<n>"),
-        (r"\s+", " "),
-    )
-)
-"""Texts that differ between two runs of the same failure, with their replacements."""
-
-DIGIT = re.compile(r"\d")
-
-WITHOUT_DIGITS = tuple(each for each in VOLATILE_PATTERNS if "\\d" not in each[0].pattern)
-r"""The patterns that may match a text without digits: all others require a `\d`."""
-
-
-def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
-    """Hash the identities of the findings, or without findings the relevant lines; in hex."""
-    root = _common_directory([found.file for found in findings if found.file])
-    identities = [identity(found, root) for found in findings] or telling
-    joined = "\n".join(sorted({*map(normalise, identities)}))
-    return hashlib.sha256(joined.encode(errors="replace")).hexdigest()[:FINGERPRINT_DIGITS]
-
-
-def identity(found: Finding, root: str = "") -> str:
-    """Return the identity of a finding: its test, or its file, code and message (DIGEST-4).
-
-    If the id of a test has no package, class or file, the file in which it fails is part of the
-    identity.
-    """
-    file = _stable((found.file or "").replace("\\", "/"), root)
-    test = _stable(found.test_id or "", root)
-    if test:
-        return f"{file}|{test}" if file and not names_unit(test) else test
-    return "|".join((file, found.code or "", normalise(found.message)))
-
-
-VOLATILE_IN_NAMES = re.compile(
-    r" [\[(]\d[\d.,]* ?[nµum]?s[\])]$|\b0x[0-9a-f]{8,}\b|\btmp\w{6,12}\b"
-)
-"""What differs between runs in a name. All other numbers are parameters of a test."""
-
-
-def _stable(name: str, root: str) -> str:
-    """Leave out of a path, or of a test's name, what another run or another place changes."""
-    return VOLATILE_IN_NAMES.sub("", name.replace(root, "") if root else name).removeprefix("./")
-
-
-@lru_cache(maxsize=4096)
-def normalise(text: str) -> str:
-    """Replace the parts that differ between two runs of the same failure."""
-    patterns = VOLATILE_PATTERNS if DIGIT.search(text) else WITHOUT_DIGITS
-    for pattern, mark in patterns:
-        text = pattern.sub(mark, text)
-    return text.strip()
-
-
-def _common_directory(files: Iterable[str]) -> str:
-    """Return the common directory of all absolute paths of the project, with a slash at the end."""
-    own = [file.replace("\\", "/") for file in files if not FOREIGN.search(file)]
-    absolute = [posixpath.dirname(file) for file in own if re.match(r"/|[A-Za-z]:/", file)]
-    if not absolute:
-        return ""
-    return posixpath.commonpath(absolute).rstrip("/") + "/"

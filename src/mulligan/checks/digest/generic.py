@@ -20,10 +20,10 @@ from mulligan.checks.digest.findings import (
     FindingBlock,
     Reading,
     finding,
-    normalise,
     relevant_part,
 )
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
+from mulligan.checks.digest.identity import without_positions
 from mulligan.checks.digest.locations import Place, best_place, find_lone_place, find_place
 from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import (
@@ -42,7 +42,8 @@ SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 
 def read_any(log: CleanLog) -> Reading:
     """Return the failures, the most certain first."""
-    log = log.without(log.noise) if log.noise else log
+    printed = {*log.noise, *_printed_by_tests(log.lines)}
+    log = log.without(printed) if printed else log
     weights, alike = _weights(log.lines)
     scan = Scan(log.lines, weights)
     opened = find_heads(scan.lines, scan.weights)
@@ -61,6 +62,21 @@ def read_any(log: CleanLog) -> Reading:
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)
     return Reading(found, count, totals, doubtful=doubtful)
+
+
+CONSOLE = re.compile(r" {2,4}console\.\w+$")
+FRAME = re.compile(r"      at .*:\d+:\d+\)?$")
+
+
+def _printed_by_tests(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the lines that Jest shows of what a test printed: to the place that printed it."""
+    inside = False
+    for at, line in enumerate(lines):
+        inside = inside or bool(CONSOLE.match(line))
+        inside = inside and (not line or line.startswith("  "))
+        if inside:
+            yield at
+        inside = inside and not FRAME.match(line)
 
 
 def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:
@@ -289,7 +305,7 @@ def _is_another(one: FindingHead, other: FindingHead) -> bool:
     if (one_way and one_way.re) is not (other_way and other_way.re):
         return False
     files = {head.place.file for head in (one, other) if head.place}
-    return len(files) > 1 or normalise(one.message) != normalise(other.message)
+    return len(files) > 1 or without_positions(one.message) != without_positions(other.message)
 
 
 def _worth(head: FindingHead) -> tuple[bool, bool]:
@@ -306,6 +322,7 @@ def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
     complete.
     """
     wholes = {_class_first(head.test_id or "") for head in tests}
+    told = {(_of_project(head.test_id or "")[0], head.message) for head in tests if head.unit}
     ends = {(of, name[at:]) for of, name in wholes for at in _starts_of_words(name)}
     of_paths = {
         (of, name[at:])
@@ -315,7 +332,7 @@ def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
     }
     for head in tests:
         of, name = _of_project(head.test_id or "")
-        is_short = not head.message or "." in name
+        is_short = not head.message or "." in name or (of, head.message) in told
         if not ((of, name) in of_paths if head.unit else is_short and (of, name) in ends):
             yield head
 
@@ -353,7 +370,7 @@ def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
     known = dict[tuple[object, ...], FindingHead]()
     for head in heads:
         where = id(head) if head.test_id else str(head.place or "")
-        known.setdefault((where, head.code, normalise(head.message)), head)
+        known.setdefault((where, head.code, without_positions(head.message)), head)
     return list(known.values())
 
 

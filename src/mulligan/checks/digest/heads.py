@@ -67,15 +67,15 @@ class FindingHead:
 
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
     """List the lines that start a finding, in order; skip the lines inside a traceback."""
-    is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
+    lists = _numbered_lines(lines)
     sections, alone = files_over(lines), _Above(lines)
     heads, skip_to = list[FindingHead](), 0
     for at, weight in enumerate(weights):
         if at < skip_to:
             continue
         head = _speaking(lines, at, weight, sections[at]) if weight else None
-        if head is None and is_numbered:
-            head = numbered(lines, at)
+        if head is None and (entry := lists.get(at)):
+            head = _numbered(lines, at, entry)
         head = (
             annotation(lines[at])
             or example(lines, at)
@@ -312,6 +312,27 @@ NUMBERED_LIST = re.compile(
 )
 """A line above or in a numbered list of failures: `1) name`."""
 
+MOCHA_LIST = re.compile(r"^\s*(?P<number>\d+) failing\b")
+"""The line above a list of so many failures. Mocha also numbers them where they ran, above."""
+
+
+def _numbered_lines(lines: Sequence[str]) -> Mapping[int, re.Match[str]]:
+    """Return the lines that may begin an entry of a numbered list."""
+    if not NUMBERED_LIST.search("\n".join(lines)):
+        return {}
+    left = 0 if any(map(MOCHA_LIST.match, lines)) else len(lines)
+    found = dict[int, re.Match[str]]()
+    for at, line in enumerate(lines):
+        if above := MOCHA_LIST.match(line):
+            left = int(above["number"][:6])
+        elif NUMBERED_LIST.search(line):
+            left = len(lines)
+        if left and (entry := NUMBERED.match(line)):
+            found[at] = entry
+            left -= 1
+    return found
+
+
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
 """The word that minitest prints in place of the name."""
 
@@ -319,17 +340,14 @@ NAME_LINES = 4
 RULE = " ─━═=-"
 
 
-def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
+def _numbered(lines: Sequence[str], at: int, found: re.Match[str]) -> FindingHead:
     """Read `1) name`; the name may be on the next line, or continue in deeper lines."""
-    found = NUMBERED.match(lines[at])
-    if found is None:
-        return None
     name, place = found["test"].rstrip(RULE), None
     below = lines[at + 1 : at + 2 + NAME_LINES]
     if NAMELESS.match(name) and below:
         name, place = below[0].strip().rstrip(":").partition(" [")[0], find_place(below[0])
     else:
-        name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
+        name = " ".join([name, *_deeper(below, found["indent"] + "  ")]).rstrip(":")
     return FindingHead(at, Rank.FAILURE, "", name, place, written=lines[at])
 
 

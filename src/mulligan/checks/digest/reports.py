@@ -12,11 +12,11 @@ from defusedxml.ElementTree import fromstring
 from mulligan.checks.digest.blocks import START, traceback_at, worth_showing
 from mulligan.checks.digest.clean import as_utf8
 from mulligan.checks.digest.documents import Document, Json, documents
-from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, finding
+from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, clip, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.checks.digest.pytest import SAID, why
 from mulligan.checks.digest.qualified_names import OF_PACKAGE, project_of
-from mulligan.domain.result import Finding, names_unit
+from mulligan.domain.result import ID_CHARS, Finding, RanTests, names_unit
 
 # Any report
 
@@ -35,13 +35,19 @@ def read_report(report: bytes) -> Reading:
 def read_document(document: Document) -> Reading:
     """Return the reading of the first reader that finds something."""
     readings = (read(document) for read in READERS)
-    return next((reading for reading in readings if reading.found), Reading())
+    return next((reading for reading in readings if reading.found or reading.tests), Reading())
 
 
 def joined(readings: list[Reading]) -> Reading:
     """Join the readings of several documents."""
     found = tuple(found for reading in readings for found in reading.found)
-    return Reading(found, sum(reading.count for reading in readings))
+    told = [reading.tests for reading in readings if reading.tests]
+    tests = RanTests(
+        ran=tuple(name for each in told for name in each.ran),
+        skipped=tuple(name for each in told for name in each.skipped),
+    )
+    count = sum(reading.count for reading in readings)
+    return Reading(found, count, tests=tests if told else None)
 
 
 # Fields of a JSON object
@@ -192,20 +198,41 @@ def read_xml(document: Document) -> Reading:
         root = fromstring(document.value)
     except BAD_XML:
         return Reading()
-    found = tuple(_complaints(root) if root.tag == "checkstyle" else _failures(root))
-    return Reading(found, len(found))
+    if root.tag == "checkstyle":
+        found = tuple(_complaints(root))
+        return Reading(found, len(found))
+    cases = [*_cases(root)]
+    found = tuple(_failures(cases))
+    return Reading(found, len(found), tests=_tests_of(cases) if root.tag in SUITES else None)
 
 
+SUITES = {"testsuite", "testsuites"}
 XML_FAILURES = {"failure", "error"}
+PRINTED = {"system-out", "system-err"}
+NOT_RUN = {"disabled", "notrun", "skipped", "ignored"}
+"""What ctest and GoogleTest write for a test that did not run."""
 
 
-def _failures(root: Element) -> Iterator[FindingBlock]:
-    for case, suite in _cases(root):
+def _tests_of(cases: Sequence[tuple[Element, Element]]) -> RanTests:
+    """Name the tests that ran; one with an error may have stopped before it."""
+    ran, skipped = list[str](), list[str]()
+    for case, suite in cases:
+        results = {result.tag for result in case}
+        is_skipped = "skipped" in results or case.get("status") in NOT_RUN
+        names = skipped if is_skipped else ran
+        if "error" not in results:
+            names.append(clip(_full_name(case, suite), ID_CHARS))
+    return RanTests(ran=tuple(ran), skipped=tuple(skipped))
+
+
+def _failures(cases: Iterable[tuple[Element, Element]]) -> Iterator[FindingBlock]:
+    for case, suite in cases:
         file, line = case.get("file"), number(case.get("line"))
         place = Place(file, line) if file else None
         # A test with subtests has several.
         for bad in (result for result in case if result.tag in XML_FAILURES):
-            texts = [part for part in (bad.get("message"), bad.text) if part]
+            texts = [part for part in (bad.get("message"), bad.text) if part and part.strip()]
+            texts = texts or [printed.text or "" for printed in case if printed.tag in PRINTED]
             yield failure(_full_name(case, suite), "\n".join(texts), place)
 
 
@@ -219,7 +246,7 @@ def _cases(root: Element) -> Iterator[tuple[Element, Element]]:
             open_suites.pop()
         elif part.tag == "testcase":
             yield part, suite
-        elif part.tag in {"testsuite", "testsuites"}:
+        elif part.tag in SUITES:
             open_suites.append((part, iter(part)))
 
 
@@ -321,9 +348,17 @@ def read_go(document: Document) -> Reading:
         output = text_of(event, ("Output",)).rstrip("\n")
         if output and not NOISE.match(output):
             output_of[_key(event)].append(output)
-    failed = list(dict.fromkeys(_key(e) for e in events if text_of(e, ("Action",)) == "fail"))
+    failed, passed, skipped = (
+        list(dict.fromkeys(_key(event) for event in events if text_of(event, ("Action",)) == ended))
+        for ended in ("fail", "pass", "skip")
+    )
     found = tuple(_leaves(failed, output_of))
-    return Reading(found, len(found))
+    tests = RanTests(ran=(*_test_names([*passed, *failed]),), skipped=(*_test_names(skipped),))
+    return Reading(found, len(found), tests=tests)
+
+
+def _test_names(keys: Iterable[tuple[str, str]]) -> Iterator[str]:
+    return (f"{package}.{test}" if package else test for package, test in keys if test)
 
 
 def _key(event: Row) -> tuple[str, str]:
@@ -358,9 +393,14 @@ NAME = _names(
 
 STATUS = _names("status", "outcome", "result", "state", "Status")
 BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
+SKIPPED_STATUSES = {"skipped", "skip", "pending", "todo", "disabled", "ignored", "deselected"}
+KNOWN_STATUSES = {*BAD_STATUSES, *SKIPPED_STATUSES, "passed", "pass", "ok", "success", "expected"}
 
 MOCHA = "fullTitle"
-"""Mocha reports no status; each test has an error, which is empty if it passed."""
+"""Mocha reports no status; each test has an error, which is empty if it passed.
+
+A test that did not run has no duration.
+"""
 
 REASON = (
     *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
@@ -386,15 +426,33 @@ FILE_NAME = re.compile(r"[^/\\]*+[/\\](?s:.*)\.\w{1,5}$")
 
 
 def read_tests(document: Document) -> Reading:
-    """Find the tests that failed."""
+    """Find the tests, and those that failed."""
     if document.is_xml:
         return Reading()
-    found = tuple(dict.fromkeys(_walk_tests(document.value, "", DEEPEST_TEST)))
-    return Reading(found, len(found))
+    told = [*_walk_tests(document.value, "", DEEPEST_TEST)]
+    failed = (each for each in told if each.status in BAD_STATUSES)
+    found = tuple(dict.fromkeys(_test_finding(each.row, each.file) for each in failed))
+    ran = dict.fromkeys(each.name for each in told if each.status not in SKIPPED_STATUSES)
+    skipped = dict.fromkeys(each.name for each in told if each.status in SKIPPED_STATUSES)
+    tests = RanTests(ran=tuple(ran), skipped=tuple(skipped)) if told else None
+    return Reading(found, len(found), tests=tests)
 
 
-def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
-    """Yield the failed tests in a value, without suites that failed only because of their tests."""
+@dataclass(frozen=True, slots=True)
+class _ToldTest:
+    """A test, or a suite that failed by itself, with its status in small letters."""
+
+    row: Row
+    file: str
+    status: str
+
+    @property
+    def name(self) -> str:
+        return clip(of_file(_title_of(self.row), self.file), ID_CHARS)
+
+
+def _walk_tests(value: Json, file: str, depth: int) -> Iterator[_ToldTest]:
+    """Yield the tests in a value, without suites that failed only because of their tests."""
     if depth == 0:
         return
     if isinstance(value, list):
@@ -409,8 +467,11 @@ def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
             for found in _walk_tests(part, file, depth - 1)
         ]
         yield from inner
-        if not inner and _failed(value):
-            yield _test_finding(value, file)
+        status = _status_of(value)
+        is_failed = status in BAD_STATUSES
+        parts = [each for each in inner if each.status in BAD_STATUSES] if is_failed else inner
+        if status and not parts:
+            yield _ToldTest(value, file, status)
 
 
 def _as_file(row: Row) -> str:
@@ -421,19 +482,27 @@ def _as_file(row: Row) -> str:
     )
 
 
-def _failed(row: Row) -> bool:
+def _status_of(row: Row) -> str:
+    """Return the status of a test; empty if it is not known, or the row is no test."""
+    if not (text_of(row, NAME) or text_of(row, FILE)):
+        return ""
     status = text_of(row, STATUS).lower()
-    failed = status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
-    return failed and bool(text_of(row, NAME) or text_of(row, FILE))
+    if not status and MOCHA in row:
+        return "failed" if row.get("err") else "passed" if "duration" in row else "skipped"
+    return status if status in KNOWN_STATUSES else ""
 
 
-def _test_finding(row: Row, file: str) -> FindingBlock:
+def _title_of(row: Row) -> str:
     parents = row.get("ancestorTitles")
     title = text_of(row, NAME)
     if isinstance(parents, list) and title == text_of(row, ("title",)):
         title = " › ".join([*(str(part) for part in parents), title])
+    return title.strip()
+
+
+def _test_finding(row: Row, file: str) -> FindingBlock:
     reasons = "\n".join(dict.fromkeys(_reasons(row, REASON_DEPTH)))
-    return failure(of_file(title.strip(), file), reasons, place_in(row, file))
+    return failure(of_file(_title_of(row), file), reasons, place_in(row, file))
 
 
 def _reasons(value: Json, depth: int) -> Iterator[str]:

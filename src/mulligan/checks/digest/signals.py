@@ -252,7 +252,8 @@ OPENING = re.compile(rf"(?:\[\w+\]\s*+)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", re.
 
 ANYWHERE = re.compile(
     r"due to (?:\d+ )?previous errors?|compilation terminated|stopping at filesystem"
-    r"|-> \[help \d\]$|\bcommand\b.* exited \(\d+\)$|\bexited with \d+\.?$|pnpm[ _]recursive"
+    r"|-> \[help \d\]$|\(failed - \d+\)$"
+    r"|\bcommand\b.* exited \(\d+\)$|\bexited with \d+\.?$|pnpm[ _]recursive"
 )
 
 
@@ -271,9 +272,13 @@ CUT_SHORT = re.compile(
     rf"|\d+ (?:more|other|additional|further) (?:\w+ )?{_FAILURES}"
     rf"|{_FAILURES} (?:were |are )?(?:not shown|omitted|suppressed|truncated)"
     r"|max(?:imum)? (?:number of )?(?:errors|failures)|terminated due to -wfatal-errors"
-    r"|test failed, to rerun pass"
+    r"|test failed, to rerun pass|errors prevented further checking"
+    r"|^test suites: .*\d of \d+ total"
 )
-"""In lower case. Cargo starts no further test program after the one that it says to rerun."""
+"""In lower case. Cargo starts no further test program after the one that it says to rerun.
+
+Jest counts test suites `of` all only if it skipped some.
+"""
 
 RAN_ALL = re.compile(r"^error: \d+ targets? failed:")
 """What cargo says at the end with `--no-fail-fast`."""

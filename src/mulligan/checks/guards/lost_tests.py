@@ -14,6 +14,7 @@ from typing import assert_never
 from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.domain.verification import DECIDING
 from mulligan.text.diff import Hunk, Line, Patch
 
 # Tests, groups and skip marks in each language
@@ -407,13 +408,6 @@ def _total(counts: Iterable[Counter[str]]) -> Counter[str]:
     return total
 
 
-SETTINGS_FILES = re.compile(
-    r"(?:^|/)(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml"
-    r"|package\.json|(?:jest|vitest|vite)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
-    r"|\.rspec|pom\.xml|build\.gradle(?:\.kts)?)$"
-)
-"""Files that configure which tests run."""
-
 DESELECTION = _re(
     r"\bcollect_ignore\w*",
     r"--deselect\b",
@@ -429,7 +423,7 @@ DESELECTION = _re(
 
 def deselecting_lines(patch: Patch) -> list[str]:
     """List the new lines of a settings file that exclude tests."""
-    if not SETTINGS_FILES.search(patch.path):
+    if not DECIDING.search(patch.path):
         return []
     changed = [
         Counter(
@@ -486,7 +480,7 @@ def _hidden(change: Change, patches: Sequence[Patch]) -> Iterator[GuardViolation
     for patch in patches:
         had_tests = not patch.is_new and language_of(patch.old_path or patch.path) is not None
         is_binary = patch.is_binary and patch.path not in deleted
-        if is_binary and (had_tests or SETTINGS_FILES.search(patch.path)):
+        if is_binary and (had_tests or DECIDING.search(patch.path)):
             message = f"{patch.path} has a zero byte, so git shows no lines of it; remove the byte."
             yield _violation(GuardKind.SIZE, patch.path, message)
 

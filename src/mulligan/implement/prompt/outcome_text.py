@@ -282,6 +282,8 @@ def verdict(check: CheckResult) -> str:
         return f"{name} timed out after {after}"
     if check.is_broken:
         return f"{name} cannot start on the base branch either (exit code {check.exit_code})."
+    if check.exit_code == 0:
+        return f"{name} failed, although its command ended with exit code 0."
     return f"{name} {_failed(check.exit_code)}."
 
 
@@ -325,7 +327,15 @@ def verification_text(found: Verification, name_of: Callable[[str], str] = quote
         (found.optional, "failed, but {is} not required"),
     )
     said = [_said(names, how, name_of) for names, how in rows if names]
+    said += [_deciding(found, name_of)] if found.deciding and found.any_ran else []
     return " ".join([verification_doubt(found), *said]).strip()
+
+
+def _deciding(found: Verification, name_of: Callable[[str], str]) -> str:
+    """Name the changed files that decide how the checks run, for people to look at."""
+    shown = _listed(found.deciding, name_of)
+    verb = "decides" if len(found.deciding) == 1 else "decide"
+    return f"The change touches {shown}, which {verb} how the checks run."
 
 
 def verification_doubt(found: Verification) -> str:
@@ -342,11 +352,15 @@ def verification_doubt(found: Verification) -> str:
 
 
 def _said(names: Sequence[str], how: str, name_of: Callable[[str], str]) -> str:
-    is_one, more = len(names) == 1, len(names) - NAMED_CHECKS
-    shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
-    listed = shown[0] if is_one else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    is_one, listed = len(names) == 1, _listed(names, name_of)
     verbs = {"fail": "fails", "is": "is"} if is_one else {"fail": "fail", "is": "are"}
     return f"The {'check' if is_one else 'checks'} {listed} {how.format(**verbs)}."
+
+
+def _listed(names: Sequence[str], name_of: Callable[[str], str]) -> str:
+    more = len(names) - NAMED_CHECKS
+    shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # Empty changes: instructions for the next agent.

@@ -2,16 +2,28 @@
 
 import pytest
 
-from mulligan.checks.baseline import (
+from mulligan.checks.compare import (
     BASELINE_CANNOT_RUN,
     BASELINE_INCOMPARABLE,
     BASELINE_MISSING,
     FLAKY,
+    Comparison,
+    Run,
+    Verdict,
     apply_rerun,
+    compare,
     keep_reproduced,
     subtract_baseline,
 )
-from mulligan.domain.result import CheckKind, CheckResult, Finding, OnBase, SourceExcerpt
+from mulligan.checks.digest.identity import ANY
+from mulligan.domain.result import (
+    CheckKind,
+    CheckResult,
+    Finding,
+    OnBase,
+    RanTests,
+    SourceExcerpt,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -157,7 +169,7 @@ def test_mending_some_of_it_is_no_failure() -> None:
         (red(A), red(A, exit_code=-11)),
         (red(A, count=3), red(A, count=2)),
         (red(A, count=3), red(A, count=3)),
-        (red(A, count=3, evidence="b and c fail"), red(A, count=3, evidence="c and d fail")),
+        (red(A, count=3, evidence="1b 1c"), red(A, count=3, evidence="1c 1d")),
         (red(A, exit_code=2), red(A, exit_code=1)),
     ],
 )
@@ -180,9 +192,71 @@ def test_more_failures_without_a_name_than_before_count() -> None:
     assert not subtract_baseline(red(A, count=3, evidence="a and b fail"), before).preexisting
 
 
-def test_failures_that_all_have_a_name_need_no_other_evidence() -> None:
-    before = red(A, B, count=3, evidence="a, b and c fail")
-    assert subtract_baseline(red(A, evidence="a fails"), before).preexisting
+def test_what_an_output_says_of_no_failure_before_excuses_nothing() -> None:
+    before = red(A, B, evidence="1a 1b 1c")
+    assert subtract_baseline(red(A, evidence="1a 1c"), before).preexisting
+    other = subtract_baseline(red(A, evidence="1a 1d"), before)
+    assert (other.fails, other.known) == (True, ())
+    assert BASELINE_INCOMPARABLE in other.digest
+    assert not subtract_baseline(red(A, evidence=""), before).preexisting
+    # Reports name every failure; and beside a new failure, everything is told anyway.
+    told = RanTests(ran=("test_a",))
+    reported = red(A, evidence="1d").model_copy(update={"tests": told})
+    before_too = before.model_copy(update={"tests": told})
+    assert subtract_baseline(reported, before_too).preexisting
+    assert not subtract_baseline(reported, before).preexisting
+    assert subtract_baseline(red(A, C, evidence="1a 1d"), before).known == (A,)
+
+
+def test_as_many_lines_may_differ_as_without_a_change() -> None:
+    before = keep_reproduced(red(A, evidence="1a 1b 1c"), red(A, evidence="1a 2b 2c 2d"))
+    assert (before.evidence, before.varying) == ("1a", 3)
+    assert subtract_baseline(red(A, evidence="1a 3b 3c 3d"), before).preexisting
+    assert not subtract_baseline(red(A, evidence="1a 3b 3c 3d 3e"), before).preexisting
+    assert keep_reproduced(red(A), red(A, evidence="1a")).evidence == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "after", "is_old"),
+    [
+        ("got 17 of 20", "got 92 of 20", "got 5 of 20", True),
+        ("got 17 of 20", "got 92 of 20", "got 5 of 30", False),
+        ("got 17 of 20", "got 17 of 20", "got 5 of 20", False),
+        ("id 3f25-11 is gone", "id 9a-x-1 is gone", "id b is gone", True),
+        ("id 3f25-11 is gone", "id 9a-x-1 is gone", "id b has gone", False),
+        ("no", "yes", "maybe", False),
+        ("late at 12:30:05", "late at 12:30:09", "late at 12:31:00", True),
+        ("a: no", "a: yes", "a: maybe", True),
+        ("one two three", "four five six", "one two three", False),
+        ("x 1 y 2 z", "x 3 y 4 z", "x 5 z", False),
+        ("x 1 y 2 z", "x 3 y 4 z", "x 5 y z", False),
+        ("<A at 0x7f12ab34cd56>", "<A at 0x7f99deadbeef>", "<A at 0x7f0000000000>", True),
+        (" ".join(f"a{n}" for n in range(300)), " ".join(f"b{n}" for n in range(300)), "a0", False),
+    ],
+)
+def test_what_differs_between_two_runs_of_the_start_tree_may_differ(
+    first: str, again: str, after: str, *, is_old: bool
+) -> None:
+    before = keep_reproduced(*(red(broken("test_a", message)) for message in (first, again)))
+    assert subtract_baseline(red(broken("test_a", after)), before).preexisting == is_old
+
+
+def test_an_equal_message_belongs_to_its_own_failure_first() -> None:
+    first = red(lint("a 1 b"), lint("a 2 b"), lint("c 1"))
+    again = red(lint("a 2 b"), lint("a 7 b"), lint("c 1"))
+    before = keep_reproduced(first, again)
+    assert sorted(found.message for found in before.findings) == ["a 2 b", f"a {ANY} b", "c 1"]
+    assert subtract_baseline(red(lint("a 2 b"), lint("a 9 b")), before).preexisting
+    assert subtract_baseline(red(lint("a 8 b"), lint("a 9 b")), before).fails
+
+
+def test_only_tests_that_ran_in_both_runs_of_the_start_tree_ran() -> None:
+    one = red(A).model_copy(update={"tests": RanTests(ran=("a", "a", "b"))})
+    other = red(A).model_copy(update={"tests": RanTests(ran=("a", "a", "c"), skipped=("b",))})
+    assert keep_reproduced(one, other).tests == RanTests(ran=("a", "a"), skipped=("b",))
+    assert keep_reproduced(one, red(A)).tests is None
+    passed = other.model_copy(update={"passed": True})
+    assert keep_reproduced(one, passed).tests == RanTests(ran=("a", "a"), skipped=("b",))
 
 
 def test_where_the_check_could_not_run_before_everything_counts() -> None:
@@ -341,3 +415,136 @@ def test_a_check_that_is_not_required_is_never_broken() -> None:
     loose = HUNG.model_copy(update={"required": False})
     result = subtract_baseline(loose, keep_reproduced(loose, loose))
     assert (result.is_broken, result.fails) == (False, False)
+
+
+# The verdict as a function
+
+
+def junit(*cases: tuple[str, str]) -> bytes:
+    """Write a report of tests of `test_a.py`, each with what its result is."""
+    listed = "".join(
+        f'<testcase classname="test_a" name="{name}" file="test_a.py" line="1">{result}</testcase>'
+        for name, result in cases
+    )
+    return f"<testsuites><testsuite name='pytest'>{listed}</testsuite></testsuites>".encode()
+
+
+BAD = '<failure message="assert 1 == 2"/>'
+WORSE = '<failure message="assert 1 == 3"/>'
+SKIPPED = '<skipped message="no"/>'
+OLD, NEW, FIXED = ("test_old", BAD), ("test_new", BAD), ("test_old", "")
+
+
+def run(*cases: tuple[str, str], exit_code: int | None = None) -> Run:
+    failed = any("failure" in result for _, result in cases)
+    code = int(failed) if exit_code is None else exit_code
+    return Run(b"", code, [junit(*cases)])
+
+
+def run_in(file: str, *cases: tuple[str, str]) -> Run:
+    module = file.removesuffix(".py").encode()
+    made = run(*cases)
+    return Run(b"", made.exit_code, [made.reports[0].replace(b"test_a", module)])
+
+
+OLDS, NEWS = ("test_a.py::test_old",), ("test_a.py::test_new",)
+COMPARED: dict[str, tuple[list[Run], list[Run], Comparison]] = {
+    "passed": ([run(FIXED)], [run(OLD)], Comparison(Verdict.PASSED)),
+    "passed, the first time": ([run(FIXED), run(OLD)], [run(OLD)], Comparison(Verdict.PASSED)),
+    "flaky": (
+        [run(NEW), run(("test_new", ""))],
+        [],
+        Comparison(Verdict.FLAKY, flaky=NEWS),
+    ),
+    "flaky in turn": (
+        [run(OLD, ("test_new", "")), run(FIXED, NEW)],
+        [],
+        Comparison(Verdict.FLAKY, flaky=("test_a.py::test_old", "test_a.py::test_new")),
+    ),
+    "old": (
+        [run(OLD)],
+        [run(OLD)] * 2,
+        Comparison(Verdict.PREEXISTING, preexisting=OLDS),
+    ),
+    "new": (
+        [run(FIXED, NEW)],
+        [run(OLD)] * 2,
+        Comparison(Verdict.NEW, new=NEWS),
+    ),
+    "new, where nothing failed": (
+        [run(NEW)],
+        [run(FIXED)],
+        Comparison(Verdict.NEW, new=NEWS, missing=OLDS),
+    ),
+    "both": (
+        [run(OLD, NEW)],
+        [run(OLD)] * 2,
+        Comparison(Verdict.MIXED, new=NEWS, preexisting=OLDS),
+    ),
+    "another message": (
+        [run(("test_old", WORSE))],
+        [run(OLD)] * 2,
+        Comparison(Verdict.NEW, new=OLDS),
+    ),
+    "without a base": ([run(NEW)], [], Comparison(Verdict.UNKNOWN)),
+    "killed": ([run(OLD, exit_code=137)], [run(OLD)], Comparison(Verdict.UNKNOWN)),
+    "killed after a new failure": (
+        [run(OLD, NEW, exit_code=137)],
+        [run(OLD)],
+        Comparison(Verdict.MIXED, new=NEWS, preexisting=OLDS),
+    ),
+    "moved": (
+        [run_in("test_b.py", OLD)],
+        [run(OLD)] * 2,
+        Comparison(Verdict.PREEXISTING, preexisting=("test_b.py::test_old",)),
+    ),
+    "moved, with another message": (
+        [run_in("test_b.py", ("test_old", WORSE))],
+        [run(OLD)] * 2,
+        Comparison(Verdict.NEW, new=("test_b.py::test_old",)),
+    ),
+    "beside one that stays": (
+        [Run(b"", 1, [junit(OLD), run_in("test_b.py", OLD).reports[0]])],
+        [run(OLD)] * 2,
+        Comparison(Verdict.MIXED, new=("test_b.py::test_old",), preexisting=OLDS),
+    ),
+    "red in the report alone": (
+        [run(NEW, exit_code=0)],
+        [run(("test_new", ""))],
+        Comparison(Verdict.NEW, new=NEWS),
+    ),
+    "left out": (
+        [run(("test_b", ""))],
+        [run(("test_b", ""), OLD)] * 2,
+        Comparison(Verdict.PASSED, missing=OLDS),
+    ),
+    "skipped": (
+        [run(("test_b", ""), ("test_old", SKIPPED))],
+        [run(("test_b", ""), OLD)] * 2,
+        Comparison(Verdict.PASSED, missing=OLDS),
+    ),
+    "no report": (
+        [Run(b"", 0)],
+        [run(FIXED)],
+        Comparison(Verdict.PASSED, missing=OLDS),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COMPARED)
+def test_runs_with_and_without_a_change_are_compared(case: str) -> None:
+    change, base, expected = COMPARED[case]
+    assert compare(change=change, base=base) == expected
+
+
+def test_a_test_of_a_changed_file_may_have_another_name() -> None:
+    change, base = [run(("test_b", ""))], [run(FIXED)]
+    assert compare(change=change, base=base, changed_files=["test_a.py"]).missing == ()
+    assert compare(change=change, base=base, changed_files=["test_b.py"]).missing
+
+
+def test_a_test_that_passed_when_it_ran_again_in_the_same_check_did_not_fail() -> None:
+    again = Run(b"", 0, [junit(OLD), junit(FIXED)])
+    assert compare(change=[again], base=[run(FIXED)]).verdict is Verdict.PASSED
+    still = Run(b"", 0, [junit(FIXED), junit(OLD)])
+    assert compare(change=[still], base=[run(FIXED)]).verdict is Verdict.NEW

@@ -1,0 +1,169 @@
+"""Find the tests that ran before a change and do not run with it (CHECK-7). Pure.
+
+This is a guard against shortcuts, not against forgery: reports can be forged.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mulligan.checks.digest.findings import clip
+from mulligan.checks.digest.identity import fingerprint, stable_name
+from mulligan.domain.result import CheckResult, Finding, RanTests
+
+# The tests that are lost
+
+
+@dataclass(frozen=True, slots=True)
+class Excuses:
+    """What a change may do to tests: `is_removed` tells whether it takes a test's name away."""
+
+    is_removed: Callable[[str], bool]
+    may_delete: bool = False
+    may_skip: bool = False
+
+
+def lost_tests(before: RanTests, after: RanTests | None, excuses: Excuses) -> tuple[str, ...]:
+    """Return the tests that ran before and have no successor among those that run now.
+
+    A successor has the same name in another place, or the same name with other parameters. A test
+    whose name the change removes may have any new test as its successor. Each one has one only.
+    """
+    after = after or RanTests()
+    old, now, skipped = (
+        Counter(map(stable_name, names)) for names in (before.ran, after.ran, after.skipped)
+    )
+    old -= skipped if excuses.may_skip else Counter[str]()
+    missing, new = old - now, now - old
+    for shortened in (title_of, _without_parameters):
+        missing, new = _without_pairs(missing, new, shortened)
+    removed = [name for name in missing.elements() if excuses.is_removed(name)]
+    excused = removed if excuses.may_delete else removed[: new.total()]
+    return tuple(sorted((missing - Counter(excused)).elements()))
+
+
+def _without_pairs(
+    missing: Counter[str], new: Counter[str], shortened: Callable[[str], str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Leave out one missing and one new test of each pair with the same shortened name."""
+    waiting = Counter(shortened(name) for name in new.elements())
+    found = Counter(shortened(name) for name in missing.elements()) & waiting
+    return _less(missing, found, shortened), _less(new, found, shortened)
+
+
+def _less(
+    names: Counter[str], found: Counter[str], shortened: Callable[[str], str]
+) -> Counter[str]:
+    left, kept = Counter(found), Counter[str]()
+    for name in names.elements():
+        short = shortened(name)
+        if left[short] > 0:
+            left[short] -= 1
+        else:
+            kept[name] += 1
+    return kept
+
+
+OWNER = re.compile(r".*(?:::| › |\.(?=(?:Test|Example|Fuzz)\w))", re.DOTALL)
+PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+
+
+def title_of(name: str) -> str:
+    """Return a test's name without its file, package, class or suite."""
+    return OWNER.sub("", name)
+
+
+def _without_parameters(name: str) -> str:
+    return PARAMETERS.sub("", title_of(name))
+
+
+WORD = re.compile(r"\w+")
+QUOTED = re.compile(r"(['\"`])(.+?)\1")
+SHORTEST_TITLE = 4
+
+
+def removed_names(diff: bytes) -> Callable[[str], bool]:
+    """Return what tells whether a change removes a test's name, by the lines of its diff."""
+    words, titles = Counter[str](), Counter[str]()
+    for line in diff.decode(errors="replace").split("\n"):
+        if line.startswith(("--- ", "+++ ")) or line[:1] not in {"-", "+"}:
+            continue
+        count = (
+            (words.update, titles.update) if line[0] == "-" else (words.subtract, titles.subtract)
+        )
+        count[0](WORD.findall(line))
+        count[1](title for _, title in QUOTED.findall(line))
+    gone = {word for word, number in words.items() if number > 0}
+    titled = tuple(
+        title for title, number in titles.items() if number > 0 and len(title) >= SHORTEST_TITLE
+    )
+    return lambda name: _without_parameters(name) in gone or name.endswith(titled)
+
+
+# What a check says of them
+
+GONE = (
+    "{} ran before this change and {} not run now. Let every test run. If you rename one, keep "
+    "what it tests."
+)
+NONE_LEFT = (
+    "No test runs with this change; {} ran before it. Let the command of the check run its tests."
+)
+NO_REPORT = (
+    "The tests of this check no longer report: {} ran before this change, and now the command "
+    "leaves no report. Let it run the tests as before."
+)
+SHOWN = 20
+
+
+def judge_tests(result: CheckResult, before: CheckResult | None, excuses: Excuses) -> CheckResult:
+    """Fail a check that would pass and does not run the tests that ran before the change."""
+    if result.fails or before is None or before.tests is None or not before.tests.ran:
+        return result
+    lost = lost_tests(before.tests, result.tests, excuses)
+    if not lost:
+        return result
+    number = _counted(len(lost))
+    if result.tests is None:
+        heading = NO_REPORT.format(_counted(len(before.tests.ran)))
+    elif not result.tests.ran:
+        heading = NONE_LEFT.format(_counted(len(before.tests.ran)))
+    else:
+        heading = GONE.format(number, "does" if len(lost) == 1 else "do")
+    skipped = {*result.tests.skipped} if result.tests else set[str]()
+    findings = (*_findings(lost, skipped),)
+    return result.model_copy(
+        update={
+            "passed": False,
+            "flaky": False,
+            "preexisting": False,
+            "digest": "\n".join([heading, *_listed(lost, skipped)]),
+            "long_digest": "",
+            "findings": findings,
+            "count": len(lost),
+            "source": (),
+            "fingerprint": fingerprint(findings),
+        }
+    )
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} test{'' if number == 1 else 's'}"
+
+
+def _listed(lost: Sequence[str], skipped: Iterable[str]) -> Iterator[str]:
+    for name in lost[:SHOWN]:
+        yield f"- {clip(name, 200)}{' (skipped)' if name in skipped else ''}"
+    if len(lost) > SHOWN:
+        yield f"(+ {len(lost) - SHOWN} more)"
+
+
+MAX_LOST = 1000
+
+
+def _findings(lost: Sequence[str], skipped: Iterable[str]) -> Iterator[Finding]:
+    for name in lost[:MAX_LOST]:
+        message = "It is skipped now." if name in skipped else "It does not run now."
+        summary = clip(f"{clip(name, 75)}: {message}", 100)
+        yield Finding(summary=summary, message=message, test_id=name)
