@@ -89,6 +89,13 @@ def test_a_skipped_test_is_lost_unless_that_is_allowed() -> None:
     assert lost_tests(ran(CART[0], skipped=(CART[1],)), ran(CART[0]), NOTHING) == ()
 
 
+def test_a_test_that_ends_with_an_error_is_not_lost() -> None:
+    after = RanTests(ran=CART[:1], stopped=CART[1:])
+    assert lost_tests(ran(*CART), after, NOTHING) == ()
+    # An error on the start tree may have come before the test.
+    assert lost_tests(RanTests(stopped=CART), ran(), NOTHING) == ()
+
+
 @pytest.mark.parametrize(
     ("diff", "name", "gone"),
     [

@@ -222,7 +222,8 @@ def _in_either(one: RanTests | None, other: RanTests | None) -> RanTests | None:
     if one is None or other is None:
         return one or other
     ran = Counter(one.ran) | Counter(other.ran)
-    return RanTests(ran=(*ran.elements(),), skipped=other.skipped)
+    stopped = (*one.stopped, *other.stopped)
+    return RanTests(ran=(*ran.elements(),), skipped=other.skipped, stopped=stopped)
 
 
 def _in_both(one: RanTests | None, other: RanTests | None) -> RanTests | None:
@@ -274,7 +275,10 @@ def _told_apart(
     if not (before.is_complete and before.findings and _names_as_much(failed, before)):
         return None
     known, new = _split(failed.findings, before.findings)
-    known, new = _with_moved(known, new, failed, before)
+    moved = _moved(new, failed, before)
+    if moved and not (failed.tests and before.tests):
+        return None
+    known, new = (*known, *moved), tuple(found for found in new if found not in moved)
     if not all(_is_named(found, files) for found in known):
         return None
     is_as_many = len(known) == len(before.findings)
@@ -319,19 +323,20 @@ def _is_all_known(failed: CheckResult, before: CheckResult, *, is_as_many: bool)
     return bool(failed.tests and before.tests) or _says_no_more(failed, before)
 
 
-def _with_moved(
-    known: Findings, new: Findings, failed: CheckResult, before: CheckResult
-) -> tuple[Findings, Findings]:
-    """Count failures as known that only moved to another file or class, by the reports."""
-    if not (failed.tests and before.tests):
-        return known, new
-    here, there = ({*run.tests.ran} if run.tests else set[str]() for run in (failed, before))
+def _moved(new: Findings, failed: CheckResult, before: CheckResult) -> Findings:
+    """Return the failures that look as if they had moved from another file or class.
+
+    The test is gone there, and was not here. Only reports tell for certain.
+    """
+    here, there = (
+        {*run.tests.ran} if run.tests else {found.test_id for found in run.findings}
+        for run in (failed, before)
+    )
     gone = [_in_title(found) for found in before.findings if found.test_id not in here]
     came = [found for found in new if found.test_id and found.test_id not in there]
-    moved, _ = _split([_in_title(found) for found in came], gone)
-    ids = {found.test_id for found in moved}
-    old = tuple(found for found in came if title_of(found.test_id or "") in ids)
-    return (*known, *old), tuple(found for found in new if found not in old)
+    alike, _ = _split([_in_title(found) for found in came], gone)
+    titles = {found.test_id for found in alike}
+    return tuple(found for found in came if title_of(found.test_id or "") in titles)
 
 
 def _in_title(found: Finding) -> Finding:

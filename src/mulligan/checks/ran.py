@@ -32,7 +32,8 @@ def lost_tests(before: RanTests, after: RanTests | None, excuses: Excuses) -> tu
     """
     after = after or RanTests()
     old, now, skipped = (
-        Counter(map(stable_name, names)) for names in (before.ran, after.ran, after.skipped)
+        Counter(map(stable_name, names))
+        for names in (before.ran, (*after.ran, *after.stopped), after.skipped)
     )
     old -= skipped if excuses.may_skip else Counter[str]()
     missing, new = old - now, now - old

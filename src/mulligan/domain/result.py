@@ -137,12 +137,14 @@ class OnBase(StrEnum):
 class RanTests(Record):
     """The tests that a check's reports name: those that ran, and those that were skipped.
 
-    A name has the file, class or suite of its test, and its parameters; the same name stands for
-    tests of several environments as often as they ran.
+    `stopped` ended with an error, in the test or before it. A name has the file, class or suite of
+    its test, and its parameters; the same name stands for tests of several environments as often as
+    they ran.
     """
 
     ran: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
 
 
 class CheckResult(Record):

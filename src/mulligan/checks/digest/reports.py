@@ -45,6 +45,7 @@ def joined(readings: list[Reading]) -> Reading:
     tests = RanTests(
         ran=tuple(name for each in told for name in each.ran),
         skipped=tuple(name for each in told for name in each.skipped),
+        stopped=tuple(name for each in told for name in each.stopped),
     )
     count = sum(reading.count for reading in readings)
     return Reading(found, count, tests=tests if told else None)
@@ -215,14 +216,13 @@ NOT_RUN = {"disabled", "notrun", "skipped", "ignored"}
 
 def _tests_of(cases: Sequence[tuple[Element, Element]]) -> RanTests:
     """Name the tests that ran; one with an error may have stopped before it."""
-    ran, skipped = list[str](), list[str]()
+    named = {"ran": list[str](), "skipped": list[str](), "stopped": list[str]()}
     for case, suite in cases:
         results = {result.tag for result in case}
         is_skipped = "skipped" in results or case.get("status") in NOT_RUN
-        names = skipped if is_skipped else ran
-        if "error" not in results:
-            names.append(clip(_full_name(case, suite), ID_CHARS))
-    return RanTests(ran=tuple(ran), skipped=tuple(skipped))
+        how = "stopped" if "error" in results else "skipped" if is_skipped else "ran"
+        named[how].append(clip(_full_name(case, suite), ID_CHARS))
+    return RanTests.model_validate(named)
 
 
 def _failures(cases: Iterable[tuple[Element, Element]]) -> Iterator[FindingBlock]:
