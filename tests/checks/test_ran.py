@@ -47,6 +47,11 @@ RENAMED = {
         NOTHING,
     ),
     "deleted, which is allowed": (CART, CART[:1], removing("test_sums", may_delete=True)),
+    "equal parameters only once": (
+        tuple(f"t.py::test_x[{row}]" for row in ("a0", "a1", "b")),
+        ("t.py::test_x[a]", "t.py::test_x[b]"),
+        NOTHING,
+    ),
     "the same test twice": (CART[:1] * 2, CART[:1] * 2, NOTHING),
 }
 

@@ -39,6 +39,7 @@ def lost_tests(before: RanTests, after: RanTests | None, excuses: Excuses) -> tu
     missing, new = old - now, now - old
     for shortened in (title_of, _without_parameters):
         missing, new = _without_pairs(missing, new, shortened)
+    missing = Counter({name: n for name, n in missing.items() if _without_ordinal(name) not in new})
     removed = [name for name in missing.elements() if excuses.is_removed(name)]
     excused = removed if excuses.may_delete else removed[: new.total()]
     return tuple(sorted((missing - Counter(excused)).elements()))
@@ -77,6 +78,14 @@ def title_of(name: str) -> str:
 
 def _without_parameters(name: str) -> str:
     return PARAMETERS.sub("", title_of(name))
+
+
+ORDINAL = re.compile(r"\d+\]$")
+
+
+def _without_ordinal(name: str) -> str:
+    """Return the name that pytest gives a test once no other has equal parameters."""
+    return ORDINAL.sub("]", name)
 
 
 WORD = re.compile(r"\w+")
