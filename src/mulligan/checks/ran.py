@@ -36,13 +36,21 @@ def lost_tests(before: RanTests, after: RanTests | None, excuses: Excuses) -> tu
         for names in (before.ran, (*after.ran, *after.stopped), after.skipped)
     )
     old -= skipped if excuses.may_skip else Counter[str]()
-    missing, new = old - now, now - old
+    missing, new = _without_duplicates(old - now, now - old)
     for shortened in (title_of, _without_parameters):
         missing, new = _without_pairs(missing, new, shortened)
-    missing = Counter({name: n for name, n in missing.items() if _without_ordinal(name) not in new})
     removed = [name for name in missing.elements() if excuses.is_removed(name)]
     excused = removed if excuses.may_delete else removed[: new.total()]
     return tuple(sorted((missing - Counter(excused)).elements()))
+
+
+def _without_duplicates(
+    missing: Counter[str], new: Counter[str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Leave out tests with equal parameters, of which the change keeps one."""
+    kept = {name: short for name in missing if (short := _without_ordinal(name)) in new}
+    left = Counter({name: number for name, number in missing.items() if name not in kept})
+    return left, new - Counter({*kept.values()})
 
 
 def _without_pairs(
