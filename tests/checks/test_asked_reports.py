@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,7 +17,6 @@ from mulligan.checks.asked_reports import (
     Report,
     ask_for_reports,
     configures_reports,
-    left_reports,
     outermost,
 )
 from mulligan.checks.digest.reports import LARGEST_REPORT
@@ -223,19 +223,7 @@ def test_a_project_that_sets_reports_is_not_asked(
     assert configures_reports(tmp_path) is expected
 
 
-def test_reports_that_build_tools_wrote_in_this_run_are_read(tmp_path: Path) -> None:
-    places = (
-        "target/surefire-reports/TEST-a.xml",
-        "m/target/failsafe-reports/TEST-b.xml",
-        "m/build/test-results/test/TEST-c.xml",
-    )
-    others = ("target/surefire-reports/a.txt", "target/TEST-d.xml", "old/build/test-results/o.xml")
-    write(tmp_path, {name: name for name in (*places, *others)})
-    old = tmp_path / "old/target/surefire-reports/TEST-e.xml"
-    write(tmp_path, {str(old.relative_to(tmp_path)): "old"})
-    os.utime(old, (1, 1))
-    assert sorted(left_reports(tmp_path, 2 * 10**9)) == sorted(name.encode() for name in places)
-
+# What a check left by itself
 
 SUREFIRE = (
     '<testsuite name="CartTest" tests="1" failures="1"><testcase name="adds"'
@@ -249,6 +237,13 @@ def test_a_check_of_a_build_tool_has_the_names_of_its_report(tmp_path: Path) -> 
     line = f"mkdir -p {directory}; echo '{SUREFIRE}' > {directory}/TEST-CartTest.xml; exit 1"
     result, _, _, _ = run(tmp_path / "it", {}, line)
     assert [found.test_id for found in result.findings] == ["com.x.CartTest::adds"]
+
+
+@pytest.mark.skipif(not shutil.which("ctest"), reason="ctest is not there")
+def test_a_check_of_ctest_has_the_names_of_its_log(tmp_path: Path) -> None:
+    files = {"build/CTestTestfile.cmake": 'add_test("so bad" sh "-c" "exit 1")\n'}
+    result, _, _, _ = run(tmp_path / "it", files, "cd build && ctest -Q")
+    assert [found.test_id for found in result.findings] == ["[build] so bad"]
 
 
 LONG_ID = "x" * 80

@@ -1,4 +1,4 @@
-"""Ask pytest for a report through the environment; collect it, and what others leave (CHECK-6).
+"""Ask pytest for a report through the environment, and collect it (CHECK-6).
 
 The check's command, its files and its output stay as they are. A report is not trusted.
 """
@@ -142,29 +142,6 @@ def _read(name: str, path: Path, most: int) -> Report | None:
         return None
     took, ended = DURATION.search(content[:BEGINNING]), path.lstat().st_mtime
     return Report(name, ended - (float(took[1]) if took else 0.0), ended, content)
-
-
-# Reports that build tools always leave
-
-LEFT_REPORT = re.compile(
-    r"(?:.*/)?(?:target/(?:surefire|failsafe)-reports|build/test-results(?:/.*)?)/TEST-[^/]*\.xml"
-)
-"""Of Maven's Surefire and Failsafe, and of Gradle, in any directory."""
-
-
-def left_reports(tree: Path, since: int) -> Iterator[bytes]:
-    """Yield the reports that build tools wrote into a tree at a time in ns, or later."""
-    number = 0
-    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
-        below[:] = [name for name in below if name not in NOT_SEARCHED]
-        for path in (Path(directory, name) for name in sorted(names) if name.endswith(".xml")):
-            name = path.relative_to(tree).as_posix()
-            if not LEFT_REPORT.fullmatch(name) or path.lstat().st_mtime_ns < since:
-                continue
-            content = source_code.read(tree, name, LARGEST_REPORT)
-            number += 1
-            if content and number <= MAX_REPORTS:
-                yield content
 
 
 # A project's own reports of pytest

@@ -19,11 +19,12 @@ import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.asked_reports import ask_for_reports, configures_reports, left_reports
+from mulligan.checks.asked_reports import ask_for_reports, configures_reports
 from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
+from mulligan.checks.left_reports import left_reports
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
