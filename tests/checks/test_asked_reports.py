@@ -1,4 +1,4 @@
-"""pytest is asked for a report through its environment, and nothing else about a check changes."""
+"""Tools are asked for reports through their environment, and nothing else of a check changes."""
 
 import os
 import re
@@ -14,10 +14,12 @@ import pytest
 
 from mulligan.checks.asked_reports import (
     MAX_REPORTS,
+    NO_TOOL,
     Report,
+    Tool,
     ask_for_reports,
-    configures_reports,
     outermost,
+    plan_reports,
 )
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.runner import CommandVerifier
@@ -70,7 +72,7 @@ def run(
     return result, TIMES.sub("", log.read_text()), names, len(runs)
 
 
-TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*")
+TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*|(?<=duration_ms).*|\(\d+\.\d+ms\)|-{9,}")
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -150,15 +152,21 @@ def test_asking_leaves_exit_code_output_and_files_as_they_are(tmp_path: Path, tr
     assert [found.test_id for found in asked.findings] == failed
 
 
-def reports_of(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
-    """Run a line as it is asked; give the names of the tests in each report."""
+def raw_reports(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
+    """Run a line as it is asked; give its reports."""
     write(tmp_path / "tree", files)
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, frozenset(Tool)) as asked:
         given = {**PATH, **asked.variables({})}
         argv = ("/bin/sh", "-c", line)
         subprocess.run(argv, cwd=tmp_path / "tree", env=given, capture_output=True, check=False)
         reports = [report.decode() for report in asked.collect()]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tree"]
+    return reports
+
+
+def reports_of(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
+    """Give the names of the tests in each report."""
+    reports = raw_reports(tmp_path, files, line)
     return [" ".join(re.findall(r'<testcase [^>]*?\bname="([^"]*)"', each)) for each in reports]
 
 
@@ -186,10 +194,10 @@ def test_what_is_not_a_file_or_too_much_is_not_read(tmp_path: Path) -> None:
             f"head -c {LARGEST_REPORT + 1} /dev/zero > large; echo fine > fine",
         )
     )
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, NO_TOOL) as asked:
         subprocess.run(("sh", "-c", lines), cwd=tmp_path, check=True)
         assert asked.collect() == (b"fine\n",)
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, NO_TOOL) as asked:
         many = f"cd reports; for n in $(seq {MAX_REPORTS + 5}); do echo $n > $n; done"
         subprocess.run(("sh", "-c", many), cwd=tmp_path, check=True)
         assert len(asked.collect()) == MAX_REPORTS
@@ -206,21 +214,39 @@ def test_options_of_the_operator_stay(tmp_path: Path) -> None:
     assert [found.test_id for found in result.findings] == ["test_a.py::test_bad"]
 
 
+PYTEST_ONLY = frozenset({Tool.PYTEST})
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", True),
-        ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", True),
-        ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", False),
-        ("README.md", "pytest --junitxml=x.xml", False),
-        ("node_modules/a/tox.ini", "--junitxml", False),
+        ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", NO_TOOL),
+        ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", NO_TOOL),
+        ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", PYTEST_ONLY),
+        ("README.md", "pytest --junitxml=x.xml", PYTEST_ONLY),
+        ("node_modules/a/tox.ini", "--junitxml", PYTEST_ONLY),
     ],
 )
-def test_a_project_that_sets_reports_is_not_asked(
-    tmp_path: Path, name: str, content: str, *, expected: bool
+def test_only_a_tool_whose_start_shows_no_report_is_asked(
+    tmp_path: Path, name: str, content: str, expected: frozenset[Tool]
 ) -> None:
     write(tmp_path, {name: content})
-    assert configures_reports(tmp_path) is expected
+    plan = plan_reports(tmp_path, "make test")
+    assert (plan.tools, plan.writes_own) == (expected, Tool.PYTEST not in expected)
+
+
+@pytest.mark.parametrize(
+    ("command", "tools", "writes_own"),
+    [
+        ("pytest", PYTEST_ONLY, False),
+        ("pytest --junitxml=x.xml", PYTEST_ONLY, True),
+    ],
+)
+def test_the_command_of_a_check_says_what_is_asked(
+    tmp_path: Path, command: str, tools: frozenset[Tool], *, writes_own: bool
+) -> None:
+    plan = plan_reports(tmp_path, command)
+    assert (plan.tools, plan.writes_own) == (tools, writes_own)
 
 
 # What a check left by itself
@@ -246,6 +272,30 @@ def test_a_check_of_ctest_has_the_names_of_its_log(tmp_path: Path) -> None:
     assert [found.test_id for found in result.findings] == ["[build] so bad"]
 
 
+@pytest.mark.parametrize(
+    ("files", "option", "expected"),
+    [
+        ({"pytest.ini": "[pytest]\naddopts = --junit-xml=build/own.xml\n"}, "", "test_a"),
+        ({}, " --junitxml=build/own.xml", "test_a.py"),
+    ],
+)
+def test_the_report_that_a_project_sets_is_read(
+    tmp_path: Path, files: dict[str, str], option: str, expected: str
+) -> None:
+    line = f"{PYTEST}{option} >/dev/null"
+    result, _, names, runs = run(tmp_path / "it", {"test_a.py": TESTS, **files}, line)
+    assert [found.test_id for found in result.findings] == [f"{expected}::test_bad"]
+    assert ([name for name in names if name.endswith(".xml")], runs) == (["tree/build/own.xml"], 1)
+
+
+def test_a_run_that_is_repeated_has_the_reports_that_it_left(tmp_path: Path) -> None:
+    directory = "target/surefire-reports"
+    line = f"mkdir -p {directory}; echo '{SUREFIRE}' > {directory}/TEST-CartTest.xml"
+    line += "; echo $PYTEST_ADDOPTS; exit 1"
+    result, _, _, runs = run(tmp_path / "it", {}, line)
+    assert ([found.test_id for found in result.findings], runs) == (["com.x.CartTest::adds"], 2)
+
+
 LONG_ID = "x" * 80
 
 
@@ -267,11 +317,14 @@ def test_a_right_change_passes_beside_a_test_with_a_long_id(tmp_path: Path) -> N
     assert (judged.preexisting, judged.findings) == (True, ())
 
 
-def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
+def confined(*readable: Path) -> CommandVerifier:
     walls = sandbox()
-    read = (*walls.common.read, Path(sys.prefix), Path(sys.base_prefix))
-    confined = CommandVerifier(PATH, replace(walls, common=replace(walls.common, read=read)))
-    result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined)
+    read = (*walls.common.read, Path(sys.prefix), Path(sys.base_prefix), *readable)
+    return CommandVerifier(PATH, replace(walls, common=replace(walls.common, read=read)))
+
+
+def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
+    result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined())
     assert (result.exit_code, [found.line for found in result.findings]) == (1, [4, 8]), output
     assert [name for name in names if "reports" in name] == []
 

@@ -17,8 +17,8 @@ SINCE = 2 * 10**9
 OLD = (1, 1)
 
 
-def left(tree: Path) -> list[bytes]:
-    return sorted(left_reports(tree, SINCE))
+def left(tree: Path, *, everywhere: bool = False) -> list[bytes]:
+    return sorted(left_reports(tree, SINCE, everywhere=everywhere))
 
 
 def test_reports_that_build_tools_wrote_in_this_run_are_read(tmp_path: Path) -> None:
@@ -32,6 +32,63 @@ def test_reports_that_build_tools_wrote_in_this_run_are_read(tmp_path: Path) -> 
     write_files(tmp_path, {"old/target/surefire-reports/TEST-e.xml": "old"})
     os.utime(tmp_path / "old/target/surefire-reports/TEST-e.xml", OLD)
     assert left(tmp_path) == sorted(name.encode() for name in places)
+
+
+# A project's own
+
+REPORT = '<testsuite name="{0}" time="{1}"><testcase name="{0}"/></testsuite>'
+
+
+def at(path: Path, seconds: float) -> None:
+    os.utime(path, (10 + seconds, 10 + seconds))
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        "",
+        "\ufeff",
+        '<?xml version="1.0" encoding="utf-8"?>',
+        "<?xml version='1.0'?>\n<!-- by > a -- tool -->\n\n",
+        "<testsuites>",
+        "<testsuites\n name='x'>",
+    ],
+)
+def test_junit_xml_anywhere_is_read_if_the_project_sets_one(tmp_path: Path, beginning: str) -> None:
+    content = beginning + REPORT.format("a", 1)
+    write_files(tmp_path, {"out/own.xml": content})
+    assert left(tmp_path) == []
+    assert left(tmp_path, everywhere=True) == [content.encode()]
+
+
+def test_other_files_of_xml_are_not_read(tmp_path: Path) -> None:
+    report = REPORT.format("a", 1)
+    others = {
+        "coverage.xml": f"<coverage>{report}</coverage>",
+        "comment.xml": f"<!-- {report}",
+        "suite.xml": "<testsuiteX/>",
+        "report.txt": report,
+        "node_modules/a/report.xml": report,
+        "old.xml": report,
+    }
+    write_files(tmp_path, others)
+    os.utime(tmp_path / "old.xml", OLD)
+    (tmp_path / "link.xml").symlink_to("report.txt")
+    assert left(tmp_path, everywhere=True) == []
+
+
+def test_a_report_that_a_test_wrote_meanwhile_is_not_the_projects(tmp_path: Path) -> None:
+    own, sample, after = (REPORT.format(*each) for each in (("own", 8), ("s", 1), ("after", 1)))
+    write_files(tmp_path, {"own.xml": own, "tests/sample.xml": sample, "after.xml": after})
+    for name, seconds in (("own.xml", 9), ("tests/sample.xml", 5), ("after.xml", 11)):
+        at(tmp_path / name, seconds)
+    assert left(tmp_path, everywhere=True) == [after.encode(), own.encode()]
+
+
+def test_a_report_of_a_build_tool_counts_once(tmp_path: Path) -> None:
+    content = REPORT.format("a", 1)
+    write_files(tmp_path, {"target/surefire-reports/TEST-a.xml": content})
+    assert left(tmp_path, everywhere=True) == [content.encode()]
 
 
 # ctest

@@ -10,15 +10,71 @@ import select
 import shlex
 import struct
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
 
 from mulligan.checks import source_code
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.sandbox.home import clear
+
+# Which tools are asked
+
+
+class Tool(Enum):
+    """A tool that writes a report if its environment asks for one."""
+
+    PYTEST = auto()
+
+
+NO_TOOL = frozenset[Tool]()
+
+REFUSES = {Tool.PYTEST: 4}
+"""The exit codes for options that a tool does not know, before it runs a test."""
+
+NOT_SEARCHED = {".git", "node_modules"}
+CONFIGURATION_BYTES = 1024 * 1024
+MAX_DIRECTORIES = 10_000
+
+PYTEST_FILES = {
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+}
+PYTEST_REPORT = re.compile(rb"junit-?xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which tools are asked, and whether pytest writes a report that the project set."""
+
+    tools: frozenset[Tool]
+    writes_own: bool
+
+
+def plan_reports(tree: Path, command: str) -> Plan:
+    """Return the tools that write a report for Mulligan without any other difference.
+
+    A report in pytest's `addopts` would not be written beside one in the environment: the later
+    option counts. One in the command comes later.
+    """
+    line = command.encode(errors="surrogateescape")
+    is_configured = any(map(PYTEST_REPORT.search, _contents(tree, PYTEST_FILES)))
+    tools = NO_TOOL if is_configured else frozenset({Tool.PYTEST})
+    return Plan(tools, is_configured or bool(PYTEST_REPORT.search(line)))
+
+
+def _contents(tree: Path, names: Iterable[str]) -> Iterator[bytes]:
+    """Yield the files with these names in any directory of a tree."""
+    wanted = frozenset(names)
+    for directory, below, found in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for name in wanted.intersection(found):
+            path = Path(directory, name).relative_to(tree)
+            yield source_code.read(tree, str(path), CONFIGURATION_BYTES) or b""
+
 
 # What a command is asked, and what it left
 
@@ -41,6 +97,7 @@ class AskedReports:
     """
 
     place: Path
+    tools: frozenset[Tool]
     since: int
     watch: "_Watch"
 
@@ -50,10 +107,12 @@ class AskedReports:
         pytest itself puts the name of tox's environment in. tox 4 passes the variable on; tox 3 and
         environments with `pass_env` of their own don't, and then there is no report.
         """
-        report = f"{FAMILY} {shlex.quote(f'--junitxml={self.place}/{FILE_NAME}')}"
-        asked = {"PYTEST_ADDOPTS": f"{given.get('PYTEST_ADDOPTS', '')} {report}".lstrip()}
-        if "TOX_OVERRIDE" not in given:
-            asked["TOX_OVERRIDE"] = "testenv.pass_env+=PYTEST_ADDOPTS"
+        asked = dict[str, str]()
+        if Tool.PYTEST in self.tools:
+            report = f"{FAMILY} {shlex.quote(f'--junitxml={self.place}/{FILE_NAME}')}"
+            asked["PYTEST_ADDOPTS"] = _added(given.get("PYTEST_ADDOPTS"), report)
+            if "TOX_OVERRIDE" not in given:
+                asked["TOX_OVERRIDE"] = "testenv.pass_env+=PYTEST_ADDOPTS"
         return asked
 
     def collect(self) -> tuple[bytes, ...]:
@@ -62,15 +121,19 @@ class AskedReports:
         reports = list[Report]()
         room = MAX_TOTAL
         for name, moved in self.watch.moved:
-            report = _read(name, moved, min(LARGEST_REPORT, room))
+            report = read_report(name, moved, min(LARGEST_REPORT, room))
             room -= len(report.content) if report else 0
             reports += [report] if report else []
         return tuple(report.content for report in outermost(reports))
 
-    def clean_log(self, log: Path) -> bool:
-        """Remove pytest's line about its report; return whether others name the directory.
+    def is_refused(self, exit_code: int) -> bool:
+        """Return whether a tool that was asked ends with this code for unknown options."""
+        return exit_code in {REFUSES[tool] for tool in self.tools}
 
-        Whatever names the directory may have failed because of it: a pytest without reports, for
+    def clean_log(self, log: Path) -> bool:
+        """Remove pytest's line about its report; return whether others name what was asked.
+
+        A command whose output does may have failed because of it: a pytest without reports, for
         example, quotes the option that it doesn't know.
         """
         place, cleaned = os.fsencode(self.place), log.with_name(f"{log.name}.cleaned")
@@ -80,13 +143,17 @@ class AskedReports:
                 if place in line and NOTICE.fullmatch(line):
                     has_notice = True
                     continue
-                is_named = is_named or place in line
+                is_named = is_named or (bool(self.tools) and place in line)
                 kept.write(line)
         if has_notice:
             cleaned.replace(log)
         else:
             cleaned.unlink()
         return is_named
+
+
+def _added(given: str | None, option: str) -> str:
+    return f"{given or ''} {option}".lstrip()
 
 
 FILE_NAME = "r-$TOX_ENV_NAME.xml"
@@ -103,7 +170,9 @@ MAX_TOTAL = 4 * LARGEST_REPORT
 
 
 @contextmanager
-def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[AskedReports]:
+def ask_for_reports(
+    private: Path, environment: Mapping[str, str], tools: frozenset[Tool]
+) -> Generator[AskedReports]:
     """Yield a new directory for the reports of one command."""
     place, kept = private / "reports", private / "finished-reports"
     try:
@@ -111,7 +180,7 @@ def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[
             clear(directory, environment)
             directory.mkdir(mode=0o700)
         with closing(_Watch(place, kept)) as watch:
-            yield AskedReports(place, place.stat().st_mtime_ns, watch)
+            yield AskedReports(place, tools, place.stat().st_mtime_ns, watch)
     finally:
         for directory in (place, kept):
             clear(directory, environment)
@@ -135,42 +204,13 @@ DURATION = re.compile(rb'<testsuite\b[^>]{0,2000}?\btime="(\d{1,9}(?:\.\d{1,9})?
 BEGINNING = 8192
 
 
-def _read(name: str, path: Path, most: int) -> Report | None:
+def read_report(name: str, path: Path, most: int) -> Report | None:
     """Read a report; None if it is not an ordinary file, or larger than `most` bytes."""
     content = source_code.read(path.parent, path.name, most)
     if content is None:
         return None
     took, ended = DURATION.search(content[:BEGINNING]), path.lstat().st_mtime
     return Report(name, ended - (float(took[1]) if took else 0.0), ended, content)
-
-
-# A project's own reports of pytest
-
-NOT_SEARCHED = {".git", "node_modules"}
-
-CONFIGURATION = {
-    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
-    *("pyproject.toml", "tox.ini", "setup.cfg"),
-}
-OWN_REPORT = re.compile(rb"junit-?xml")
-CONFIGURATION_BYTES = 1024 * 1024
-MAX_DIRECTORIES = 10_000
-
-
-def configures_reports(tree: Path) -> bool:
-    """Return whether a file of pytest's configuration says anything about reports.
-
-    A report in pytest's `addopts` would not be written beside one in the environment: the later
-    option counts. One in the command comes later.
-    """
-    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
-        below[:] = [name for name in below if name not in NOT_SEARCHED]
-        for name in CONFIGURATION.intersection(names):
-            path = Path(directory, name).relative_to(tree)
-            content = source_code.read(tree, str(path), CONFIGURATION_BYTES)
-            if OWN_REPORT.search(content or b""):
-                return True
-    return False
 
 
 # Several runs in one check write to the same file

@@ -1,6 +1,6 @@
 """Read the reports that tools leave in the tree without being asked (CHECK-6).
 
-Maven, Gradle and ctest always leave one. A report is not trusted.
+Maven, Gradle and ctest always leave one, and a project may have its own. A report is not trusted.
 """
 
 import os
@@ -14,6 +14,9 @@ from mulligan.checks.asked_reports import (
     MAX_DIRECTORIES,
     MAX_REPORTS,
     NOT_SEARCHED,
+    Report,
+    outermost,
+    read_report,
 )
 from mulligan.checks.ctest_log import Lists, as_junit
 from mulligan.checks.digest.reports import LARGEST_REPORT
@@ -24,8 +27,11 @@ OF_BUILD_TOOL = re.compile(
 """Of Maven's Surefire and Failsafe, and of Gradle, in any directory."""
 
 
-def left_reports(tree: Path, since: int) -> Iterator[bytes]:
-    """Yield the reports that tools wrote into a tree at a time in ns, or later."""
+def left_reports(tree: Path, since: int, *, everywhere: bool) -> Iterator[bytes]:
+    """Yield the reports that tools wrote into a tree at a time in ns, or later.
+
+    Other JUnit XML than that of build tools may be a test's sample, and counts with `everywhere`.
+    """
     written = [*islice(_written(tree, since), MAX_FILES)]
     xml = [name for name in written if name.endswith(".xml")]
     for name in islice(filter(OF_BUILD_TOOL.fullmatch, xml), MAX_REPORTS):
@@ -33,6 +39,8 @@ def left_reports(tree: Path, since: int) -> Iterator[bytes]:
         if content:
             yield content
     yield from _of_ctest(tree, written)
+    if everywhere:
+        yield from _own_reports(tree, [name for name in xml if not OF_BUILD_TOOL.fullmatch(name)])
 
 
 MAX_FILES = 100_000
@@ -48,6 +56,27 @@ def _written(tree: Path, since: int) -> Iterator[str]:
 
 
 SUFFIXES = {".xml", ".log"}
+
+
+# A project's own reports
+
+
+def _own_reports(tree: Path, names: Sequence[str]) -> Iterator[bytes]:
+    """Yield the JUnit XML files, except those that a test wrote while pytest wrote its own."""
+    reports = list[Report]()
+    for name in names[:MAX_REPORTS]:
+        report = read_report("", tree / name, LARGEST_REPORT)
+        if report and JUNIT.match(report.content[:BEGINNING]):
+            reports.append(report)
+    for report in outermost(reports):
+        yield report.content
+
+
+JUNIT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?(?:<!--(?:(?!-->)[\s\S])*+-->\s*+)*+"
+    rb"<testsuites?[\s/>]"
+)
+BEGINNING = 4096
 
 
 # The log of ctest
