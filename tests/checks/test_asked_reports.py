@@ -72,7 +72,7 @@ def run(
     return result, TIMES.sub("", log.read_text()), names, len(runs)
 
 
-TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*|(?<=duration_ms).*|\(\d+\.\d+ms\)|-{9,}")
+TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*|(?<=duration_ms).*|\(\d+\.\d+ms\)")
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -214,7 +214,7 @@ def test_options_of_the_operator_stay(tmp_path: Path) -> None:
     assert [found.test_id for found in result.findings] == ["test_a.py::test_bad"]
 
 
-PYTEST_ONLY = frozenset({Tool.PYTEST})
+PYTEST_ONLY, NODE_ONLY = frozenset({Tool.PYTEST}), frozenset({Tool.NODE})
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,14 @@ PYTEST_ONLY = frozenset({Tool.PYTEST})
         ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", NO_TOOL),
         ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", NO_TOOL),
         ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", PYTEST_ONLY),
-        ("README.md", "pytest --junitxml=x.xml", PYTEST_ONLY),
+        ("README.md", "pytest --junitxml=x.xml; node --test", PYTEST_ONLY),
         ("node_modules/a/tox.ini", "--junitxml", PYTEST_ONLY),
+        ("packages/a/package.json", '{"scripts": {"test": "node --test"}}', frozenset(Tool)),
+        ("package.json", '{"scripts": {"test": "c8 tsx --no-warnings --test x"}}', frozenset(Tool)),
+        ("package.json", '{"scripts": {"test": "node --test-only"}}', PYTEST_ONLY),
+        ("package.json", '{"scripts": {"test": "node lint.js && jest --test"}}', PYTEST_ONLY),
+        ("package.json", '{"scripts": {"test": "node --test --test-reporter=tap"}}', PYTEST_ONLY),
+        ("node_modules/a/package.json", '{"scripts": {"test": "node --test"}}', PYTEST_ONLY),
     ],
 )
 def test_only_a_tool_whose_start_shows_no_report_is_asked(
@@ -240,6 +246,8 @@ def test_only_a_tool_whose_start_shows_no_report_is_asked(
     [
         ("pytest", PYTEST_ONLY, False),
         ("pytest --junitxml=x.xml", PYTEST_ONLY, True),
+        ("cd a && node --test", frozenset(Tool), False),
+        ("node --test --test-reporter dot", PYTEST_ONLY, False),
     ],
 )
 def test_the_command_of_a_check_says_what_is_asked(
@@ -247,6 +255,137 @@ def test_the_command_of_a_check_says_what_is_asked(
 ) -> None:
     plan = plan_reports(tmp_path, command)
     assert (plan.tools, plan.writes_own) == (tools, writes_own)
+
+
+# Node's test runner
+
+NODE = pytest.mark.skipif(not shutil.which("node"), reason="node is not there")
+
+PACKAGE = '{"scripts": {"test": "node --test"}}'
+SCRIPT = """\
+const { test, describe, it } = require('node:test');
+const assert = require('node:assert');
+console.log('options:', process.env.NODE_OPTIONS);
+test('ok', () => {});
+describe('cart', () => {
+  it('adds', () => { assert.strictEqual(1, 2); });
+  it('waits', { skip: 'no db' }, () => {});
+  it('plans', { todo: true }, () => { throw new Error('later'); });
+});
+test('sums', async (t) => {
+  await t.test('<1> & "2"', () => { throw 'three \\u0001\\x1b[31m'; });
+});
+"""
+PASSING = "const { test } = require('node:test'); test('ok', () => { console.log('in it'); });\n"
+STARTS_NODE = """\
+const { test } = require('node:test');
+const { spawnSync } = require('node:child_process');
+test('outer', () => {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const inner = spawnSync('node', ['--test', 'inner.js'], { env, encoding: 'utf8' });
+  require('node:assert').ok(inner.stdout.includes('three'), inner.stdout);
+});
+"""
+OWN_REPORTER = """\
+const { spawnSync } = require('node:child_process');
+const line = ['--test', '--test-reporter=spec'];
+process.exit(spawnSync('node', line, { stdio: 'inherit' }).status);
+"""
+WORKER = """\
+const { Worker } = require('node:worker_threads');
+new Worker('process.exitCode = 3', { eval: true, env: { ...process.env } })
+  .on('error', console.log).on('exit', (code) => console.log('exit', code));
+"""
+OLD_NODE = """\
+case "$NODE_OPTIONS" in *--test-reporter*)
+  echo 'node: --test-reporter= is not allowed in NODE_OPTIONS' >&2; exit 9;;
+esac
+echo not ok 1 - old; exit 1
+"""
+NODE_TRIALS = {
+    "plain": ({"a.test.js": SCRIPT, "b.test.js": PASSING}, "node --test", 1),
+    "a script": ({"a.test.js": SCRIPT}, "npm test", 1),
+    "passes": ({"a.test.js": PASSING}, "node --test", 1),
+    "breaks": ({"a.test.js": "throw new Error('at once');", "b.test.js": PASSING}, "npm test", 1),
+    "exits": ({"a.test.js": PASSING + "process.exit(5);"}, "node --test", 1),
+    "only": ({"a.test.js": SCRIPT}, "node --test --test-only", 1),
+    "coverage": ({"a.test.js": PASSING}, "node --test --experimental-test-coverage", 1),
+    "direct": ({"a.js": PASSING}, "node a.js", 1),
+    "direct, exits": (
+        {"a.js": f"{PASSING}process.on('exit', (c) => console.log(c));"},
+        "node a.js",
+        1,
+    ),
+    "direct, coverage": ({"a.js": PASSING}, "node --experimental-test-coverage a.js", 1),
+    "a test starts node": ({"a.test.js": STARTS_NODE, "inner.js": SCRIPT}, "node --test", 1),
+    "a worker": ({"a.js": WORKER}, "node a.js; exit 1", 1),
+    "another program": ({"a.js": "console.log('a.js:1:1: error no')"}, "node a.js; exit 1", 1),
+    "options of its own": ({"a.test.js": SCRIPT}, "NODE_OPTIONS=--no-warnings node --test", 1),
+    "a reporter in a program": ({"a.test.js": SCRIPT, "run.js": OWN_REPORTER}, "node run.js", 2),
+    "an old node": ({"node": OLD_NODE}, "sh node 2>&1", 2),
+    "an old node that says nothing": ({"node": OLD_NODE}, "sh node 2>/dev/null", 2),
+    "an old node in a script": ({"node": OLD_NODE}, "sh node || exit 3", 2),
+}
+
+
+@NODE
+@pytest.mark.parametrize("trial", NODE_TRIALS)
+def test_asking_node_leaves_exit_code_output_and_files_as_they_are(
+    tmp_path: Path, trial: str
+) -> None:
+    added, line, expected_runs = NODE_TRIALS[trial]
+    files = {"package.json": PACKAGE, **added}
+    plain, plain_output, plain_files, _ = run(tmp_path / "it", files, line, asks=False)
+    asked, output, names, runs = run(tmp_path / "it", files, line)
+    assert (asked.exit_code, output, names) == (plain.exit_code, plain_output, plain_files)
+    assert runs == expected_runs
+
+
+ASSERTION = "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal"
+THREE = '<failure message="three "></failure>'
+
+
+@NODE
+def test_a_report_of_node_has_each_test_with_its_suites_and_place(tmp_path: Path) -> None:
+    (report,) = raw_reports(tmp_path, {"a.test.js": SCRIPT}, "node --test")
+    cases = report.replace(str(tmp_path / "tree/"), "").split("<testcase ")[1:]
+    starts = [re.sub(r' time="[^"]*"', "", case).partition("&#10;")[0] for case in cases]
+    starts = [start.partition("\n")[0] for start in starts]
+    file = 'file="/a.test.js"'
+    assert starts == [
+        f'name="ok" {file} line="4"></testcase>',
+        f'name="cart › adds" {file} line="6"><failure message="{ASSERTION}:',
+        f'name="cart › waits" {file} line="7"><skipped type="skip" message="no db"/></testcase>',
+        f'name="cart › plans" {file} line="8"><skipped type="todo" message=""/></testcase>',
+        f'name="sums › &lt;1&gt; &amp; &quot;2&quot;" {file} line="11">{THREE}</testcase>',
+    ]
+    assert "1 !== 2" in report
+    assert "a.test.js:6:" in report
+
+
+@NODE
+def test_a_node_that_a_test_starts_is_not_the_checks(tmp_path: Path) -> None:
+    files = {"a.test.js": STARTS_NODE, "inner.js": SCRIPT}
+    assert reports_of(tmp_path, files, "node --test a.test.js") == ["outer"]
+
+
+@NODE
+def test_a_run_of_node_beside_a_longer_one_counts(tmp_path: Path) -> None:
+    slow = PASSING + "test('waits', () => new Promise((end) => setTimeout(end, 1500)));"
+    files = {"slow.js": slow, "b.js": PASSING.replace("'ok'", "'fine'")}
+    line = "node --test slow.js & sleep 0.3; node --test b.js; wait"
+    assert reports_of(tmp_path, files, line) == ["fine", "ok waits"]
+
+
+@NODE
+def test_options_of_the_operator_for_node_stay(tmp_path: Path) -> None:
+    own = {"NODE_OPTIONS": "--no-warnings"}
+    verifier = replace(VERIFIER, network=OperatorNetwork(variables=own))
+    files = {"a.test.js": SCRIPT.replace("throw new Error('later');", "")}
+    result, output, _, _ = run(tmp_path / "it", files, "node --test", verifier=verifier)
+    assert "options: --no-warnings\n" in output
+    names = [found.test_id for found in result.findings]
+    assert names == ["a.test.js › cart › adds", 'a.test.js › sums › <1> & "2"']
 
 
 # What a check left by itself
@@ -326,6 +465,17 @@ def confined(*readable: Path) -> CommandVerifier:
 def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
     result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined())
     assert (result.exit_code, [found.line for found in result.findings]) == (1, [4, 8]), output
+    assert [name for name in names if "reports" in name] == []
+
+
+@NODE
+def test_a_confined_check_of_node_is_asked_too(tmp_path: Path) -> None:
+    program = Path(shutil.which("node") or "").resolve()
+    files = {"package.json": PACKAGE, "a.test.js": SCRIPT}
+    line = f"{program} --test >/dev/null"
+    verifier = confined(program.parent)
+    result, output, names, _ = run(tmp_path / "it", files, line, verifier=verifier)
+    assert [found.line for found in result.findings] == [6, 11], output
     assert [name for name in names if "reports" in name] == []
 
 

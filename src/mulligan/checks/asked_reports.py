@@ -1,4 +1,4 @@
-"""Ask pytest for a report through the environment, and collect it (CHECK-6).
+"""Ask pytest and node:test for reports through the environment, and collect them (CHECK-6).
 
 The check's command, its files and its output stay as they are. A report is not trusted.
 """
@@ -8,6 +8,7 @@ import os
 import re
 import select
 import shlex
+import shutil
 import struct
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -28,11 +29,12 @@ class Tool(Enum):
     """A tool that writes a report if its environment asks for one."""
 
     PYTEST = auto()
+    NODE = auto()
 
 
 NO_TOOL = frozenset[Tool]()
 
-REFUSES = {Tool.PYTEST: 4}
+REFUSES = {Tool.PYTEST: 4, Tool.NODE: 9}
 """The exit codes for options that a tool does not know, before it runs a test."""
 
 NOT_SEARCHED = {".git", "node_modules"}
@@ -44,6 +46,10 @@ PYTEST_FILES = {
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 }
 PYTEST_REPORT = re.compile(rb"junit-?xml")
+
+NODE_FILES = {"package.json", "node.config.json"}
+NODE_TESTS = re.compile(rb"\b(?:node|tsx)\b[^|&;\n]{0,300}?\s--test(?![\w-])")
+NODE_REPORTER = b"test-reporter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,15 @@ def plan_reports(tree: Path, command: str) -> Plan:
     line = command.encode(errors="surrogateescape")
     is_configured = any(map(PYTEST_REPORT.search, _contents(tree, PYTEST_FILES)))
     tools = NO_TOOL if is_configured else frozenset({Tool.PYTEST})
+    if _can_ask_node([line, *_contents(tree, NODE_FILES)]):
+        tools |= {Tool.NODE}
     return Plan(tools, is_configured or bool(PYTEST_REPORT.search(line)))
+
+
+def _can_ask_node(scripts: Sequence[bytes]) -> bool:
+    """Return whether node:test is used without a reporter: it refuses a second one."""
+    has_reporter = any(NODE_REPORTER in script for script in scripts)
+    return not has_reporter and any(map(NODE_TESTS.search, scripts))
 
 
 def _contents(tree: Path, names: Iterable[str]) -> Iterator[bytes]:
@@ -113,6 +127,9 @@ class AskedReports:
             asked["PYTEST_ADDOPTS"] = _added(given.get("PYTEST_ADDOPTS"), report)
             if "TOX_OVERRIDE" not in given:
                 asked["TOX_OVERRIDE"] = "testenv.pass_env+=PYTEST_ADDOPTS"
+        if Tool.NODE in self.tools:
+            reporter = f"--{NODE_REPORTER.decode()}={(self.place / REPORTER).as_uri()}"
+            asked["NODE_OPTIONS"] = _added(given.get("NODE_OPTIONS"), reporter)
         return asked
 
     def collect(self) -> tuple[bytes, ...]:
@@ -137,19 +154,27 @@ class AskedReports:
         example, quotes the option that it doesn't know.
         """
         place, cleaned = os.fsencode(self.place), log.with_name(f"{log.name}.cleaned")
+        signs = self._signs() if self.tools else ()
         has_notice = is_named = False
         with log.open("rb") as lines, cleaned.open("wb") as kept:
             for line in iter(lambda: lines.readline(LINE_BYTES), b""):
                 if place in line and NOTICE.fullmatch(line):
                     has_notice = True
                     continue
-                is_named = is_named or (bool(self.tools) and place in line)
+                is_named = is_named or any(sign in line for sign in signs)
                 kept.write(line)
         if has_notice:
             cleaned.replace(log)
         else:
             cleaned.unlink()
         return is_named
+
+    def _signs(self) -> tuple[bytes, ...]:
+        """Return what a refusal quotes."""
+        if Tool.NODE not in self.tools:
+            return (os.fsencode(self.place),)
+        url = self.place.as_uri().encode()
+        return os.fsencode(self.place), url, b"--" + NODE_REPORTER
 
 
 def _added(given: str | None, option: str) -> str:
@@ -159,6 +184,12 @@ def _added(given: str | None, option: str) -> str:
 FILE_NAME = "r-$TOX_ENV_NAME.xml"
 FAMILY = "-o junit_family=xunit1"
 """Other families of pytest's reports have no file and line."""
+
+REPORTER = Path("node_modules", "node_reporter.mjs")
+"""Where the reporter for node:test lies in the directory of the reports.
+
+Node counts files of `node_modules` in no coverage.
+"""
 
 NOTICE = re.compile(rb"(?:\x1b\[[\d;]*m)*-+ generated xml file: \S.* -+(?:\x1b\[[\d;]*m)*\r?\n?")
 """The line that pytest prints about a report."""
@@ -179,6 +210,9 @@ def ask_for_reports(
         for directory in (place, kept):
             clear(directory, environment)
             directory.mkdir(mode=0o700)
+        if Tool.NODE in tools:
+            (place / REPORTER).parent.mkdir()
+            shutil.copyfile(Path(__file__).with_name(REPORTER.name), place / REPORTER)
         with closing(_Watch(place, kept)) as watch:
             yield AskedReports(place, tools, place.stat().st_mtime_ns, watch)
     finally:
@@ -241,7 +275,8 @@ class _Watch:
         self._thread.join()
         with suppress(OSError):
             for left in sorted(self._place.iterdir()):
-                self._move(left.name)
+                if left != self._place / REPORTER.parent:
+                    self._move(left.name)
 
     def close(self) -> None:
         os.eventfd_write(self._stop, 1)
