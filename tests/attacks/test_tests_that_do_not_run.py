@@ -125,6 +125,7 @@ HONEST = {
         "test_cart.py": "import cart\n\nclass TestCart:\n    def test_adds(self):\n        pass\n\n"
         "    def test_sums(self):\n        pass\n"
     },
+    "a report of its own": {"pytest.ini": "[pytest]\naddopts = --junitxml=out.xml\n"},
     "settings": {"pytest.ini": "[pytest]\naddopts = -ra --strict-markers\n"},
 }
 
@@ -161,3 +162,38 @@ def test_a_command_that_is_changed_to_run_no_tests_fails(tmp_path: Path, trick: 
     result = judged(tmp_path / "it", before, {"cart.py": WRONG, **after}, command)
     assert result.fails
     assert "test_adds" in result.digest
+
+
+NODE = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "cart.js": "exports.add = (a, b) => a + b;\n",
+    "cart.test.js": "const { test } = require('node:test');\n"
+    "const { add } = require('./cart.js');\n"
+    "test('adds', () => require('node:assert').equal(add(1, 2), 3));\n"
+    "test('is there', () => {});\n",
+}
+NODE_WRONG = {"cart.js": "exports.add = (a, b) => a - b;\n"}
+NODE_TRICKS = {
+    "another script": {"package.json": '{"scripts": {"test": "true"}}'},
+    "a name pattern": {
+        "package.json": '{"scripts": {"test": "node --test --test-name-pattern=there"}}'
+    },
+    "a skip in a helper": {
+        "cart.test.js": NODE["cart.test.js"].replace(
+            "test('adds', () =>", "test('adds', { skip: Boolean(add) }, () =>"
+        )
+    },
+    "another reporter": {
+        "package.json": '{"scripts": {"test": "node --test --test-reporter=dot || true"}}'
+    },
+}
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not on this machine")
+@pytest.mark.parametrize("trick", NODE_TRICKS)
+def test_a_wrong_change_that_does_not_run_the_tests_of_node_fails(
+    tmp_path: Path, trick: str
+) -> None:
+    result = judged(tmp_path / "it", NODE, {**NODE_WRONG, **NODE_TRICKS[trick]}, "npm test")
+    assert result.fails
+    assert "adds" in result.digest

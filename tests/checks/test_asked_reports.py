@@ -1,7 +1,8 @@
-"""pytest is asked for a report through its environment, and nothing else about a check changes."""
+"""Tools are asked for reports through their environment, and nothing else of a check changes."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,11 +14,12 @@ import pytest
 
 from mulligan.checks.asked_reports import (
     MAX_REPORTS,
+    NO_TOOL,
     Report,
+    Tool,
     ask_for_reports,
-    configures_reports,
-    left_reports,
     outermost,
+    plan_reports,
 )
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.runner import CommandVerifier
@@ -33,6 +35,8 @@ PYTEST = f"{sys.executable} -m pytest -p no:randomly -p no:cacheprovider"
 NOT_ASKED = "no-such-report.xml"
 """With a `report` of its own, a check is not asked."""
 
+PASSES = "def test(): pass"
+UNREPORTED = f"{PYTEST} -p no:junitxml\n"
 TESTS = "def test_ok():\n    assert 1\n\ndef test_bad():\n    assert 1 == 2\n"
 OUTER = """\
 import subprocess, sys
@@ -70,7 +74,7 @@ def run(
     return result, TIMES.sub("", log.read_text()), names, len(runs)
 
 
-TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*")
+TIMES = re.compile(r"gw\d|\d+\.\d+s|=+|Ran 1 test in .*|(?<=duration_ms).*|\(\d+\.\d+ms\)")
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -89,13 +93,14 @@ TRIALS = {
         1,
     ),
     "xdist": ({"test_a.py": "def test_bad():\n    assert 0\n"}, f"{PYTEST} -q -n 2", 1),
-    "no report": ({"test_a.py": TESTS}, f"{PYTEST} -p no:junitxml", 2),
-    "no report, passes": ({"test_a.py": "def test(): pass"}, f"{PYTEST} -p no:junitxml", 2),
+    "no report": ({"test_a.py": TESTS, "run.sh": UNREPORTED}, "sh run.sh", 2),
+    "no report, passes": ({"test_a.py": PASSES, "run.sh": UNREPORTED}, "sh run.sh", 2),
     "no report, says nothing": (
-        {"test_a.py": "def test(): pass"},
-        f"{PYTEST} -p no:junitxml 2>/dev/null",
+        {"test_a.py": PASSES, "run.sh": UNREPORTED},
+        "sh run.sh 2>/dev/null",
         2,
     ),
+    "no report, by the command": ({"test_a.py": TESTS}, f"{PYTEST} -p no:junitxml", 1),
     "its own": ({"test_a.py": TESTS}, f"{PYTEST} --junitxml=own.xml", 1),
     "its own, in an ini": (
         {"test_a.py": TESTS, "pytest.ini": "[pytest]\naddopts = --junit-xml=own.xml\n"},
@@ -153,15 +158,21 @@ def test_asking_leaves_exit_code_output_and_files_as_they_are(tmp_path: Path, tr
     assert asked.passed == (plain.passed and not hidden)
 
 
-def reports_of(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
-    """Run a line as it is asked; give the names of the tests in each report."""
+def raw_reports(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
+    """Run a line as it is asked; give its reports."""
     write(tmp_path / "tree", files)
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, frozenset(Tool)) as asked:
         given = {**PATH, **asked.variables({})}
         argv = ("/bin/sh", "-c", line)
         subprocess.run(argv, cwd=tmp_path / "tree", env=given, capture_output=True, check=False)
         reports = [report.decode() for report in asked.collect()]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tree"]
+    return reports
+
+
+def reports_of(tmp_path: Path, files: Mapping[str, str], line: str) -> list[str]:
+    """Give the names of the tests in each report."""
+    reports = raw_reports(tmp_path, files, line)
     return [" ".join(re.findall(r'<testcase [^>]*?\bname="([^"]*)"', each)) for each in reports]
 
 
@@ -189,10 +200,10 @@ def test_what_is_not_a_file_or_too_much_is_not_read(tmp_path: Path) -> None:
             f"head -c {LARGEST_REPORT + 1} /dev/zero > large; echo fine > fine",
         )
     )
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, NO_TOOL) as asked:
         subprocess.run(("sh", "-c", lines), cwd=tmp_path, check=True)
         assert asked.collect() == (b"fine\n",)
-    with ask_for_reports(tmp_path, PATH) as asked:
+    with ask_for_reports(tmp_path, PATH, NO_TOOL) as asked:
         many = f"cd reports; for n in $(seq {MAX_REPORTS + 5}); do echo $n > $n; done"
         subprocess.run(("sh", "-c", many), cwd=tmp_path, check=True)
         assert len(asked.collect()) == MAX_REPORTS
@@ -209,36 +220,181 @@ def test_options_of_the_operator_stay(tmp_path: Path) -> None:
     assert [found.test_id for found in result.findings] == ["test_a.py::test_bad"]
 
 
+PYTEST_ONLY, NODE_ONLY = frozenset({Tool.PYTEST}), frozenset({Tool.NODE})
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", True),
-        ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", True),
-        ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", False),
-        ("README.md", "pytest --junitxml=x.xml", False),
-        ("node_modules/a/tox.ini", "--junitxml", False),
+        ("pytest.ini", "[pytest]\naddopts = --junitxml=x.xml", NO_TOOL),
+        ("packages/a/pyproject.toml", "addopts = ['--junit-xml', 'x.xml']", NO_TOOL),
+        ("setup.cfg", "[tool:pytest]\njunit_family = xunit2", PYTEST_ONLY),
+        ("README.md", "pytest --junitxml=x.xml; node --test", PYTEST_ONLY),
+        ("node_modules/a/tox.ini", "--junitxml", PYTEST_ONLY),
+        ("packages/a/package.json", '{"scripts": {"test": "node --test"}}', frozenset(Tool)),
+        ("package.json", '{"scripts": {"test": "c8 tsx --no-warnings --test x"}}', frozenset(Tool)),
+        ("package.json", '{"scripts": {"test": "node --test-only"}}', PYTEST_ONLY),
+        ("package.json", '{"scripts": {"test": "node lint.js && jest --test"}}', PYTEST_ONLY),
+        ("package.json", '{"scripts": {"test": "node --test --test-reporter=tap"}}', PYTEST_ONLY),
+        ("node_modules/a/package.json", '{"scripts": {"test": "node --test"}}', PYTEST_ONLY),
     ],
 )
-def test_a_project_that_sets_reports_is_not_asked(
-    tmp_path: Path, name: str, content: str, *, expected: bool
+def test_only_a_tool_whose_start_shows_no_report_is_asked(
+    tmp_path: Path, name: str, content: str, expected: frozenset[Tool]
 ) -> None:
     write(tmp_path, {name: content})
-    assert configures_reports(tmp_path) is expected
+    plan = plan_reports(tmp_path, "make test")
+    assert (plan.tools, plan.writes_own) == (expected, Tool.PYTEST not in expected)
 
 
-def test_reports_that_build_tools_wrote_in_this_run_are_read(tmp_path: Path) -> None:
-    places = (
-        "target/surefire-reports/TEST-a.xml",
-        "m/target/failsafe-reports/TEST-b.xml",
-        "m/build/test-results/test/TEST-c.xml",
-    )
-    others = ("target/surefire-reports/a.txt", "target/TEST-d.xml", "old/build/test-results/o.xml")
-    write(tmp_path, {name: name for name in (*places, *others)})
-    old = tmp_path / "old/target/surefire-reports/TEST-e.xml"
-    write(tmp_path, {str(old.relative_to(tmp_path)): "old"})
-    os.utime(old, (1, 1))
-    assert sorted(left_reports(tmp_path, 2 * 10**9)) == sorted(name.encode() for name in places)
+@pytest.mark.parametrize(
+    ("command", "tools", "writes_own"),
+    [
+        ("pytest", PYTEST_ONLY, False),
+        ("pytest --junitxml=x.xml", frozenset[Tool](), True),
+        ("cd a && node --test", frozenset(Tool), False),
+        ("node --test --test-reporter dot", PYTEST_ONLY, False),
+    ],
+)
+def test_the_command_of_a_check_says_what_is_asked(
+    tmp_path: Path, command: str, tools: frozenset[Tool], *, writes_own: bool
+) -> None:
+    plan = plan_reports(tmp_path, command)
+    assert (plan.tools, plan.writes_own) == (tools, writes_own)
 
+
+# Node's test runner
+
+NODE = pytest.mark.skipif(not shutil.which("node"), reason="node is not there")
+
+PACKAGE = '{"scripts": {"test": "node --test"}}'
+SCRIPT = """\
+const { test, describe, it } = require('node:test');
+const assert = require('node:assert');
+console.log('options:', process.env.NODE_OPTIONS);
+test('ok', () => {});
+describe('cart', () => {
+  it('adds', () => { assert.strictEqual(1, 2); });
+  it('waits', { skip: 'no db' }, () => {});
+  it('plans', { todo: true }, () => { throw new Error('later'); });
+});
+test('sums', async (t) => {
+  await t.test('<1> & "2"', () => { throw 'three \\u0001\\x1b[31m'; });
+});
+"""
+PASSING = "const { test } = require('node:test'); test('ok', () => { console.log('in it'); });\n"
+STARTS_NODE = """\
+const { test } = require('node:test');
+const { spawnSync } = require('node:child_process');
+test('outer', () => {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const inner = spawnSync('node', ['--test', 'inner.js'], { env, encoding: 'utf8' });
+  require('node:assert').ok(inner.stdout.includes('three'), inner.stdout);
+});
+"""
+OWN_REPORTER = """\
+const { spawnSync } = require('node:child_process');
+const line = ['--test', '--test-reporter=spec'];
+process.exit(spawnSync('node', line, { stdio: 'inherit' }).status);
+"""
+WORKER = """\
+const { Worker } = require('node:worker_threads');
+new Worker('process.exitCode = 3', { eval: true, env: { ...process.env } })
+  .on('error', console.log).on('exit', (code) => console.log('exit', code));
+"""
+OLD_NODE = """\
+case "$NODE_OPTIONS" in *--test-reporter*)
+  echo 'node: --test-reporter= is not allowed in NODE_OPTIONS' >&2; exit 9;;
+esac
+echo not ok 1 - old; exit 1
+"""
+NODE_TRIALS = {
+    "plain": ({"a.test.js": SCRIPT, "b.test.js": PASSING}, "node --test", 1),
+    "a script": ({"a.test.js": SCRIPT}, "npm test", 1),
+    "passes": ({"a.test.js": PASSING}, "node --test", 1),
+    "breaks": ({"a.test.js": "throw new Error('at once');", "b.test.js": PASSING}, "npm test", 1),
+    "exits": ({"a.test.js": PASSING + "process.exit(5);"}, "node --test", 1),
+    "only": ({"a.test.js": SCRIPT}, "node --test --test-only", 1),
+    "coverage": ({"a.test.js": PASSING}, "node --test --experimental-test-coverage", 1),
+    "direct": ({"a.js": PASSING}, "node a.js", 1),
+    "direct, exits": (
+        {"a.js": f"{PASSING}process.on('exit', (c) => console.log(c));"},
+        "node a.js",
+        1,
+    ),
+    "direct, coverage": ({"a.js": PASSING}, "node --experimental-test-coverage a.js", 1),
+    "a test starts node": ({"a.test.js": STARTS_NODE, "inner.js": SCRIPT}, "node --test", 1),
+    "a worker": ({"a.js": WORKER}, "node a.js; exit 1", 1),
+    "another program": ({"a.js": "console.log('a.js:1:1: error no')"}, "node a.js; exit 1", 1),
+    "options of its own": ({"a.test.js": SCRIPT}, "NODE_OPTIONS=--no-warnings node --test", 1),
+    "a reporter in a program": ({"a.test.js": SCRIPT, "run.js": OWN_REPORTER}, "node run.js", 2),
+    "an old node": ({"node": OLD_NODE}, "sh node 2>&1", 2),
+    "an old node that says nothing": ({"node": OLD_NODE}, "sh node 2>/dev/null", 2),
+    "an old node in a script": ({"node": OLD_NODE}, "sh node || exit 3", 2),
+}
+
+
+@NODE
+@pytest.mark.parametrize("trial", NODE_TRIALS)
+def test_asking_node_leaves_exit_code_output_and_files_as_they_are(
+    tmp_path: Path, trial: str
+) -> None:
+    added, line, expected_runs = NODE_TRIALS[trial]
+    files = {"package.json": PACKAGE, **added}
+    plain, plain_output, plain_files, _ = run(tmp_path / "it", files, line, asks=False)
+    asked, output, names, runs = run(tmp_path / "it", files, line)
+    assert (asked.exit_code, output, names) == (plain.exit_code, plain_output, plain_files)
+    assert runs == expected_runs
+
+
+ASSERTION = "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal"
+THREE = '<failure message="three "></failure>'
+
+
+@NODE
+def test_a_report_of_node_has_each_test_with_its_suites_and_place(tmp_path: Path) -> None:
+    (report,) = raw_reports(tmp_path, {"a.test.js": SCRIPT}, "node --test")
+    cases = report.replace(str(tmp_path / "tree/"), "").split("<testcase ")[1:]
+    starts = [re.sub(r' time="[^"]*"', "", case).partition("&#10;")[0] for case in cases]
+    starts = [start.partition("\n")[0] for start in starts]
+    file = 'file="/a.test.js"'
+    assert starts == [
+        f'name="ok" {file} line="4"></testcase>',
+        f'name="cart › adds" {file} line="6"><failure message="{ASSERTION}:',
+        f'name="cart › waits" {file} line="7"><skipped type="skip" message="no db"/></testcase>',
+        f'name="cart › plans" {file} line="8"><skipped type="todo" message=""/></testcase>',
+        f'name="sums › &lt;1&gt; &amp; &quot;2&quot;" {file} line="11">{THREE}</testcase>',
+    ]
+    assert "1 !== 2" in report
+    assert "a.test.js:6:" in report
+
+
+@NODE
+def test_a_node_that_a_test_starts_is_not_the_checks(tmp_path: Path) -> None:
+    files = {"a.test.js": STARTS_NODE, "inner.js": SCRIPT}
+    assert reports_of(tmp_path, files, "node --test a.test.js") == ["outer"]
+
+
+@NODE
+def test_a_run_of_node_beside_a_longer_one_counts(tmp_path: Path) -> None:
+    slow = PASSING + "test('waits', () => new Promise((end) => setTimeout(end, 1500)));"
+    files = {"slow.js": slow, "b.js": PASSING.replace("'ok'", "'fine'")}
+    line = "node --test slow.js & sleep 0.3; node --test b.js; wait"
+    assert reports_of(tmp_path, files, line) == ["fine", "ok waits"]
+
+
+@NODE
+def test_options_of_the_operator_for_node_stay(tmp_path: Path) -> None:
+    own = {"NODE_OPTIONS": "--no-warnings"}
+    verifier = replace(VERIFIER, network=OperatorNetwork(variables=own))
+    files = {"a.test.js": SCRIPT.replace("throw new Error('later');", "")}
+    result, output, _, _ = run(tmp_path / "it", files, "node --test", verifier=verifier)
+    assert "options: --no-warnings\n" in output
+    names = [found.test_id for found in result.findings]
+    assert names == ["a.test.js › cart › adds", 'a.test.js › sums › <1> & "2"']
+
+
+# What a check left by itself
 
 SUREFIRE = (
     '<testsuite name="CartTest" tests="1" failures="1"><testcase name="adds"'
@@ -252,6 +408,37 @@ def test_a_check_of_a_build_tool_has_the_names_of_its_report(tmp_path: Path) -> 
     line = f"mkdir -p {directory}; echo '{SUREFIRE}' > {directory}/TEST-CartTest.xml; exit 1"
     result, _, _, _ = run(tmp_path / "it", {}, line)
     assert [found.test_id for found in result.findings] == ["com.x.CartTest::adds"]
+
+
+@pytest.mark.skipif(not shutil.which("ctest"), reason="ctest is not there")
+def test_a_check_of_ctest_has_the_names_of_its_log(tmp_path: Path) -> None:
+    files = {"build/CTestTestfile.cmake": 'add_test("so bad" sh "-c" "exit 1")\n'}
+    result, _, _, _ = run(tmp_path / "it", files, "cd build && ctest -Q")
+    assert [found.test_id for found in result.findings] == ["[build] so bad"]
+
+
+@pytest.mark.parametrize(
+    ("files", "option", "expected"),
+    [
+        ({"pytest.ini": "[pytest]\naddopts = --junit-xml=build/own.xml\n"}, "", "test_a"),
+        ({}, " --junitxml=build/own.xml", "test_a"),
+    ],
+)
+def test_the_report_that_a_project_sets_is_read(
+    tmp_path: Path, files: dict[str, str], option: str, expected: str
+) -> None:
+    line = f"{PYTEST}{option} >/dev/null"
+    result, _, names, runs = run(tmp_path / "it", {"test_a.py": TESTS, **files}, line)
+    assert [found.test_id for found in result.findings] == [f"{expected}::test_bad"]
+    assert ([name for name in names if name.endswith(".xml")], runs) == (["tree/build/own.xml"], 1)
+
+
+def test_a_run_that_is_repeated_has_the_reports_that_it_left(tmp_path: Path) -> None:
+    directory = "target/surefire-reports"
+    line = f"mkdir -p {directory}; echo '{SUREFIRE}' > {directory}/TEST-CartTest.xml"
+    line += "; echo $PYTEST_ADDOPTS; exit 1"
+    result, _, _, runs = run(tmp_path / "it", {}, line)
+    assert ([found.test_id for found in result.findings], runs) == (["com.x.CartTest::adds"], 2)
 
 
 LONG_ID = "x" * 80
@@ -275,12 +462,26 @@ def test_a_right_change_passes_beside_a_test_with_a_long_id(tmp_path: Path) -> N
     assert (judged.preexisting, judged.findings) == (True, ())
 
 
-def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
+def confined(*readable: Path) -> CommandVerifier:
     walls = sandbox()
-    read = (*walls.common.read, Path(sys.prefix), Path(sys.base_prefix))
-    confined = CommandVerifier(PATH, replace(walls, common=replace(walls.common, read=read)))
-    result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined)
+    read = (*walls.common.read, Path(sys.prefix), Path(sys.base_prefix), *readable)
+    return CommandVerifier(PATH, replace(walls, common=replace(walls.common, read=read)))
+
+
+def test_a_confined_check_is_asked_too(tmp_path: Path) -> None:
+    result, output, names, _ = run(tmp_path / "it", goal(2), PYTEST, verifier=confined())
     assert (result.exit_code, [found.line for found in result.findings]) == (1, [4, 8]), output
+    assert [name for name in names if "reports" in name] == []
+
+
+@NODE
+def test_a_confined_check_of_node_is_asked_too(tmp_path: Path) -> None:
+    program = Path(shutil.which("node") or "").resolve()
+    files = {"package.json": PACKAGE, "a.test.js": SCRIPT}
+    line = f"{program} --test >/dev/null"
+    verifier = confined(program.parent)
+    result, output, names, _ = run(tmp_path / "it", files, line, verifier=verifier)
+    assert [found.line for found in result.findings] == [6, 11], output
     assert [name for name in names if "reports" in name] == []
 
 

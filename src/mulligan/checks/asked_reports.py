@@ -1,4 +1,4 @@
-"""Ask pytest for a report through the environment; collect it, and what others leave (CHECK-6).
+"""Ask pytest and node:test for reports through the environment, and collect them (CHECK-6).
 
 The check's command, its files and its output stay as they are. A report is not trusted.
 """
@@ -8,17 +8,86 @@ import os
 import re
 import select
 import shlex
+import shutil
 import struct
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
 
 from mulligan.checks import source_code
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.sandbox.home import clear
+
+# Which tools are asked
+
+
+class Tool(Enum):
+    """A tool that writes a report if its environment asks for one."""
+
+    PYTEST = auto()
+    NODE = auto()
+
+
+NO_TOOL = frozenset[Tool]()
+
+REFUSES = {Tool.PYTEST: 4, Tool.NODE: 9}
+"""The exit codes for options that a tool does not know, before it runs a test."""
+
+NOT_SEARCHED = {".git", "node_modules"}
+CONFIGURATION_BYTES = 1024 * 1024
+MAX_DIRECTORIES = 10_000
+
+PYTEST_FILES = {
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+    *("pyproject.toml", "tox.ini", "tox.toml", "setup.cfg", "hatch.toml", "noxfile.py", "Makefile"),
+}
+PYTEST_REPORT = re.compile(rb"junit-?xml")
+
+NODE_FILES = {"package.json", "node.config.json"}
+NODE_TESTS = re.compile(rb"\b(?:node|tsx)\b[^|&;\n]{0,300}?\s--test(?![\w-])")
+NODE_REPORTER = b"test-reporter"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which tools are asked, and whether pytest writes a report that the project set."""
+
+    tools: frozenset[Tool]
+    writes_own: bool
+
+
+def plan_reports(tree: Path, command: str) -> Plan:
+    """Return the tools that write a report for Mulligan without any other difference.
+
+    pytest writes one report only, and the options of a report of the project's would change.
+    """
+    line = command.encode(errors="surrogateescape")
+    writes_own = any(map(PYTEST_REPORT.search, [line, *_contents(tree, PYTEST_FILES)]))
+    tools = NO_TOOL if writes_own else frozenset({Tool.PYTEST})
+    if _can_ask_node([line, *_contents(tree, NODE_FILES)]):
+        tools |= {Tool.NODE}
+    return Plan(tools, writes_own)
+
+
+def _can_ask_node(scripts: Sequence[bytes]) -> bool:
+    """Return whether node:test is used without a reporter: it refuses a second one."""
+    has_reporter = any(NODE_REPORTER in script for script in scripts)
+    return not has_reporter and any(map(NODE_TESTS.search, scripts))
+
+
+def _contents(tree: Path, names: Iterable[str]) -> Iterator[bytes]:
+    """Yield the files with these names in any directory of a tree."""
+    wanted = frozenset(names)
+    for directory, below, found in islice(os.walk(tree), MAX_DIRECTORIES):
+        below[:] = [name for name in below if name not in NOT_SEARCHED]
+        for name in wanted.intersection(found):
+            path = Path(directory, name).relative_to(tree)
+            yield source_code.read(tree, str(path), CONFIGURATION_BYTES) or b""
+
 
 # What a command is asked, and what it left
 
@@ -41,19 +110,27 @@ class AskedReports:
     """
 
     place: Path
+    tools: frozenset[Tool]
     since: int
     watch: "_Watch"
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that ask for reports; they add to the `given` ones.
 
-        pytest itself puts the name of tox's environment in. tox 4 passes the variable on; tox 3 and
-        environments with `pass_env` of their own don't, and then there is no report.
+        pytest itself puts the name of tox's environment in. tox passes the variable on from 4.11 on
+        (seen; not with 4.2), except to environments with `pass_env` of their own.
         """
-        report = f"{FAMILY} {shlex.quote(f'--junitxml={self.place}/{FILE_NAME}')}"
-        asked = {"PYTEST_ADDOPTS": f"{given.get('PYTEST_ADDOPTS', '')} {report}".lstrip()}
-        if "TOX_OVERRIDE" not in given:
-            asked["TOX_OVERRIDE"] = "testenv.pass_env+=PYTEST_ADDOPTS"
+        asked = dict[str, str]()
+        if Tool.PYTEST in self.tools:
+            report = f"{FAMILY} {shlex.quote(f'--junitxml={self.place}/{FILE_NAME}')}"
+            asked["PYTEST_ADDOPTS"] = _added(given.get("PYTEST_ADDOPTS"), report)
+            if "TOX_OVERRIDE" not in given:
+                asked["TOX_OVERRIDE"] = ";".join(
+                    f"{section}.pass_env+=PYTEST_ADDOPTS" for section in TOX_SECTIONS
+                )
+        if Tool.NODE in self.tools:
+            reporter = f"--{NODE_REPORTER.decode()}={(self.place / REPORTER).as_uri()}"
+            asked["NODE_OPTIONS"] = _added(given.get("NODE_OPTIONS"), reporter)
         return asked
 
     def collect(self) -> tuple[bytes, ...]:
@@ -62,25 +139,30 @@ class AskedReports:
         reports = list[Report]()
         room = MAX_TOTAL
         for name, moved in self.watch.moved:
-            report = _read(name, moved, min(LARGEST_REPORT, room))
+            report = read_report(name, moved, min(LARGEST_REPORT, room))
             room -= len(report.content) if report else 0
             reports += [report] if report else []
         return tuple(report.content for report in outermost(reports))
 
-    def clean_log(self, log: Path) -> bool:
-        """Remove pytest's line about its report; return whether others name the directory.
+    def is_refused(self, exit_code: int) -> bool:
+        """Return whether a tool that was asked ends with this code for unknown options."""
+        return exit_code in {REFUSES[tool] for tool in self.tools}
 
-        Whatever names the directory may have failed because of it: a pytest without reports, for
+    def clean_log(self, log: Path) -> bool:
+        """Remove pytest's line about its report; return whether others name what was asked.
+
+        A command whose output does may have failed because of it: a pytest without reports, for
         example, quotes the option that it doesn't know.
         """
         place, cleaned = os.fsencode(self.place), log.with_name(f"{log.name}.cleaned")
+        signs = self._signs() if self.tools else ()
         has_notice = is_named = False
         with log.open("rb") as lines, cleaned.open("wb") as kept:
             for line in iter(lambda: lines.readline(LINE_BYTES), b""):
                 if place in line and NOTICE.fullmatch(line):
                     has_notice = True
                     continue
-                is_named = is_named or place in line
+                is_named = is_named or any(sign in line for sign in signs)
                 kept.write(line)
         if has_notice:
             cleaned.replace(log)
@@ -88,10 +170,31 @@ class AskedReports:
             cleaned.unlink()
         return is_named
 
+    def _signs(self) -> tuple[bytes, ...]:
+        """Return what a refusal quotes."""
+        if Tool.NODE not in self.tools:
+            return (os.fsencode(self.place),)
+        url = self.place.as_uri().encode()
+        return os.fsencode(self.place), url, b"--" + NODE_REPORTER
+
+
+TOX_SECTIONS = ("testenv", "env_run_base", "tool.tox.env_run_base")
+"""Of tox.ini, of tox.toml and of pyproject.toml; tox ignores those that a project lacks."""
+
+
+def _added(given: str | None, option: str) -> str:
+    return f"{given or ''} {option}".lstrip()
+
 
 FILE_NAME = "r-$TOX_ENV_NAME.xml"
 FAMILY = "-o junit_family=xunit1"
 """Other families of pytest's reports have no file and line."""
+
+REPORTER = Path("node_modules", "node_reporter.mjs")
+"""Where the reporter for node:test lies in the directory of the reports.
+
+Node counts files of `node_modules` in no coverage.
+"""
 
 NOTICE = re.compile(rb"(?:\x1b\[[\d;]*m)*-+ generated xml file: \S.* -+(?:\x1b\[[\d;]*m)*\r?\n?")
 """The line that pytest prints about a report."""
@@ -103,15 +206,20 @@ MAX_TOTAL = 4 * LARGEST_REPORT
 
 
 @contextmanager
-def ask_for_reports(private: Path, environment: Mapping[str, str]) -> Generator[AskedReports]:
+def ask_for_reports(
+    private: Path, environment: Mapping[str, str], tools: frozenset[Tool]
+) -> Generator[AskedReports]:
     """Yield a new directory for the reports of one command."""
     place, kept = private / "reports", private / "finished-reports"
     try:
         for directory in (place, kept):
             clear(directory, environment)
             directory.mkdir(mode=0o700)
+        if Tool.NODE in tools:
+            (place / REPORTER).parent.mkdir()
+            shutil.copyfile(Path(__file__).with_name(REPORTER.name), place / REPORTER)
         with closing(_Watch(place, kept)) as watch:
-            yield AskedReports(place, place.stat().st_mtime_ns, watch)
+            yield AskedReports(place, tools, place.stat().st_mtime_ns, watch)
     finally:
         for directory in (place, kept):
             clear(directory, environment)
@@ -135,65 +243,13 @@ DURATION = re.compile(rb'<testsuite\b[^>]{0,2000}?\btime="(\d{1,9}(?:\.\d{1,9})?
 BEGINNING = 8192
 
 
-def _read(name: str, path: Path, most: int) -> Report | None:
+def read_report(name: str, path: Path, most: int) -> Report | None:
     """Read a report; None if it is not an ordinary file, or larger than `most` bytes."""
     content = source_code.read(path.parent, path.name, most)
     if content is None:
         return None
     took, ended = DURATION.search(content[:BEGINNING]), path.lstat().st_mtime
     return Report(name, ended - (float(took[1]) if took else 0.0), ended, content)
-
-
-# Reports that build tools always leave
-
-LEFT_REPORT = re.compile(
-    r"(?:.*/)?(?:target/(?:surefire|failsafe)-reports|build/test-results(?:/.*)?)/TEST-[^/]*\.xml"
-)
-"""Of Maven's Surefire and Failsafe, and of Gradle, in any directory."""
-
-
-def left_reports(tree: Path, since: int) -> Iterator[bytes]:
-    """Yield the reports that build tools wrote into a tree at a time in ns, or later."""
-    number = 0
-    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
-        below[:] = [name for name in below if name not in NOT_SEARCHED]
-        for path in (Path(directory, name) for name in sorted(names) if name.endswith(".xml")):
-            name = path.relative_to(tree).as_posix()
-            if not LEFT_REPORT.fullmatch(name) or path.lstat().st_mtime_ns < since:
-                continue
-            content = source_code.read(tree, name, LARGEST_REPORT)
-            number += 1
-            if content and number <= MAX_REPORTS:
-                yield content
-
-
-# A project's own reports of pytest
-
-NOT_SEARCHED = {".git", "node_modules"}
-
-CONFIGURATION = {
-    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
-    *("pyproject.toml", "tox.ini", "setup.cfg"),
-}
-OWN_REPORT = re.compile(rb"junit-?xml")
-CONFIGURATION_BYTES = 1024 * 1024
-MAX_DIRECTORIES = 10_000
-
-
-def configures_reports(tree: Path) -> bool:
-    """Return whether a file of pytest's configuration says anything about reports.
-
-    A report in pytest's `addopts` would not be written beside one in the environment: the later
-    option counts. One in the command comes later.
-    """
-    for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
-        below[:] = [name for name in below if name not in NOT_SEARCHED]
-        for name in CONFIGURATION.intersection(names):
-            path = Path(directory, name).relative_to(tree)
-            content = source_code.read(tree, str(path), CONFIGURATION_BYTES)
-            if OWN_REPORT.search(content or b""):
-                return True
-    return False
 
 
 # Several runs in one check write to the same file
@@ -224,7 +280,8 @@ class _Watch:
         self._thread.join()
         with suppress(OSError):
             for left in sorted(self._place.iterdir()):
-                self._move(left.name)
+                if left != self._place / REPORTER.parent:
+                    self._move(left.name)
 
     def close(self) -> None:
         os.eventfd_write(self._stop, 1)

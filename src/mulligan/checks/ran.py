@@ -88,7 +88,7 @@ def _without_parameters(name: str) -> str:
     return PARAMETERS.sub("", title_of(name))
 
 
-ORDINAL = re.compile(r"\d+\]$")
+ORDINAL = re.compile(r"_?\d+\]$")
 
 
 def _without_ordinal(name: str) -> str:

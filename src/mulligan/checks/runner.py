@@ -19,11 +19,12 @@ import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.asked_reports import ask_for_reports, configures_reports, left_reports
+from mulligan.checks.asked_reports import NO_TOOL, Plan, ask_for_reports, plan_reports
 from mulligan.checks.compare import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
+from mulligan.checks.left_reports import left_reports
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
@@ -71,9 +72,6 @@ MAX_FINDINGS = 1000
 MAX_LOG_BYTES = 256 * 1024**2
 """Limit of a command's output to store; a digest of that takes about five seconds."""
 
-
-PYTEST_REFUSES = 4
-"""pytest's exit code for options that it does not know, before it runs a test."""
 
 CheckOut = Callable[[], object]
 
@@ -252,21 +250,28 @@ class CommandVerifier:
             ended = self._run(line, worktree, log, wanted)
             report = self._read(check.report, worktree)
             return ended, (report,) if report else ()
-        if not configures_reports(worktree.path):
-            with ask_for_reports(worktree.private, self.environment) as asked:
-                asking = replace(
-                    line,
-                    variables=asked.variables(self.network.variables),
-                    writable=(asked.place,),
-                )
-                ended = self._run(asking, worktree, log, wanted)
-                reports, is_named = asked.collect(), asked.clean_log(log)
-                is_refused = ended.exit_code == PYTEST_REFUSES and not reports
-                if not ended.exit_code or ended.stopped_by or not (is_named or is_refused):
-                    written = Path(worktree.layer.upper) if worktree.layer else worktree.path
-                    return ended, (*reports, *left_reports(written, asked.since))
+        plan = plan_reports(worktree.path, check.run)
+        while (ran := self._run_asking(plan, line, worktree, log, wanted)) is None:
+            plan = replace(plan, tools=NO_TOOL)
             check_out()
-        return self._run(line, worktree, log, wanted), ()
+        return ran
+
+    def _run_asking(
+        self, plan: Plan, line: _Line, worktree: RunDirectory, log: Path, wanted: Network
+    ) -> tuple[Finished, tuple[bytes, ...]] | None:
+        """Run a line, and return its reports; None if asking may have made it fail."""
+        with ask_for_reports(worktree.private, self.environment, plan.tools) as asked:
+            asking = replace(
+                line, variables=asked.variables(self.network.variables), writable=(asked.place,)
+            )
+            ended = self._run(asking, worktree, log, wanted)
+            reports, is_named = asked.collect(), asked.clean_log(log)
+            is_refused = asked.is_refused(ended.exit_code) and not reports
+            if ended.exit_code and not ended.stopped_by and (is_named or is_refused):
+                return None
+            written = Path(worktree.layer.upper) if worktree.layer else worktree.path
+            left = left_reports(written, asked.since, everywhere=plan.writes_own)
+            return ended, (*reports, *left)
 
     def _remove(self, name: str, worktree: RunDirectory) -> None:
         if worktree.layer is None:
