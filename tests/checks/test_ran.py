@@ -112,6 +112,9 @@ def test_a_test_that_ends_with_an_error_is_not_lost() -> None:
         (b"-test_sums\n-test_sums\n+test_sums\n", "t.py::test_sums", True),
         (b"-it('adds up', () => {\n", "a.js › Cart adds up", True),
         (b"-x = 'up'\n", "Cart adds up", False),
+        (b"-it(`${kind} / adds up / twice`)\n", "a.js › browser / adds up / twice", True),
+        (b"-it(`adds %i and %i up`)\n", "a.js › adds 1 and 2 up", False),
+        (b"-it(`adds numbers: %i`)\n", "a.js › adds numbers: 2", True),
     ],
 )
 def test_a_name_is_removed_if_the_diff_takes_it_away(diff: bytes, name: str, *, gone: bool) -> None:

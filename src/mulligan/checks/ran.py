@@ -98,25 +98,34 @@ def _without_ordinal(name: str) -> str:
 
 WORD = re.compile(r"\w+")
 QUOTED = re.compile(r"(['\"`])(.+?)\1")
-SHORTEST_TITLE = 4
+PLACEHOLDER = re.compile(r"[$#]?\{[^}]*\}|%[a-z]")
+"""A value in a title: `${kind} adds`, `adds %i`, `{n} items`."""
+
+SHORTEST_TITLE, SHORTEST_PART = 4, 6
 
 
 def removed_names(diff: bytes) -> Callable[[str], bool]:
     """Return what tells whether a change removes a test's name, by the lines of its diff."""
     words, titles = Counter[str](), Counter[str]()
     for line in diff.decode(errors="replace").split("\n"):
-        if line.startswith(("--- ", "+++ ")) or line[:1] not in {"-", "+"}:
+        if line.startswith(("--- ", "+++ ")):
             continue
-        count = (
-            (words.update, titles.update) if line[0] == "-" else (words.subtract, titles.subtract)
-        )
-        count[0](WORD.findall(line))
-        count[1](title for _, title in QUOTED.findall(line))
-    gone = {word for word, number in words.items() if number > 0}
-    titled = tuple(
-        title for title, number in titles.items() if number > 0 and len(title) >= SHORTEST_TITLE
+        quoted = [title for _, title in QUOTED.findall(line)]
+        if line.startswith("-"):
+            words.update(WORD.findall(line))
+            titles.update(quoted)
+        elif line.startswith("+"):
+            words.subtract(WORD.findall(line))
+            titles.subtract(quoted)
+    gone = (+words).keys()
+    whole = tuple(t for t in +titles if len(t) >= SHORTEST_TITLE and not PLACEHOLDER.search(t))
+    parts = [max(PLACEHOLDER.split(t), key=len) for t in +titles if PLACEHOLDER.search(t)]
+    made = [part for part in parts if len(part) >= SHORTEST_PART]
+    return lambda name: (
+        _without_parameters(name) in gone
+        or name.endswith(whole)
+        or any(part in name for part in made)
     )
-    return lambda name: _without_parameters(name) in gone or name.endswith(titled)
 
 
 # What a check says of them
