@@ -14,6 +14,7 @@ from mulligan.config.load import (
     variables,
 )
 from mulligan.config.operator import Engine, SandboxMode
+from mulligan.config.policy import Baseline
 from mulligan.domain.errors import ConfigError
 
 SMALLEST = "repositories: [{name: octocat/hello}]\nagent: {command: [agent]}\n"
@@ -210,3 +211,23 @@ def test_the_job_engine_of_a_fleet_needs_a_database_that_workers_share(tmp_path:
         load_operator(written(tmp_path, f"{SMALLEST}engine: fleet\n"), {})
     shared = f"{SMALLEST}state: {{url: postgresql://db/mulligan}}\nengine: fleet\n"
     assert load_operator(written(tmp_path, shared), {}).engine is Engine.FLEET
+
+
+@pytest.mark.parametrize(
+    ("word", "baseline"),
+    [
+        ("on", Baseline.ON),
+        ("true", Baseline.ON),
+        ("'on'", Baseline.ON),
+        ("on-failure", Baseline.ON_FAILURE),
+        ("off", Baseline.OFF),
+        ("false", Baseline.OFF),
+    ],
+)
+def test_the_baseline_may_be_a_word_or_yes_or_no(word: str, baseline: Baseline) -> None:
+    assert load_policy(f"baseline: {word}".encode(), {}, "policy").baseline is baseline
+
+
+def test_another_word_for_the_baseline_is_refused() -> None:
+    with pytest.raises(ConfigError, match="baseline is 'beside'; write on, on-failure or off"):
+        load_policy(b"baseline: beside", {}, "policy")

@@ -253,6 +253,42 @@ def test_git_has_the_change_beside_the_base(with_git: Clones) -> None:
             assert run_in_worktree(base, "git log -1 --format=%H mulligan/change") == head
 
 
+def test_a_second_worktree_shares_no_file_with_the_first(worktrees: Clones) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, CHANGE, "echo x > x.log")
+        mine = contents(tree.path)
+        with tree.beside() as base:
+            base.check_out(base.start_sha)
+            assert contents(base.path) == files_as_committed()
+            run_in_worktree(base, "rm -r src", "echo y > y.log")
+            assert contents(tree.path) == mine
+            base.check_out(base.start_sha)
+            assert contents(base.path) == files_as_committed()
+        assert contents(tree.path) == mine
+        assert not base.path.exists()
+        assert not base.private.exists()
+        assert tree.capture(TEXT, SETTINGS).head_sha
+
+
+def test_git_of_a_second_worktree_is_its_own(with_git: Clones) -> None:
+    with with_git.open(REF) as tree:
+        run_in_worktree(tree, CHANGE)
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+        tree.check_out(change.head_sha)
+        with tree.beside() as base:
+            base.check_out(base.start_sha)
+            assert run_in_worktree(base, "git rev-parse HEAD") == base.start_sha
+            assert run_in_worktree(base, "git status --porcelain --ignored") == ""
+            branch = run_in_worktree(tree, "git branch --show-current")
+            assert run_in_worktree(base, "git branch --show-current") == branch == REF.branch
+            run_in_worktree(base, "echo x > x", "git add x", "git commit -qm Mine")
+        assert run_in_worktree(tree, "git rev-parse HEAD") == change.head_sha
+        # Mulligan's own branch still has the change, which would be lost for a publication.
+        with tree.pristine_checkout(change.head_sha):
+            assert run_in_worktree(tree, "git rev-parse HEAD") == change.head_sha
+
+
 def test_git_sees_the_commit_that_is_checked_and_nothing_else(with_git: Clones) -> None:
     with with_git.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log")

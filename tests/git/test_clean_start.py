@@ -16,6 +16,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.naming import WorktreePaths, worktree_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.implement.ports import Worktree
+from mulligan.sandbox.cancellation import SHUTDOWN
 from world.checkouts import (
     REF,
     TEXT,
@@ -393,6 +394,79 @@ def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
     with keeping.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
         assert list(tree.private.iterdir()) == []
+
+
+def test_a_second_worktree_of_the_start_leaves_the_issues_branch_alone(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote)
+    with keeping.open(REF) as tree:
+        run_in_worktree(tree, "echo x > README.md")
+        head = tree.capture(TEXT, SETTINGS).head_sha
+        ref = tree.worktree.mirror.paths.mirror / f"refs/heads/{REF.branch}"
+        with tree.beside() as base:
+            for _ in range(2):
+                base.check_out(base.start_sha)
+                assert ref.read_text().strip() == head
+        refs = tree.worktree.mirror.git.read("for-each-ref", "--format=%(refname)").decode()
+        assert refs.split() == [f"refs/heads/{REF.branch}", "refs/remotes/origin/main"]
+    left = [path.name for path in tree.path.parent.iterdir()]
+    assert [name for name in left if "base" in name] == []
+    assert [*tree.worktree.mirror.paths.trash.iterdir()] == []
+    worktrees = [path.name for path in tree.worktree.paths.git_dir.parent.iterdir()]
+    assert worktrees == [tree.worktree.paths.name]
+
+
+def test_a_shutdown_leaves_nothing_of_a_second_worktree(tmp_path: Path, remote: Path) -> None:
+    with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
+        try:
+            with tree.beside() as base:
+                base.check_out(base.start_sha)
+                run_in_worktree(base, "mkdir build; touch build/{1..200}")
+                SHUTDOWN.set()
+        finally:
+            SHUTDOWN.clear()
+        assert not base.path.exists()
+        assert [*tree.worktree.mirror.paths.trash.iterdir()] == []
+
+
+def test_a_second_worktree_has_what_set_up_left(tmp_path: Path, remote: Path) -> None:
+    with worktrees_of(tmp_path / "work", remote).open(REF) as opened:
+        tree = set_up_in_worktree(opened, "mkdir build; echo set-up > build/tool")
+        run_in_worktree(tree, "echo agent > build/tool")
+        copied = tree.copies.took
+        with tree.beside() as base:
+            base.check_out(base.start_sha)
+            assert run_in_worktree(base, "cat build/tool") == "set-up"
+            run_in_worktree(base, "echo check > build/tool")
+        assert run_in_worktree(tree, "cat build/tool") == "agent"
+        # No part of the attempt's times.
+        assert tree.copies.took == copied
+
+
+@pytest.mark.parametrize("is_discarded", [True, False])
+def test_whatever_ends_mulligan_beside_an_agent_the_next_one_is_clean(
+    tmp_path: Path, remote: Path, *, is_discarded: bool
+) -> None:
+    worktrees = worktrees_of(tmp_path / "work", remote)
+    with worktrees.open(REF) as tree:
+        killed = tree.beside()
+        base = killed.__enter__()
+        base.check_out(base.start_sha)
+        run_in_worktree(base, "mkdir build; echo x > build/tool")
+    if is_discarded:
+        assert worktrees.exists(REF)
+        worktrees.discard(REF)
+        assert not worktrees.exists(REF)
+    else:
+        with worktrees.open(REF) as tree:
+            assert not base.path.exists()
+            with tree.beside() as base:
+                assert list(base.private.iterdir()) == []
+                base.check_out(base.start_sha)
+                assert contents(base.path) == files_as_committed()
+    assert not base.path.exists()
+    assert not base.worktree.paths.git_dir.exists()
 
 
 @pytest.mark.parametrize("action", ["rm -rf $PWD", "rm -rf $PWD; ln -s /etc $PWD", "chmod 0 ."])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from mulligan.config.policy import POLICY_FILES, CommitSettings, Policy
+from mulligan.config.policy import POLICY_FILES, Baseline, CommitSettings, Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.worktrees import GitWorktrees
@@ -46,6 +46,26 @@ def test_the_operators_keys_replace_those_of_the_file(
     mixed = policies(worktrees, max_issue_attempts=5)
     for policy in (mixed.in_force(REPOSITORY), mixed.at(REPOSITORY, sha)):
         assert (policy.max_issue_attempts, policy.setup.run) == (5, ("make deps",))
+
+
+def test_a_default_of_the_host_is_for_a_key_that_nobody_has_set(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    defaults: dict[str, JsonValue] = {"baseline": "on-failure"}
+    host = BasePolicies(worktrees, {}, defaults)
+    assert host.in_force(REPOSITORY).baseline is Baseline.ON_FAILURE
+    for text, expected in (
+        (VALID, Baseline.ON_FAILURE),
+        ("baseline: on\n", Baseline.ON),
+        ("baseline: maybe\n", Baseline.ON_FAILURE),
+    ):
+        sha = commit_to(remote, {FILE: text})
+        worktrees.fetch_base(REPOSITORY)
+        assert host.in_force(REPOSITORY).baseline is expected
+        if expected is Baseline.ON:
+            assert host.at(REPOSITORY, sha).baseline is expected
+    operators = BasePolicies(worktrees, {REPOSITORY: {"baseline": "off"}}, defaults)
+    assert operators.in_force(REPOSITORY).baseline is Baseline.OFF
 
 
 def test_a_policy_may_have_the_other_ending(worktrees: GitWorktrees, remote: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.config.policy import Check, ContextLimits, Policy, Protected, Scope
+from mulligan.config.policy import Baseline, Check, ContextLimits, Policy, Protected, Scope
 from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
@@ -200,7 +200,9 @@ def test_criteria_stand_once_and_failures_of_the_base_are_excepted() -> None:
     assert first().count("1850-01-01 is read") == 1
     assert "What the issue says under *Acceptance criteria* holds." in first()
     assert "These checks pass, but for failures that the base branch has too:" in first()
-    assert "These checks pass:" in first(ISSUE, POLICY.model_copy(update={"baseline": False}))
+    assert "These checks pass:" in first(
+        ISSUE, POLICY.model_copy(update={"baseline": Baseline.OFF})
+    )
 
 
 @pytest.mark.pure

@@ -230,9 +230,9 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         "  ✗ (cannot run without the change either) a (0.0 s): sh: x: not found",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
-    (FIRST, baseline(check("a")), "  a: it failed; without the change, it fails as well"),
-    (FIRST, baseline(check("a", passed=True)), "  a: it failed; without the change, it passes"),
-    (FIRST, baseline(None), "  a: it failed; without the change, it could not run"),
+    (FIRST, baseline(check("a")), "  a: without the change, it fails"),
+    (FIRST, baseline(check("a", passed=True)), "  a: without the change, it passes"),
+    (FIRST, baseline(None), "  a: without the change, it could not run"),
     (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer answered PASS"),
     (

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.load import load_policy
+from mulligan.config.policy import Baseline
 from mulligan.domain.errors import ConfigError
 from world.fork_server import run_forked
 from world.samples import is_as_documented
@@ -141,8 +142,8 @@ def test_a_check_that_cannot_be_kept_is_refused(check: str, mistake: str) -> Non
 
 
 def test_baseline_may_be_written_off() -> None:
-    assert load_policy(None, {}, "policy").baseline
-    assert not load_policy(b"baseline: off", {}, "policy").baseline
+    assert load_policy(None, {}, "policy").baseline is Baseline.ON
+    assert load_policy(b"baseline: off", {}, "policy").baseline is Baseline.OFF
     text = b"checks: [{name: a, run: b, report: out/junit.xml, patterns: ['(?P<file>x)']}]"
     (check,) = load_policy(text, {}, "policy").checks
     assert check.report == "out/junit.xml"

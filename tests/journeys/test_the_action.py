@@ -1,5 +1,6 @@
 """The Action's own steps, run by run, with nothing in common but the repository on GitHub."""
 
+import os
 import sys
 import threading
 from collections.abc import Generator, Mapping
@@ -11,10 +12,14 @@ import pytest
 import yaml
 from pydantic import JsonValue
 
+from mulligan.config.policy import Baseline
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import ignore_event
+from mulligan.interfaces.action.inputs import inputs_of, operator_of, runner_of
+from mulligan.interfaces.bootstrap.action_state import build_shared
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.git_ref import STATE_REF, RefLedger
 from world.place import MAINTAINER, NAME, TOKEN, MulliganInstallation, mulligan_installation
@@ -142,6 +147,30 @@ def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hoste
     assert first == f"::error title={NAME}#1%2C attempt 3%3A two,{what}"
     assert second.startswith(f"::warning title={NAME}#1 needs human review::All 3")
     assert "| 3 |" in jobs[-1].summary
+
+
+def test_a_check_runs_on_the_base_only_after_a_failure_unless_the_policy_asks(
+    hosted: Hosted,
+) -> None:
+    here = hosted.here
+    variables = {
+        "GITHUB_REPOSITORY": NAME,
+        "GITHUB_API_URL": here.url,
+        "RUNNER_TEMP": str(hosted.directory),
+        "INPUT_GITHUB_TOKEN": TOKEN,
+        "INPUT_AGENT": "command",
+        "INPUT_COMMAND": "true",
+        "INPUT_SANDBOX": "off",
+        "PATH": os.environ["PATH"],
+    }
+    runner = runner_of(variables, "ab12")
+    operator = operator_of(inputs_of(variables, runner), runner, variables, None)
+    with build_shared(operator, variables, ignore_event, runner.worker, None) as built:
+        context = built.context
+        for text, expected in (("", Baseline.ON_FAILURE), ("baseline: on\n", Baseline.ON)):
+            commit_to(here.bare, {".github/mulligan.yml": text})
+            context.worktrees.fetch_base(NAME)
+            assert context.policies.in_force(NAME).baseline is expected
 
 
 @pytest.mark.deep

@@ -134,6 +134,15 @@ class PlainWorktree:
             yield self, files
 
     @contextmanager
+    def beside(self) -> Generator["PlainWorktree"]:
+        place = Path(tempfile.mkdtemp(dir=self.path.parent))
+        (place / "private").mkdir()
+        try:
+            yield replace(self, path=place / "tree", private=place / "private")
+        finally:
+            shutil.rmtree(place)
+
+    @contextmanager
     def pristine_checkout(self, sha: str) -> Generator[None]:
         aside = self.path.with_name(f"{self.path.name}-aside")
         self.path.rename(aside)

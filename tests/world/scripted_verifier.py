@@ -11,7 +11,7 @@ from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
-from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation
+from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation, RanTests
 from mulligan.implement.ports import ReviewQuestion, RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
 
@@ -37,6 +37,10 @@ class ScriptedVerifier:
 
     lines: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
     programs: str = ""
+    shown_at: str = ""
+    """Where each worktree appears, as in a sandbox."""
+    tests: RanTests | None = None
+    """What the report of each check names."""
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
@@ -82,6 +86,7 @@ class ScriptedVerifier:
             digest=failed or "Passed.",
             findings=(Finding(summary=first, message=first, test_id=first),) if failed else (),
             fingerprint=first,
+            tests=self.tests,
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
@@ -96,7 +101,7 @@ class ScriptedVerifier:
         return compare.subtract_baseline(failed, before, files)
 
     def place(self, worktree: RunDirectory) -> str:
-        return str(worktree.path)
+        return self.shown_at or str(worktree.path)
 
     def toolchain(self, lines: Sequence[str]) -> str:
         return self.programs

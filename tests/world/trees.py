@@ -58,6 +58,9 @@ class PlainWorktree:
     def pristine_checkout(self, sha: str) -> NoReturn:
         raise NotImplementedError
 
+    def beside(self) -> NoReturn:
+        raise NotImplementedError
+
     def base_checkout(self, change_sha: str) -> NoReturn:
         raise NotImplementedError
 

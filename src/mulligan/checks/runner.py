@@ -198,7 +198,8 @@ class CommandVerifier:
         """
         for pattern, advice in check.unusable_patterns():
             logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
-        ended, reports = self._run_check(check, worktree, log, check_out)
+        ended, left = self._run_check(check, worktree, log, check_out)
+        reports = [self.redactor.content(report) for report in left]
         late = _why_stopped(ended, check.timeout)
         hidden = self._hidden_program(check.run, ended)
         late += f"{hidden.text}\n" if hidden else ""

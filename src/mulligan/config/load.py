@@ -123,21 +123,28 @@ def load_policy(
     overrides: Mapping[str, JsonValue],
     where: str,
     *,
+    defaults: Mapping[str, JsonValue] | None = None,
     report_patterns: bool = False,
 ) -> Policy:
     """Read a repository's policy file (None if it has none); `overrides` replace whole keys.
 
-    With `report_patterns`, a pattern of a check that would find nothing is a mistake, too.
+    `defaults` are for keys that are still missing. With `report_patterns`, a pattern of a check
+    that would find nothing is a mistake, too.
     """
     document = _document(_decoded(text or b"", where), where, _read_policy)
     context = REPORT_PATTERNS if report_patterns else None
     try:
-        return Policy.model_validate({**document.content, **overrides}, context=context)
+        content = {**(defaults or {}), **document.content, **overrides}
+        return Policy.model_validate(content, context=context)
     except ValidationError as error:
         raise MistakesError(where, [*findings(error, document, File.POLICY)]) from None
 
 
-def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
+def load_valid_part(
+    text: bytes | None,
+    overrides: Mapping[str, JsonValue],
+    defaults: Mapping[str, JsonValue] | None = None,
+) -> Policy:
     """Return the valid top-level keys of an invalid policy file, with `overrides` on top."""
     try:
         content = _document(_decoded(text or b"", ""), "", _read_policy).content
@@ -148,7 +155,7 @@ def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> P
     except ValidationError as error:
         wrong = {each["loc"][0] for each in error.errors() if each["loc"]}
         content = {key: value for key, value in content.items() if key not in wrong}
-    return Policy.model_validate({**content, **overrides})
+    return Policy.model_validate({**(defaults or {}), **content, **overrides})
 
 
 # The text of a file

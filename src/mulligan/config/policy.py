@@ -453,6 +453,21 @@ class WatchCi(Settings):
     """
 
 
+class Baseline(StrEnum):
+    """When checks also run without the change, and whether (BASELINE-1)."""
+
+    ON = "on"
+    ON_FAILURE = "on-failure"
+    OFF = "off"
+
+
+def _baseline(value: object) -> object:
+    """Read `true` and `false`, which YAML 1.1 also writes `on` and `off`."""
+    if isinstance(value, bool):
+        return Baseline.ON if value else Baseline.OFF
+    return value
+
+
 class Learnings(StrEnum):
     """Which issues the facts reach that agents note about the repository (LEARNING-2)."""
 
@@ -561,11 +576,16 @@ class Policy(Settings):
     """Commands that install dependencies before the agent runs. Short form: a list of commands."""
     checks: tuple[Check, ...] = ()
     """The commands that verify a change, in order."""
-    baseline: bool = True
-    """Whether failures that also occur without the change are ignored. With `off`, they fail
-    the attempt.
+    baseline: Annotated[
+        Baseline, BeforeValidator(_baseline, json_schema_input_type=Baseline | bool)
+    ] = Baseline.ON
+    """Whether failures that also occur without the change are ignored. `on`: required checks of
+    kind `test` run without the change while the agent works. `on-failure`: a check runs without
+    the change only after it failed, which takes longer but uses less. `off`: every failure fails
+    the attempt. In the GitHub Action, the default is `on-failure`. See
+    [Verification](verification.md#when-a-check-fails).
 
-    Example: off
+    Example: on-failure
     """
     flaky_reruns: int = Field(default=1, ge=0, le=5)
     """How often a failing check of kind `test` runs again on the same tree.
@@ -625,6 +645,11 @@ class Policy(Settings):
     """How Mulligan asks for human review."""
     commit: CommitSettings = CommitSettings()
     """The author of Mulligan's commits."""
+
+    @property
+    def has_baseline(self) -> bool:
+        """Return whether failures that also occur without the change are ignored."""
+        return self.baseline is not Baseline.OFF
 
     @field_validator("checks")
     @classmethod

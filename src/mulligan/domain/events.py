@@ -191,9 +191,10 @@ class CheckFinished(Record):
 class BaselineRecorded(Record):
     """The result of a check on the unchanged start tree (BASELINE-1).
 
-    `check` has only the failures that two runs have in common; it is null if the check could not
-    run. `key` is a hash of the start tree, the check, the setup commands, the installed programs
-    and the day; all issues share it.
+    After two `runs`, `check` has only the failures that both have in common; it is null if the
+    check could not run. `key` is a hash of the start tree, the check, the setup commands, the
+    installed programs and the day; all issues share it. The last event with a key counts. `tests`
+    is the artifact with the names of the tests that ran, empty if there was no report.
     """
 
     kind: Literal["baseline_recorded"] = "baseline_recorded"
@@ -201,6 +202,9 @@ class BaselineRecorded(Record):
     start_sha: str
     name: str
     check: CheckResult | None
+    runs: int = 0
+    """How often the check ran, at most twice; 0 in records of earlier versions."""
+    tests: str = ""
 
 
 class FixRoundStarted(Record):

@@ -162,8 +162,8 @@ class CheckResult(Record):
     did not run on the start tree.
 
     `duration_ms` is the time of the last run, and of the first if the check is flaky. `runs` counts
-    all runs of this round: on the change, again, and on the start tree. `wall_ms` is the time of
-    all of them, with checkouts and copies. Both are 0 in records of earlier versions.
+    all runs of this round after the agent: on the change, again, and on the start tree. `wall_ms`
+    is the time of all of them, with checkouts and copies. Both are 0 in records of old versions.
     """
 
     name: str

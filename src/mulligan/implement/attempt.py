@@ -24,6 +24,7 @@ from mulligan.domain.issue_context import IssueContext, bases_of, commits_on_bra
 from mulligan.domain.meanwhile import digests_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
+from mulligan.implement.baselines import baselines_beside
 from mulligan.implement.budget_meter import open_budget_meter
 from mulligan.implement.effects import (
     announce_attempt,
@@ -99,6 +100,7 @@ def _run_steps(
         with stopwatch.measure(Part.SET_UP):
             ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
         at = AttemptContext(case, policy, ready, agent, context, stopwatch)
+        opened.enter_context(baselines_beside(at))
         yield from _rounds(known, at)
 
 

@@ -48,6 +48,7 @@ from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.running_baselines import RunningBaselines
 from mulligan.implement.stopwatch import Stopwatch
 from mulligan.sandbox.egress_rules import NO_MODEL, ModelAccess
 from mulligan.text.redact import Redactor
@@ -349,6 +350,13 @@ class Worktree(RunDirectory, Protocol):
         """Replace this checkout by a new one of a commit inside the context (BASELINE-1).
 
         It has no files written by the agent or the checks.
+        """
+        ...
+
+    def beside(self) -> "AbstractContextManager[Worktree]":
+        """Give a second worktree for `start_sha`, while the first one is in use (BASELINE-1).
+
+        It shares no file with the first that either may change. Call its `check_out` first.
         """
         ...
 
@@ -1048,6 +1056,8 @@ class AttemptTools(ConcludeContext, Protocol):
     @property
     def agents(self) -> AgentRegistry: ...
     @property
+    def baselines(self) -> RunningBaselines: ...
+    @property
     def worker(self) -> str: ...
 
 
@@ -1095,6 +1105,7 @@ class BotContext:
     holds: Holds = field(default_factory=NoHolds)
     owners: Owners = field(default_factory=NoOwners)
     mirror: Mirror = field(default_factory=NoMirror)
+    baselines: RunningBaselines = field(default_factory=RunningBaselines)
 
 
 @dataclass(frozen=True, slots=True)

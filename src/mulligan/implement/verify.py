@@ -1,20 +1,19 @@
 """Verify a change: guards, checks and reviewer, each on the committed tree (GUARD-1, CHECK-2).
 
-A check that passes runs once. A check that fails runs again, as it may be flaky, and then on the
-start tree, as it may have failed before the change.
+A check that passes runs once. A check that fails runs again, as it may be flaky. It counts only if
+it passes on the start tree (baselines.py).
 """
 
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 
 from mulligan.config.policy import Check, Reviewer
 from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_verifying
 from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
 from mulligan.domain.errors import MisconfiguredError
-from mulligan.domain.events import BaselineRecorded, CheckFinished, ReviewFinished
+from mulligan.domain.events import CheckFinished, ReviewFinished
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import (
     NOT_FOUND,
@@ -23,8 +22,9 @@ from mulligan.domain.result import (
     OnBase,
     VerifierOutcome,
 )
+from mulligan.implement.baselines import run_baseline
 from mulligan.implement.ports import AttemptContext, ReviewQuestion, Worktree
-from mulligan.implement.prompt.manifest import hash_of
+from mulligan.implement.run_check import run_check
 from mulligan.implement.set_up import set_up_change
 
 
@@ -69,9 +69,8 @@ MAX_RECORDED_FINDINGS = 50
 
 def _recorded(result: CheckResult) -> CheckResult:
     parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
-    return result.model_copy(
-        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
-    )
+    kept = {name: findings[:MAX_RECORDED_FINDINGS] for name, findings in parts.items()}
+    return result.model_copy(update={**kept, "tests": None})
 
 
 def _timed(result: CheckResult, runs: int, began: datetime, at: AttemptContext) -> CheckResult:
@@ -94,7 +93,7 @@ def _run_with_baseline(
     """
     changed = replace(at, worktree=tree)
     try:
-        result = _run(check, head_sha, name, changed, runs)
+        result = run_check(check, head_sha, name, changed, runs)
     except MisconfiguredError as error:
         return _without_program(check, name, error, at, runs)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
@@ -102,11 +101,11 @@ def _run_with_baseline(
         if not result.fails:
             break
         result = at.context.verifier.merge_reruns(
-            result, _run(check, head_sha, f"{name}-again-{again}", changed, runs)
+            result, run_check(check, head_sha, f"{name}-again-{again}", changed, runs)
         )
-    if not (result.fails and at.policy.baseline):
+    if not (result.fails and at.policy.has_baseline):
         return result
-    before = _baseline(check, f"{name}-before", at, runs)
+    before = run_baseline(check, f"{name}-before", at, runs)
     files = tree.blobs(at.worktree.start_sha).keys() | tree.blobs(head_sha).keys()
     return at.context.verifier.subtract_baseline(result, before, files)
 
@@ -115,9 +114,9 @@ def _without_program(
     check: Check, name: str, error: MisconfiguredError, at: AttemptContext, runs: list[str]
 ) -> CheckResult:
     """Return the result of a check whose program is not found; the change may have removed it."""
-    if not at.policy.baseline:
+    if not at.policy.has_baseline:
         raise error
-    before = _baseline(check, f"{name}-before", at, runs)
+    before = run_baseline(check, f"{name}-before", at, runs)
     on_base = OnBase.PASSES if before and before.passed else OnBase.FAILS
     return CheckResult(
         name=check.name,
@@ -129,63 +128,6 @@ def _without_program(
         digest=str(error),
         on_base=on_base if before else OnBase.CANNOT_RUN,
     )
-
-
-def _run(check: Check, sha: str, name: str, at: AttemptContext, runs: list[str]) -> CheckResult:
-    runs.append(name)
-    artifacts = at.context.artifacts
-    log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}.log")
-    check_out = partial(at.worktree.check_out, sha)
-    result = at.context.verifier.check(check, at.worktree, log, check_out)
-    return result.model_copy(update={"log_artifact": artifacts.name(log)})
-
-
-BASELINE_VERSION = 6
-"""Increase to run every baseline again; since version 6, names of tests come from reports."""
-
-
-def _baseline(check: Check, name: str, at: AttemptContext, runs: list[str]) -> CheckResult | None:
-    """Return a check's result on the start tree, from the ledger if any issue ran it today.
-
-    A recorded result counts for the same setup commands and the same programs on the machine only.
-    """
-    ref, start_sha = at.case.issue.ref, at.worktree.start_sha
-    key = hash_of(
-        {
-            "baselines": BASELINE_VERSION,
-            "day": at.context.clock.now().date().isoformat(),
-            "start_sha": start_sha,
-            "check": check.model_dump(mode="json"),
-            "setup": [*at.policy.setup.run],
-            "toolchain": at.context.verifier.toolchain([check.run, *at.policy.setup.run]),
-        }
-    )
-    known = at.context.ledger.baseline(ref.repository, key)
-    if known is None:
-        found = _run_baseline(check, start_sha, name, at, runs)
-        known = BaselineRecorded(key=key, start_sha=start_sha, name=check.name, check=found)
-        at.context.ledger.append(ref, known)
-    return known.check
-
-
-def _run_baseline(
-    check: Check, start_sha: str, name: str, at: AttemptContext, runs: list[str]
-) -> CheckResult | None:
-    """Run a check on a new checkout of the start tree, in which no agent has run.
-
-    A failing check runs twice: a failure counts as preexisting only if both runs show it. Returns
-    None if the check's program is not found.
-    """
-    with at.worktree.pristine_checkout(start_sha):
-        try:
-            result = _run(check, start_sha, name, at, runs)
-            if not result.passed:
-                again = _run(check, start_sha, f"{name}-again", at, runs)
-                result = at.context.verifier.merge_baseline_runs(result, again)
-        except MisconfiguredError:
-            # The check's program may be part of the change.
-            return None
-        return result.model_copy(update={"source": ()})
 
 
 def _review(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
-from mulligan.domain.errors import MulliganError, ShutdownError
+from mulligan.domain.errors import MulliganError, ShutdownError, WithdrawnError
 
 T = TypeVar("T")
 
@@ -77,6 +77,35 @@ def meanwhile(call: Callable[[], T]) -> Generator[Callable[[], T]]:
     """
     with ThreadPoolExecutor(1, thread_name_prefix="meanwhile") as pool:
         yield pool.submit(copy_context().run, call).result
+
+
+@contextmanager
+def in_background(call: Callable[[], None]) -> Generator[None]:
+    """Make a call in a thread while the block runs; at the end of the block, stop it, and wait.
+
+    Unlike `meanwhile`, only the end of the block and a shutdown stop its commands. The block raises
+    what the call raises.
+    """
+    stop, context = Cancellation(), copy_context()
+    context.run(CURRENT_CANCELLATION.set, stop)
+    with ThreadPoolExecutor(1, thread_name_prefix="background") as pool:
+        made = pool.submit(context.run, call)
+        try:
+            yield
+        finally:
+            stop.cancel(WithdrawnError("The result is not needed any more."))
+    made.result()
+
+
+def wait_for(event: threading.Event, seconds: float) -> bool:
+    """Wait until an event is set; False if it is not in time. Raise why this work must stop."""
+    until = time.monotonic() + seconds
+    while not event.wait(min(POLL_SECONDS, max(until - time.monotonic(), 0))):
+        if reason := reason_to_stop():
+            raise reason
+        if time.monotonic() >= until:
+            return False
+    return True
 
 
 def stopping() -> bool:

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -91,6 +92,19 @@ class Command:
     watch: Callable[[], MulliganError | None] | None = None
     places: tuple[Path, ...] = ()
     on_stop: Callable[[], None] | None = None
+
+
+_IS_IDLE: ContextVar[bool] = ContextVar("idle", default=False)
+
+
+@contextlib.contextmanager
+def at_idle_priority() -> Generator[None]:
+    """Run the commands that this block starts only while no other process needs the processor."""
+    token = _IS_IDLE.set(True)
+    try:
+        yield
+    finally:
+        _IS_IDLE.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +269,7 @@ def _request(command: Command) -> bytes:
         command.user,
         [list(layer) for layer in command.layers],
         command.pass_fds,
+        _IS_IDLE.get(),
     )
     return json.dumps(request).encode()
 

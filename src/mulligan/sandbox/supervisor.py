@@ -56,6 +56,8 @@ PIDS_FACTOR = 2
 have one more, the supervisor ends it with a reason."""
 OOM_SCORE = "500"
 """Of 1000; the kernel kills the highest score first (oom_score_adj in proc(5))."""
+LOWEST_PRIORITY = "19"
+"""The nice value of a session (autogroup in proc(5))."""
 KILL_SECONDS = 5.0
 """How long killing is repeated; a process that waits for a broken disk cannot be killed."""
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
@@ -70,7 +72,8 @@ class Request(NamedTuple):
     `user` is the uid that the command may change to: it then starts as root of a user namespace
     that has root and `user` only, and below which no other can be made. This needs root.
     `layers` are mounted for it first; each is a Layer as a list.
-    `descriptors` are the numbers under which it finds what it inherits.
+    `descriptors` are the numbers under which it finds what it inherits. With `is_idle`, it runs
+    while no other process needs the processor.
     """
 
     argv: list[str]
@@ -80,6 +83,7 @@ class Request(NamedTuple):
     user: int | None
     layers: list[tuple[list[str], str, str, str]]
     descriptors: list[int]
+    is_idle: bool
 
 
 class ProcessTree:
@@ -330,9 +334,24 @@ def set_rlimits(file_size: int) -> None:
         return
 
 
+def become_idle() -> None:
+    """Have this process and its children wait for all others, for processor and disk (sched(7)).
+
+    Where the kernel gives each session the same share (autogroup), the session's share is smallest.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    try:
+        with open("/proc/self/autogroup", "w") as group:
+            group.write(LOWEST_PRIORITY)
+    except OSError:
+        return
+
+
 def exec_command(request: Request, supervisor: int) -> int:
     """Replace this process by the command, in its own session; return an errno if that fails."""
     os.setsid()
+    if request.is_idle:
+        become_idle()
     if request.limits:
         set_rlimits(request.limits[2])
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)

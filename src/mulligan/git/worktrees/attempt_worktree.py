@@ -50,16 +50,18 @@ from mulligan.git.worktrees.reset import (
     LIST_INDEX,
     RESET_TIMEOUT,
     IssueWorktree,
+    discard,
     good_index,
     has_attributes,
     links_in,
+    make_empty,
     reset_worktree,
     submodule_directory,
     submodules_in,
 )
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE, measure, sizes_of
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
-from mulligan.sandbox.cancellation import meanwhile
+from mulligan.sandbox.cancellation import defer_shutdown, meanwhile
 from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
 from mulligan.sandbox.layers import remove_notes
 from mulligan.sandbox.process import Finished
@@ -328,6 +330,22 @@ class Checkout:
             yield base, files
 
     @contextmanager
+    def beside(self) -> Generator[Self]:
+        """Give a second worktree for the start tree, without a file of the agent's (BASELINE-1).
+
+        Nothing is in it before its first `check_out`. The issue's branch stays as it is.
+        """
+        site = self.worktree.beside
+        _create_beside(site)
+        copies = Copies(self.copies.because)
+        try:
+            yield replace(self, worktree=site, keeps_ignored=False, copies=copies, searched=Event())
+        finally:
+            # A shutdown must not leave files of a command behind.
+            with defer_shutdown():
+                discard(site)
+
+    @contextmanager
     def _files_of(self, sha: str) -> Generator[Path]:
         """Write the files of a commit to a directory of their own while the block lasts."""
         site, files = self.worktree, self.private / "change"
@@ -360,6 +378,13 @@ class Checkout:
             finally:
                 cleaner.set_aside(place.tree, place.name)
                 cleaner.move(aside, place.tree)
+
+
+@disk_faults()
+def _create_beside(site: IssueWorktree) -> None:
+    discard(site)
+    make_empty(site)
+    site.paths.private.mkdir(mode=0o700)
 
 
 CHANGE_REF = "refs/mulligan/change"

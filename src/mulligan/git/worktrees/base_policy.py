@@ -1,7 +1,7 @@
 """Read each repository's policy, from its base branch only, never from an agent's branch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -13,10 +13,14 @@ from mulligan.implement.ports import Worktrees
 
 @dataclass(frozen=True, slots=True)
 class BasePolicies:
-    """Implements the port `Policies`; `overrides` are the operator's keys, by repository."""
+    """Implements the port `Policies`; `overrides` are the operator's keys, by repository.
+
+    `defaults` are this host's values for keys that nobody has set.
+    """
 
     worktrees: Worktrees
     overrides: Mapping[str, Mapping[str, JsonValue]]
+    defaults: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def in_force(self, repository: str) -> Policy:
         """Return the policy in force: the base branch's, as last fetched.
@@ -28,9 +32,9 @@ class BasePolicies:
         overrides = self._overrides(repository)
         try:
             text = next(iter(self._files(repository, None).values()), None)
-            return load_valid_part(text, overrides)
+            return load_valid_part(text, overrides, self.defaults)
         except UnavailableError:
-            return load_policy(None, overrides, POLICY_FILE)
+            return load_policy(None, overrides, POLICY_FILE, defaults=self.defaults)
 
     def at(self, repository: str, sha: str) -> Policy:
         """Return the policy of one commit; MisconfiguredError if the file is invalid."""
@@ -57,7 +61,8 @@ class BasePolicies:
         files = self._files(repository, sha)
         name = policy_file(files, repository)
         where = f"{name} of {repository}"
-        return load_policy(files.get(name), self._overrides(repository), where)
+        overrides = self._overrides(repository)
+        return load_policy(files.get(name), overrides, where, defaults=self.defaults)
 
     def _files(self, repository: str, sha: str | None) -> Mapping[str, bytes]:
         files = {name: self.worktrees.base_file(repository, name, sha) for name in POLICY_FILES}

@@ -66,6 +66,11 @@ class WorktreePaths:
         return self.repository.mirror / "worktrees" / self.name
 
     @property
+    def beside(self) -> "WorktreePaths":
+        """The paths of the checkout of the start tree while an agent works (BASELINE-1)."""
+        return WorktreePaths(self.repository, f"base-of-{self.name}")
+
+    @property
     def all_paths(self) -> tuple[Path, ...]:
         """All paths that make up a worktree."""
         return (self.tree, self.git_dir, self.agent_git_dir, self.private)

@@ -6,7 +6,7 @@ verified.
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -26,11 +26,30 @@ HEAD_LINE = b"# branch.oid "
 
 @dataclass(frozen=True, slots=True)
 class IssueWorktree:
-    """The worktree of one issue, read with Mulligan's own git directory and index."""
+    """The worktree of one issue, read with Mulligan's own git directory and index.
+
+    One that `is_beside` the issue's leaves the issue's branch in the mirror alone.
+    """
 
     paths: WorktreePaths
     mirror: Mirror
     branch: str
+    is_beside: bool = False
+
+    @property
+    def beside(self) -> "IssueWorktree":
+        """The second worktree of the issue (BASELINE-1)."""
+        return replace(self, paths=self.paths.beside, is_beside=True)
+
+    @property
+    def ref(self) -> str:
+        """The ref that HEAD names; refs/worktree/ is a worktree's own (git-worktree(1))."""
+        return "refs/worktree/start" if self.is_beside else f"refs/heads/{self.branch}"
+
+    @property
+    def ref_file(self) -> Path:
+        """The file in which git keeps that ref."""
+        return (self.paths.git_dir if self.is_beside else self.mirror.paths.mirror) / self.ref
 
     @property
     def git(self) -> Repository:
@@ -62,7 +81,7 @@ def reset_worktree(
         site, sha, keep_ignored=keep_ignored, is_searched=is_searched
     ):
         return False
-    _recreate(site)
+    make_empty(site)
     wrong = _in_place(site, sha, keep_ignored=keep_ignored, is_searched=True)
     if wrong:
         message = (
@@ -85,7 +104,7 @@ def _fault_after_reset(
         return str(error)
 
 
-def _recreate(site: IssueWorktree) -> None:
+def make_empty(site: IssueWorktree) -> None:
     """Make an empty worktree as `git worktree add --no-checkout` does, without a process."""
     paths = site.paths
     for old in (paths.tree, paths.git_dir):
@@ -94,7 +113,14 @@ def _recreate(site: IssueWorktree) -> None:
     paths.git_dir.mkdir(parents=True)
     (paths.git_dir / "commondir").write_text("../..\n")
     (paths.git_dir / "gitdir").write_text(f"{paths.tree}/.git\n")
-    (paths.git_dir / "HEAD").write_text(f"ref: refs/heads/{site.branch}\n")
+    (paths.git_dir / "HEAD").write_text(f"ref: {site.ref}\n")
+
+
+def discard(site: IssueWorktree) -> None:
+    """Delete every file of a worktree; keep its commits in the mirror, and its lock file."""
+    for path in site.paths.all_paths:
+        site.cleaner.set_aside(path, site.paths.name)
+    site.cleaner.empty(site.paths.name)
 
 
 def search(site: IssueWorktree) -> bool:
@@ -144,8 +170,7 @@ def _is_at(site: IssueWorktree, sha: str) -> bool:
 
     It does right after its capture. A reset would write no file, but takes half as long as this.
     """
-    branch = site.mirror.paths.mirror / f"refs/heads/{site.branch}"
-    if not branch.is_file() or branch.read_text().strip() != sha:
+    if not site.ref_file.is_file() or site.ref_file.read_text().strip() != sha:
         return False
     try:
         # Git reports no empty directories.
@@ -157,9 +182,9 @@ def _is_at(site: IssueWorktree, sha: str) -> bool:
 
 def _repair_git_directory(site: IssueWorktree) -> None:
     """Delete locks of a killed git, and set HEAD to the issue's branch."""
-    ref, admin = f"refs/heads/{site.branch}", site.paths.git_dir
+    ref, admin = site.ref, site.paths.git_dir
     # No other process works here while the issue's lock is held.
-    for lock in (*admin.glob("*.lock"), site.mirror.paths.mirror / f"{ref}.lock"):
+    for lock in (*admin.glob("*.lock"), site.ref_file.with_name(f"{site.ref_file.name}.lock")):
         lock.unlink(missing_ok=True)
     head = f"ref: {ref}\n".encode()
     if (admin / "HEAD").read_bytes() != head:

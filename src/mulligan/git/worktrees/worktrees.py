@@ -45,7 +45,7 @@ from mulligan.git.worktrees.pull_request_branch import (
     lacks_commit,
     merge,
 )
-from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree, search
+from mulligan.git.worktrees.reset import IssueWorktree, discard, reset_worktree, search
 from mulligan.implement.ports import Credentials, PullRequestBase
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.set_up_cache import SetUpCache
@@ -252,18 +252,18 @@ class GitWorktrees:
     def exists(self, ref: IssueRef) -> bool:
         """Return whether any part of an issue's worktree exists here, including in the trash."""
         place = worktree_paths(self.root.absolute(), ref)
-        set_aside = place.repository.trash.glob(f"{place.name}-*")
-        return any(map(os.path.lexists, place.all_paths)) or any(set_aside)
+        paths = (*place.all_paths, *place.beside.all_paths)
+        set_aside = place.repository.trash.glob(f"*{place.name}-*")
+        return any(map(os.path.lexists, paths)) or any(set_aside)
 
     @disk_faults()
     def discard(self, ref: IssueRef) -> None:
         """Delete an issue's worktree; keep its commits in the mirror, and its lock file."""
         place = worktree_paths(self.root.absolute(), ref)
-        broom = self._mirror(ref.repository).cleaner
+        site = IssueWorktree(place, self._mirror(ref.repository), ref.branch)
         with locked(place.lock, LOCK_TIMEOUT, str(ref)):
-            for path in place.all_paths:
-                broom.set_aside(path, place.name)
-            broom.empty(place.name)
+            discard(site)
+            discard(site.beside)
 
     @disk_faults()
     def _clean(self, ref: IssueRef, standing: PullRequestBase | None, uses: ExitStack) -> Checkout:
@@ -284,6 +284,8 @@ class GitWorktrees:
 
         for old in (site.paths.private, site.paths.agent_git_dir):
             site.cleaner.set_aside(old, site.paths.name)
+        # Only one whose process was killed is left.
+        discard(site.beside)
         with site.cleaner.emptying(site.paths.name):
             # The search needs no network, and the fetch no worktree.
             with meanwhile(lambda: mirror.fetch(remote, base)) as fetched:

@@ -159,7 +159,7 @@ def _criteria(body: str, policy: Policy) -> str:
     parts = [f"What the issue says under {', '.join(named)} holds."] if named else []
     required = [_check(check) for check in policy.checks if check.required]
     if required:
-        besides = ", but for failures that the base branch has too" if policy.baseline else ""
+        besides = ", but for failures that the base branch has too" if policy.has_baseline else ""
         parts.append("\n".join([f"These checks pass{besides}:", *required]))
     return "\n\n".join(["# Success criteria", *parts]) if parts else ""
 

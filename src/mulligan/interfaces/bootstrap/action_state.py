@@ -1,11 +1,14 @@
 """Build the objects for a run of the GitHub Action, with its state on a ref of the repository."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 
+from pydantic import JsonValue
+
 from mulligan.config.operator import Operator
+from mulligan.config.policy import Baseline
 from mulligan.domain.errors import WorldError
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Listener
@@ -42,6 +45,9 @@ from mulligan.storage.usage import SqlUsageStore
 ACTION = "github-action"
 """The installation id of all runs of the Action, which share the state ref."""
 
+POLICY_DEFAULTS: Mapping[str, JsonValue] = {"baseline": Baseline.ON_FAILURE.value}
+"""The Action's own defaults: minutes are paid, and a runner has few processors."""
+
 
 @contextmanager
 def build_shared(
@@ -73,7 +79,9 @@ def build_shared(
         ledger = RefLedger(session, listener=event_listener)
         artifacts = open_artifacts(operator, redactor)
         stores = Stores(ledger, session, usage, artifacts, redactor)
-        worktrees, policies = open_git(operator, github, environment)
+        worktrees, policies = open_git(
+            operator, github, environment, policy_defaults=POLICY_DEFAULTS
+        )
         storing = replace(worktrees, stores_verified_remotely=True)
         git = (storing, policies)
         container = assemble(operator, environment, sandbox, github, git, stores)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
@@ -413,6 +415,7 @@ def open_git(
     environment: Environment,
     set_up_root: Path | None = None,
     layers: LayerChoice | None = None,
+    policy_defaults: Mapping[str, JsonValue] | None = None,
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
@@ -430,8 +433,8 @@ def open_git(
         bubblewrap=layers.bubblewrap if layers else "",
         copied_because=layers.problem if layers else "",
     )
-    policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
-    return worktrees, policies
+    overrides = {name: each.policy for name, each in settings.items()}
+    return worktrees, BasePolicies(worktrees, overrides, policy_defaults or {})
 
 
 def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:

@@ -297,7 +297,7 @@ class AttemptChecks:
 
     def repeated(self, failed: CheckResult) -> CheckResult:
         """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
-        if not self.commit.policy.baseline:
+        if not self.commit.policy.has_baseline:
             return failed
         before = self.verifier.merge_baseline_runs(failed, failed)
         files = self.tree.blobs(self.tree.start_sha).keys()

@@ -305,7 +305,7 @@ def _without_change(
     if new:
         why = (
             "it fails without any change, and its output does not identify each failure"
-            if place.commit.policy.baseline
+            if place.commit.policy.has_baseline
             else "it fails without any change, and `baseline` is off"
         )
         yield f"{new} {of_all} would fail every attempt: {why}. Fix this first."

@@ -291,10 +291,9 @@ def _verdict_line(event: Event) -> str | None:
         ):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  {_plain(name)}: it failed; without the change, it could not run"
+            return f"  {_plain(name)}: without the change, it could not run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            how = "passes" if passed else "fails as well"
-            return f"  {_plain(name)}: it failed; without the change, it {how}"
+            return f"  {_plain(name)}: without the change, it {'passes' if passed else 'fails'}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=VerifierOutcome() as verdict, feedback=feedback):
