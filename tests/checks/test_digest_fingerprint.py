@@ -28,7 +28,8 @@ from world.tools import run_tool, write_files
         ("finished in 0.31s", "finished in 12.1 s"),
         ("2024-05-01 12:00:00.123 lost", "2025-11-30T01:02:03Z lost"),
         ("<A object at 0x7f12ab34cd56>", "<A object at 0x7f99deadbeef>"),
-        ("a  b\tc", "a b c"),
+        ("a   b  c", "a b c"),
+        ("FAIL\tm/a\t0.001s", "FAIL\tm/a\t12.2s"),
     ],
 )
 @pytest.mark.pure

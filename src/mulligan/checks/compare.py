@@ -316,11 +316,11 @@ def _names_as_much(failed: CheckResult, before: CheckResult) -> bool:
 def _is_all_known(failed: CheckResult, before: CheckResult, *, is_as_many: bool) -> bool:
     """Return whether a run without a new failure went to its end, and has nothing else to tell.
 
-    Reports name every failure with its message; an output may tell it in lines that no finding has.
+    A failure may be told in lines that no finding has.
     """
     if not failed.is_complete or (is_as_many and failed.exit_code != before.exit_code):
         return False
-    return bool(failed.tests and before.tests) or _says_no_more(failed, before)
+    return _says_no_more(failed, before)
 
 
 def _moved(new: Findings, failed: CheckResult, before: CheckResult) -> Findings:
@@ -399,11 +399,16 @@ def _joined(folders: Sequence[str], number: int) -> str:
 
 
 def _message(found: Finding) -> str:
-    """Return what a failure says, apart from positions and the order of sets.
+    """Return what a failure says, apart from positions.
 
     A test that fails with another message than before was affected by the change, and not fixed.
     """
-    return without_positions(_in_order(found.message))
+    return without_positions(found.message)
+
+
+def _is_said_by(known: str, message: str) -> bool:
+    """Return whether a message is as before; `known` may be a template."""
+    return fits(known, message) or (ANY not in known and _in_order(known) == _in_order(message))
 
 
 MEMBERS = re.compile(r"\{([^{}]*)\}")
@@ -446,7 +451,8 @@ def _split(
     inside, outside = list[Finding](), list[Finding]()
     for found in findings:
         message, known = _message(found), remaining[_key(found)]
-        same = min((text for text in known if fits(text, message)), key=_freedom, default=None)
+        alike = (text for text in known if _is_said_by(text, message))
+        same = min(alike, key=_freedom, default=None)
         if same is not None:
             known.remove(same)
         (outside if same is None else inside).append(found)
@@ -454,8 +460,12 @@ def _split(
 
 
 def _key(found: Finding) -> tuple[str, str]:
-    """Return the parts of a failure that hold in every run: its test, or its code, and its file."""
-    return name_of(found), found.file or ""
+    """Return the parts of a failure that hold in every run: its test, or its code, and its file.
+
+    A file outside of the repository may have a random name.
+    """
+    file = found.file or ""
+    return name_of(found), "" if found.test_id and file.startswith("/") else file
 
 
 def _freedom(text: str) -> int:

@@ -7,6 +7,7 @@ from itertools import islice
 from mulligan.checks.digest.clean import CleanLog, Output, chunks, from_root, reduce_output
 from mulligan.checks.digest.documents import BufferedOutput, documents, without_quiet_records
 from mulligan.checks.digest.findings import (
+    MESSAGE_CHARS,
     FindingBlock,
     Reading,
     clip,
@@ -19,10 +20,17 @@ from mulligan.checks.digest.identity import evidence_of, fingerprint
 from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
 from mulligan.checks.digest.render import explains, render, render_passed
-from mulligan.checks.digest.reports import joined, merged, read_document, read_report
+from mulligan.checks.digest.reports import (
+    is_same_test,
+    joined,
+    merged,
+    read_document,
+    read_report,
+)
 from mulligan.checks.digest.signals import (
     CRASH,
     STRONG,
+    count_bad,
     is_cut_short,
     is_passing,
     is_total,
@@ -117,10 +125,22 @@ def _with_report(report: Reading, output: Reading) -> Reading:
     if not report.found:
         return output
     sure = () if output.doubtful else output.found
+    counted = sum(map(count_bad, output.totals))
+    is_whole = report.tests is not None and counted == len(report.found)
+    if is_whole:
+        # What else looks like a failed test is what a test printed.
+        sure = tuple(block for block in sure if _is_of_another_tool(block, report))
     found = merged(report.found, sure)
     # A report may be of one of several runs only.
     count = max(report.count, len(found), output.count)
-    return Reading(found, count, output.totals, structured=True)
+    return Reading(found, count, output.totals, structured=True, is_whole=is_whole)
+
+
+def _is_of_another_tool(block: FindingBlock, report: Reading) -> bool:
+    """Return whether a finding is of no test, or of one that the report names."""
+    test, file = block.finding.test_id, block.finding.file
+    names = (each.finding.test_id or "" for each in report.found)
+    return file is not None if test is None else any(is_same_test(test, name) for name in names)
 
 
 def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -> Reading:
@@ -195,7 +215,7 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
     if passed:
         text = render_passed(reading.totals or total_lines(log.lines), max_chars)
         return Digest(text, (), 0, "", passed=True)
-    findings = tuple(found.finding for found in reading.found)
+    findings = tuple(map(_in_full, reading.found))
     note = _ended_by(exit_code)
     short = render(reading, log, max_chars, note)
     text, is_enough = clip(short.text, max_chars), explains(reading, log) and not short.is_cut
@@ -213,12 +233,18 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
     )
 
 
+def _in_full(found: FindingBlock) -> Finding:
+    """Return a finding with all that a report says of it, as far as there is room."""
+    message = clip("\n".join(found.said), MESSAGE_CHARS)
+    return found.finding.model_copy(update={"message": message}) if message else found.finding
+
+
 def _lines_about_failures(log: CleanLog, reading: Reading) -> Iterator[str]:
     """Yield the lines that report a failure, and those that stand below one."""
-    yield from (line for line in log.lines if weigh(line) >= STRONG and not is_total(line))
+    if not reading.is_whole:
+        yield from (line for line in log.lines if weigh(line) >= STRONG and not is_total(line))
     for found in reading.found:
-        yield from found.finding.message.split("\n")
-        yield from found.detail
+        yield from found.said or (*found.finding.message.split("\n"), *found.detail)
 
 
 def _last_words(log: CleanLog) -> list[str]:

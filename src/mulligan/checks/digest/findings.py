@@ -20,7 +20,8 @@ class FindingBlock:
 
     `at` is the index of its most informative line, None for a finding from a report. `heading`
     names it in full, on one line. `detail` has the lines below the heading, the most informative
-    first. A finding `is_mild` if the tool calls it a warning, or if it may not be a failure.
+    first. A finding `is_mild` if the tool calls it a warning, or if it may not be a failure. `said`
+    has all lines of a report about a failure that are no stack frames or source code.
     """
 
     finding: Finding
@@ -28,6 +29,7 @@ class FindingBlock:
     heading: str
     detail: tuple[str, ...] = ()
     is_mild: bool = False
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Reading:
     `count` is the number of failures that the tool reports, 0 if it reports none. `claimed` has the
     indices of the lines that the reader used. `doubtful`: none of the findings is certainly a
     failure. `structured`: the source is a report for programs, which lists all failures. `tests`
-    are those of such a report, None if it is none of tests.
+    are those of such a report, None if it is none of tests. `is_whole`: a report of tests names as
+    many failures as the output counts.
     """
 
     found: tuple[FindingBlock, ...] = ()
@@ -47,6 +50,7 @@ class Reading:
     doubtful: bool = False
     structured: bool = False
     tests: RanTests | None = None
+    is_whole: bool = False
 
 
 def spread(found: Sequence[FindingBlock]) -> tuple[FindingBlock, ...]:

@@ -70,13 +70,14 @@ FRAME = re.compile(r"      at .*:\d+:\d+\)?$")
 
 def _printed_by_tests(lines: Sequence[str]) -> Iterator[int]:
     """Yield the lines that Jest shows of what a test printed: to the place that printed it."""
-    inside = False
+    inside = ends = False
     for at, line in enumerate(lines):
-        inside = inside or bool(CONSOLE.match(line))
-        inside = inside and (not line or line.startswith("  "))
+        ends = ends or bool(inside and FRAME.match(line))
+        inside = inside and (not line or line.startswith("  ")) and not (ends and not line)
+        if CONSOLE.match(line):
+            inside, ends = True, False
         if inside:
             yield at
-        inside = inside and not FRAME.match(line)
 
 
 def _weights(lines: Iterable[str]) -> tuple[list[Weight], Counter[str]]:

@@ -27,7 +27,7 @@ POSITIONS = tuple(
         (r"^\W{0,4}\d+ (?=[|│])", ""),
         # Progress, durations, and when a line was written.
         (r"^ *\[ *\d+(?:%|/\d+)\]|\[ *\d+%\]$", ""),
-        (rf" ?[\[(]\d+(?:\.\d+)? ?{_SECONDS}[\])]", ""),
+        (rf" ?[\[(]\d+(?:\.\d+)? ?{_SECONDS}[\])]|\t\d+\.\d+s$", ""),
         (
             rf"(?i)\b(in|took|elapsed|time|duration(?:_ms)?)(:? )\d+\.\d+(?: ?{_SECONDS}\b)?",
             r"\1\2<t>",
@@ -35,7 +35,7 @@ POSITIONS = tuple(
         (r"^\W{0,2}\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S*", "<time>"),
         # Places in memory, and how a text is laid out.
         (r"\b0x[0-9a-fA-F]{9,16}\b|(?<=[\w$])@[0-9a-f]{5,8}\b", "<address>"),
-        (r"\s+", " "),
+        (r" +", " "),
     )
 )
 """What differs between two runs of the same failure, or after a change elsewhere.
@@ -43,17 +43,13 @@ POSITIONS = tuple(
 Every other value counts, unless it differed between two runs of the same tree.
 """
 
-DIGIT = re.compile(r"\d")
-
 
 @lru_cache(maxsize=4096)
 def without_positions(text: str) -> str:
     """Leave lines, columns, progress and durations out of a message."""
-    if not DIGIT.search(text):
-        return " ".join(text.split())
     for pattern, mark in POSITIONS:
         text = pattern.sub(mark, text)
-    return text.strip()
+    return text.strip(" \n")
 
 
 # Names of failures

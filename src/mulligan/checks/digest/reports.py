@@ -169,7 +169,23 @@ def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
     failed = finding(text_shown or "failed", where, test_id=name)
     heading = f"{name} ({where})" if where and str(where) not in name else name
     rest = [line for line in lines if line not in message]
-    return FindingBlock(failed, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
+    detail = (*message, *worth_showing(rest)[:DETAIL])
+    return FindingBlock(failed, None, heading, detail, said=(*_said(lines),))
+
+
+PYTEST_SAYS = re.compile(r"E(?: {3}|$)")
+FRAMES = re.compile(r"\s+at |\s*\.\.\. \d+ more$|\s*#\d+ |\s*File \"|Traceback \(")
+PYTHON_TRACE = "Traceback (most recent call last)"
+
+
+def _said(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what a failure says, without the frames and the source code around it."""
+    if any(map(PYTEST_SAYS.match, lines)):
+        yield from (line[4:] for line in lines if PYTEST_SAYS.match(line))
+    elif any(PYTHON_TRACE in line for line in lines):
+        yield from (line for line in lines if not line.startswith((" ", "Traceback")))
+    else:
+        yield from (line for line in lines if not FRAMES.match(line))
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
@@ -712,7 +728,7 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     )
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
     heading = output.heading if other.file else report.heading
-    return FindingBlock(merged_finding, output.at, heading, detail)
+    return FindingBlock(merged_finding, output.at, heading, detail, said=report.said)
 
 
 def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
@@ -757,6 +773,11 @@ def _adds(
 def _place_of(one: Finding) -> tuple[str, str | None, int | None]:
     """Return a place with its project: each of several environments runs the same tests."""
     return project_of(one.test_id or ""), one.file, one.line
+
+
+def is_same_test(one: str, other: str) -> bool:
+    """Return whether two names are of one test: the longer one ends with the shorter one."""
+    return _is_same_test(_words(one), _words(other))
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
