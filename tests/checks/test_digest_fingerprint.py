@@ -27,6 +27,7 @@ from world.tools import run_tool, write_files
         ("adds (0.31s)", "adds (12 ms)"),
         ("finished in 0.31s", "finished in 12.1 s"),
         ("2024-05-01 12:00:00.123 lost", "2025-11-30T01:02:03Z lost"),
+        ("--- a.txt\t2024-05-01 12:00:00.123 +0200", "--- a.txt\t2025-01-02 03:04:05.678 +0000"),
         ("<A object at 0x7f12ab34cd56>", "<A object at 0x7f99deadbeef>"),
         ("a   b  c", "a b c"),
         ("FAIL\tm/a\t0.001s", "FAIL\tm/a\t12.2s"),

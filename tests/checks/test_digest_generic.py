@@ -28,6 +28,10 @@ def only(output: str) -> Finding:
     return finding
 
 
+def first_line(found: Finding) -> str:
+    return found.message.partition("\n")[0]
+
+
 def of_tool(name: str) -> tuple[Finding, ...]:
     return told((OUTPUTS / f"{name}.txt").read_text()).findings
 
@@ -89,7 +93,7 @@ def test_a_test_that_stands_in_a_list_above_its_error_and_below_it_is_one_findin
         "setUpClass (test_cart.TestShop)": ("/repo/test_cart.py", 33),
     }
     assert len(of_tool("unittest")) == 7
-    tests = [(one.test_id, one.message) for one in of_tool("tcltest")]
+    tests = [(one.test_id, first_line(one)) for one in of_tool("tcltest")]
     assert tests == [("add-1.0", "adds small"), ("add-1.1", "adds big"), ("add-1.2", "raises")]
 
 
@@ -97,7 +101,7 @@ def test_a_test_that_is_named_twice_is_one_finding() -> None:
     names = [finding.test_id for finding in of_tool("cargo_test")]
     assert names == [f"crt::bin/crt::tests::{name}" for name in ("sp", "adds", "unwraps")]
     by_id = {finding.test_id: finding for finding in of_tool("cargo_test")}
-    assert by_id["crt::bin/crt::tests::adds"].message == (
+    assert by_id["crt::bin/crt::tests::adds"].message.startswith(
         "assertion `left == right` failed\nleft: -1\nright: 3"
     )
     assert by_id["crt::bin/crt::tests::adds"].line == 5
@@ -246,7 +250,7 @@ def test_the_projects_own_caller_is_named_where_the_error_is_in_a_library() -> N
     ],
 )
 def test_a_message_that_starts_on_the_next_line_is_read_there(output: str, message: str) -> None:
-    assert told(output).findings[0].message == message
+    assert first_line(told(output).findings[0]) == message
 
 
 def test_a_step_with_many_findings_is_no_test() -> None:
@@ -573,4 +577,4 @@ def test_a_failure_has_the_name_that_its_tool_gives_it(
     output: str, found: list[tuple[str | None, str]]
 ) -> None:
     told = digest(output, exit_code=1).findings
-    assert [(each.test_id, each.message) for each in told] == found
+    assert [(each.test_id, first_line(each)) for each in told] == found

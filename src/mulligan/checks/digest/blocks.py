@@ -194,3 +194,23 @@ def _linked(lines: Sequence[str], end: int, stop: int) -> int | None:
 
 def _is_own(place: Place | None) -> bool:
     return place is not None and place.is_own
+
+
+# What a failure says
+
+PYTEST_SAYS = re.compile(r"E(?: {3}|$)")
+FRAMES = re.compile(
+    r"\s+at |\W{0,4}\d+ [|│]|\s*\.\.\. \d+ more$|\s*#\d+ |\s*File \"|Traceback \("
+    r"|note: (?:run with|Some details) |stack backtrace:"
+)
+PYTHON_TRACE = "Traceback (most recent call last)"
+
+
+def said_in(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what a failure says, without the frames and the source code around it."""
+    if any(map(PYTEST_SAYS.match, lines)):
+        yield from (line[4:] for line in lines if PYTEST_SAYS.match(line))
+    elif any(PYTHON_TRACE in line for line in lines):
+        yield from (line for line in lines if not line.startswith((" ", "Traceback")))
+    else:
+        yield from (line for line in lines if not FRAMES.match(line))

@@ -12,6 +12,7 @@ from mulligan.checks.digest.blocks import (
     block_end,
     depth_of,
     paragraph_end,
+    said_in,
     worth_showing,
 )
 from mulligan.checks.digest.clean import NOISE, VARYING, CleanLog
@@ -471,6 +472,15 @@ def _with_values(head: FindingHead, lines: Sequence[str]) -> str:
     return "\n".join([message, *told]) if head.rank is Rank.FAILURE else message
 
 
+def _beyond(message: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that say more than a message."""
+    parts = [part.strip() for part in message.split("\n") if part.strip()]
+    for line in lines:
+        text = line.strip()
+        if text not in message and not any(part in text for part in parts):
+            yield line
+
+
 def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     message = _with_values(head, lines)
     reported = finding(message, head.place, test_id=head.test_id, code=head.code)
@@ -487,4 +497,8 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     opening = head.message.partition("\n")[0]
     if head.test_id and opening and not any(opening in shown for shown in detail[:NEAR]):
         detail = (opening, *(shown for shown in detail if opening not in shown))
-    return FindingBlock(reported, head.at, heading, detail, is_mild=head.rank is not Rank.FAILURE)
+    # What comes after the verdict on another test is not said of this one.
+    own = takewhile(lambda line: weigh(line) < Weight.TEST, detail)
+    said = (*said_in([reported.message, *_beyond(reported.message, own)]),) if head.test_id else ()
+    is_mild = head.rank is not Rank.FAILURE
+    return FindingBlock(reported, head.at, heading, detail, is_mild=is_mild, said=said)

@@ -13,6 +13,7 @@ from mulligan.domain.result import Finding, names_unit
 # What no failure is known by
 
 _SECONDS = r"(?:[nµum]?s|secs?|seconds?|mins?|minutes?)"
+_TIME = r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d"
 _TOOK = r"in|took|elapsed|time|duration(?:_ms)?"
 _NO_HOST = r"(?!(?:com|org|net|io|dev|local|internal|example|test)\b)"
 _NAMED = rf"\.{_NO_HOST}[A-Za-z]\w{{0,8}}|\b[A-Z]\w*file|\b[A-Z]\w*\.[a-z]\w*"
@@ -32,7 +33,7 @@ POSITIONS = tuple(
             rf"(?i)\b(in|took|elapsed|time|duration(?:_ms)?)(:? )\d+\.\d+(?: ?{_SECONDS}\b)?",
             r"\1\2<t>",
         ),
-        (r"^\W{0,2}\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S*", "<time>"),
+        (rf"^\W{{0,2}}{_TIME}\S*|{_TIME}\.\d{{3,9}}(?: ?[+-]\d\d:?\d\d|Z)?", "<time>"),
         # Places in memory, and how a text is laid out.
         (r"\b0x[0-9a-fA-F]{9,16}\b|(?<=[\w$])@[0-9a-f]{5,8}\b", "<address>"),
         (r" +", " "),

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from mulligan.checks.digest.blocks import START, traceback_at, worth_showing
+from mulligan.checks.digest.blocks import START, said_in, traceback_at, worth_showing
 from mulligan.checks.digest.clean import as_utf8
 from mulligan.checks.digest.documents import Document, Json, documents
 from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, clip, finding
@@ -170,22 +170,7 @@ def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
     heading = f"{name} ({where})" if where and str(where) not in name else name
     rest = [line for line in lines if line not in message]
     detail = (*message, *worth_showing(rest)[:DETAIL])
-    return FindingBlock(failed, None, heading, detail, said=(*_said(lines),))
-
-
-PYTEST_SAYS = re.compile(r"E(?: {3}|$)")
-FRAMES = re.compile(r"\s+at |\s*\.\.\. \d+ more$|\s*#\d+ |\s*File \"|Traceback \(")
-PYTHON_TRACE = "Traceback (most recent call last)"
-
-
-def _said(lines: Sequence[str]) -> Iterator[str]:
-    """Yield what a failure says, without the frames and the source code around it."""
-    if any(map(PYTEST_SAYS.match, lines)):
-        yield from (line[4:] for line in lines if PYTEST_SAYS.match(line))
-    elif any(PYTHON_TRACE in line for line in lines):
-        yield from (line for line in lines if not line.startswith((" ", "Traceback")))
-    else:
-        yield from (line for line in lines if not FRAMES.match(line))
+    return FindingBlock(failed, None, heading, detail, said=(*said_in(lines),))
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
