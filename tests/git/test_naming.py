@@ -38,6 +38,14 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
     assert set_up_cache(Path("/srv")) == Path("/srv/.set-up")
 
 
+def test_no_path_of_a_second_worktree_is_one_of_any_issue() -> None:
+    one, twelve = (worktree_paths(Path("/srv"), IssueRef("octo/calc", n)) for n in (1, 12))
+    paths = [{*each.all_paths} for each in (one, twelve, one.beside, twelve.beside)]
+    assert len(set[Path]().union(*paths)) == sum(map(len, paths))
+    # The trash of an owner is found by the beginning of its name.
+    assert not one.beside.name.startswith(f"{one.name}-")
+
+
 @pytest.mark.parametrize(
     ("path", "litter"),
     [

@@ -229,11 +229,12 @@ def _record(
 ) -> BaselineRecorded:
     """Record a result after `count` runs, its tests as a file; return it with the tests."""
     ref, tests = at.case.issue.ref, ""
+    found = found and found.model_copy(update={"source": ()})
     if found and found.tests is not None:
         content, number = found.tests.model_dump_json().encode(), at.case.status.number
         packed = gzip.compress(content)
         tests = at.context.artifacts.write(ref, number, f"{name}-tests.json.gz", packed)
-    lean = found and found.model_copy(update={"source": (), "tests": None})
+    lean = found and found.model_copy(update={"tests": None})
     recorded = BaselineRecorded(
         key=key[1],
         start_sha=at.worktree.start_sha,

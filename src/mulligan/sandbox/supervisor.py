@@ -335,12 +335,13 @@ def set_rlimits(file_size: int) -> None:
 
 
 def become_idle() -> None:
-    """Have this process and its children wait for all others, for processor and disk (sched(7)).
+    """Have this process and its children wait for all others, as far as the system lets them.
 
-    Where the kernel gives each session the same share (autogroup), the session's share is smallest.
+    It is about processor and disk (sched(7)). Where the kernel gives each session the same share
+    (autogroup), this session's share becomes the smallest.
     """
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         with open("/proc/self/autogroup", "w") as group:
             group.write(LOWEST_PRIORITY)
     except OSError:
