@@ -99,7 +99,7 @@ def judged(
         for sign, side in (("-", before.get(name, "")), ("+", text))
         for line in side.splitlines()
     )
-    return judge_tests(changed, base, Excuses(removed_names(diff.encode())))
+    return judge_tests([changed], base, Excuses(removed_names(diff.encode())))
 
 
 @pytest.mark.parametrize("trick", PYTHON_TRICKS)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from mulligan.checks.ran import SHOWN, Excuses, judge_tests, lost_tests, removed_names
+from mulligan.checks.ran import (
+    SHOWN,
+    Excuses,
+    excuses_of,
+    judge_tests,
+    lost_tests,
+    removed_names,
+)
+from mulligan.config.policy import Scope
 from mulligan.domain.result import CheckKind, CheckResult, RanTests
 
 pytestmark = pytest.mark.pure
@@ -135,7 +143,7 @@ BEFORE = check(ran(*CART))
 
 
 def test_a_check_that_runs_fewer_tests_fails_and_names_them() -> None:
-    result = judge_tests(check(ran(CART[0], skipped=(CART[1],))), BEFORE, NOTHING)
+    result = judge_tests([check(ran(CART[0], skipped=(CART[1],)))], BEFORE, NOTHING)
     assert (result.fails, result.count) == (True, 1)
     assert result.digest == (
         "1 test ran before this change and does not run now. Let every test run. If you rename "
@@ -147,17 +155,32 @@ def test_a_check_that_runs_fewer_tests_fails_and_names_them() -> None:
 
 
 def test_a_check_that_runs_no_test_or_leaves_no_report_says_so() -> None:
-    nothing = judge_tests(check(ran()), BEFORE, NOTHING)
+    nothing = judge_tests([check(ran())], BEFORE, NOTHING)
     assert nothing.digest.startswith("No test runs with this change; 2 tests ran before it.")
     assert nothing.findings[0].message == "It does not run now."
-    silent = judge_tests(check(None), BEFORE, NOTHING)
+    silent = judge_tests([check(None)], BEFORE, NOTHING)
     assert silent.digest.startswith("The tests of this check no longer report: 2 tests ran before")
     assert silent.fails
 
 
+def test_a_test_that_runs_the_second_time_is_not_lost() -> None:
+    once = check(ran(CART[0]))
+    assert judge_tests([once, check(ran(CART[1]))], BEFORE, NOTHING) is once
+    assert judge_tests([once, check(None)], BEFORE, NOTHING).count == 1
+
+
+def test_the_scope_says_what_may_be_deleted_or_skipped() -> None:
+    diff = b"-def test_sums():\n"
+    gone, skipped = check(ran(CART[0])), check(ran(CART[0], skipped=(CART[1],)))
+    assert judge_tests([gone], BEFORE, excuses_of(diff, Scope())).fails
+    assert judge_tests([gone], BEFORE, excuses_of(diff, Scope(allow_deleted_tests=True))) is gone
+    lenient = excuses_of(b"", Scope(allow_skipped_tests=True))
+    assert judge_tests([skipped], BEFORE, lenient) is skipped
+
+
 def test_many_lost_tests_are_counted() -> None:
     names = [f"t.py::test_{number}" for number in range(1500)]
-    result = judge_tests(check(ran("t.py::test_0")), check(ran(*names)), NOTHING)
+    result = judge_tests([check(ran("t.py::test_0"))], check(ran(*names)), NOTHING)
     assert (result.count, len(result.findings)) == (1499, 1000)
     assert result.digest.startswith("1,499 tests ran before this change and do not run now.")
     assert result.digest.endswith(f"(+ {1499 - SHOWN} more)")
@@ -176,9 +199,9 @@ def test_many_lost_tests_are_counted() -> None:
 def test_what_is_not_known_or_fails_anyway_is_not_judged(
     result: CheckResult, before: CheckResult | None
 ) -> None:
-    assert judge_tests(result, before, NOTHING) is result
+    assert judge_tests([result], before, NOTHING) is result
 
 
 def test_an_old_failure_does_not_hide_tests_that_are_lost() -> None:
     old = check(ran(CART[0]), passed=False, preexisting=True)
-    assert judge_tests(old, BEFORE, NOTHING).fails
+    assert judge_tests([old], BEFORE, NOTHING).fails

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mulligan.checks import compare
 from mulligan.checks.guards import violations
+from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
@@ -99,6 +100,11 @@ class ScriptedVerifier:
         self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
     ) -> CheckResult:
         return compare.subtract_baseline(failed, before, files)
+
+    def judge_tests(
+        self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
+    ) -> CheckResult:
+        return judge_tests(runs, before, excuses_of(diff, scope))
 
     def place(self, worktree: RunDirectory) -> str:
         return self.shown_at or str(worktree.path)

@@ -7,9 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from mulligan.checks.digest.findings import clip
 from mulligan.checks.digest.identity import fingerprint, stable_name
+from mulligan.config.policy import Scope
 from mulligan.domain.result import CheckResult, Finding, RanTests
 
 # The tests that are lost
@@ -128,6 +130,12 @@ def removed_names(diff: bytes) -> Callable[[str], bool]:
     )
 
 
+def excuses_of(diff: bytes, scope: Scope) -> Excuses:
+    """Return what a change with this diff may do to tests."""
+    is_removed = removed_names(diff)
+    return Excuses(is_removed, scope.allow_deleted_tests, scope.allow_skipped_tests)
+
+
 # What a check says of them
 
 GONE = (
@@ -144,11 +152,16 @@ NO_REPORT = (
 SHOWN = 20
 
 
-def judge_tests(result: CheckResult, before: CheckResult | None, excuses: Excuses) -> CheckResult:
-    """Fail a check that would pass and does not run the tests that ran before the change."""
+def judge_tests(
+    runs: Sequence[CheckResult], before: CheckResult | None, excuses: Excuses
+) -> CheckResult:
+    """Fail the first run if a test that ran before runs in none of them; else return it."""
+    result = runs[0]
     if result.fails or before is None or before.tests is None or not before.tests.ran:
         return result
-    lost = lost_tests(before.tests, result.tests, excuses)
+    found = [lost_tests(before.tests, run.tests, excuses) for run in runs]
+    in_all = reduce(lambda one, other: one & other, map(Counter, found))
+    lost = tuple(in_all.elements())
     if not lost:
         return result
     number = _counted(len(lost))

@@ -25,6 +25,7 @@ from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.left_reports import left_reports
+from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
 from mulligan.config.settings import format_duration
@@ -300,6 +301,12 @@ class CommandVerifier:
     ) -> CheckResult:
         """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
         return subtract_baseline(failed, before, files)
+
+    def judge_tests(
+        self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
+    ) -> CheckResult:
+        """Fail the first of the runs if a test that ran before runs in none of them (CHECK-7)."""
+        return judge_tests(runs, before, excuses_of(diff, scope))
 
     def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact it."""

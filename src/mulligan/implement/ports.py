@@ -591,6 +591,15 @@ class Verifier(Protocol):
         """
         ...
 
+    def judge_tests(
+        self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
+    ) -> CheckResult:
+        """Fail the first of the runs if a test that ran before runs in none of them (CHECK-7).
+
+        Return it as it is if none is missing. The `diff` and the `scope` tell which may be.
+        """
+        ...
+
     def place(self, worktree: RunDirectory) -> str:
         """Return where commands find a worktree; programs note down where they were installed."""
         ...

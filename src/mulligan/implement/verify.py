@@ -1,7 +1,7 @@
 """Verify a change: guards, checks and reviewer, each on the committed tree (GUARD-1, CHECK-2).
 
 A check that passes runs once. A check that fails runs again, as it may be flaky. It counts only if
-it passes on the start tree (baselines.py).
+it passes on the start tree (baselines.py). If tests of a check don't run that ran there, it fails.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from mulligan.config.policy import Check, Reviewer
+from mulligan.config.policy import Baseline, Check, Reviewer
 from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_verifying
 from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
 from mulligan.domain.errors import MisconfiguredError
@@ -22,7 +22,7 @@ from mulligan.domain.result import (
     OnBase,
     VerifierOutcome,
 )
-from mulligan.implement.baselines import run_baseline
+from mulligan.implement.baselines import baseline_of, run_baseline, run_baseline_again
 from mulligan.implement.ports import AttemptContext, ReviewQuestion, Worktree
 from mulligan.implement.run_check import run_check
 from mulligan.implement.set_up import set_up_change
@@ -54,6 +54,7 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         name, began, runs = f"{rounds}check-{position}", context.clock.now(), list[str]()
         with at.stopwatch.measure(Part.CHECKS):
             result = _run_with_baseline(check, change.head_sha, name, tree, at, runs)
+            result = _with_lost_tests(check, result, change, name, replace(at, worktree=tree), runs)
         result = _recorded(_timed(result, len(runs), began, at))
         context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
@@ -108,6 +109,44 @@ def _run_with_baseline(
     before = run_baseline(check, f"{name}-before", at, runs)
     files = tree.blobs(at.worktree.start_sha).keys() | tree.blobs(head_sha).keys()
     return at.context.verifier.subtract_baseline(result, before, files)
+
+
+def _with_lost_tests(
+    check: Check,
+    result: CheckResult,
+    change: Change,
+    name: str,
+    at: AttemptContext,
+    runs: list[str],
+) -> CheckResult:
+    """Fail a check that would pass, if tests that ran on the start tree don't run (CHECK-7).
+
+    Before that, it runs once more on both trees: a service may be away, or a name may vary.
+    """
+    before = _tests_before(check, result, name, at, runs)
+    if before is None or before.tests is None:
+        return result
+    judge, scope = at.context.verifier.judge_tests, at.policy.scope
+    if judge((result,), before, change.diff, scope) is result:
+        return result
+    again = run_check(check, change.head_sha or "", f"{name}-tests-again", at, runs)
+    twice = run_baseline_again(check, f"{name}-before-again", at, runs)
+    return judge((result, again), twice or before, change.diff, scope)
+
+
+def _tests_before(
+    check: Check, result: CheckResult, name: str, at: AttemptContext, runs: list[str]
+) -> CheckResult | None:
+    """Return a check's result on the start tree, if its tests are to be compared with it."""
+    if result.fails or result.is_broken or not (check.ran and check.required):
+        return None
+    is_of_tests = check.kind is CheckKind.TEST or result.tests is not None
+    runs_nothing = result.tests is not None and not result.tests.ran
+    if (at.policy.baseline is Baseline.ON and is_of_tests) or (
+        at.policy.has_baseline and runs_nothing
+    ):
+        return run_baseline(check, f"{name}-before", at, runs)
+    return baseline_of(check, at)
 
 
 def _without_program(
