@@ -376,7 +376,10 @@ def test_a_baseline_whose_tests_are_lost_is_not_known(here: WorkerEnvironment) -
         assert baseline_of(CHECK, at) is None
         (here.directory / "artifacts" / base.tests).unlink()
         assert baseline_of(CHECK, at) is None
+        # For a comparison of failures, what is recorded is enough.
         assert run_baseline(CHECK, "again", at, [])
+        assert story.told == RUNS_ON_START
+        assert run_baseline(CHECK, "again", at, [], needs_tests=True)
         known = baseline_of(CHECK, at)
     assert known
     assert known.tests == TESTS

@@ -125,16 +125,17 @@ def baseline_of(check: Check, at: AttemptContext) -> CheckResult | None:
 
 
 def run_baseline(
-    check: Check, name: str, at: AttemptContext, runs: list[str]
+    check: Check, name: str, at: AttemptContext, runs: list[str], *, needs_tests: bool = False
 ) -> CheckResult | None:
     """Return a check's result on the start tree; run it there unless that is known.
 
     A failing check runs twice: a failure counts as preexisting only if both runs show it. Returns
-    None if the check's program is not found. Adds the name of each run to `runs`.
+    None if the check's program is not found. Adds the name of each run to `runs`. With
+    `needs_tests`, a result whose list of tests is lost is not known.
     """
     key = _key(check, at)
     with at.context.baselines.turn(key, check.timeout):
-        known = _known(key, at)
+        known = _known(key, at, needs_tests=needs_tests)
         if known is None or (known.runs == 1 and known.check and not known.check.passed):
             known = _run_more(key, check, known, name, at, runs)
     return known.check
@@ -203,10 +204,12 @@ def _key(check: Check, at: AttemptContext) -> BaselineKey:
     return at.case.issue.ref.repository, hashed
 
 
-def _known(key: BaselineKey, at: AttemptContext) -> BaselineRecorded | None:
+def _known(
+    key: BaselineKey, at: AttemptContext, *, needs_tests: bool = True
+) -> BaselineRecorded | None:
     """Return what the ledger has under a key, of any issue, with the tests that ran.
 
-    None if there is nothing, or the file with the tests is lost.
+    None if there is nothing. If the file with the tests is lost, None or a result without them.
     """
     known = at.context.ledger.baseline(*key)
     if known is None or known.check is None or not known.tests:
@@ -215,7 +218,7 @@ def _known(key: BaselineKey, at: AttemptContext) -> BaselineRecorded | None:
         stored = gzip.decompress(at.context.artifacts.read(known.tests))
         tests = RanTests.model_validate_json(stored)
     except (UnavailableError, OSError, EOFError, ValidationError):
-        return None
+        return None if needs_tests else known
     return known.model_copy(update={"check": known.check.model_copy(update={"tests": tests})})
 
 

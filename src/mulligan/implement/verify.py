@@ -145,7 +145,7 @@ def _tests_before(
     if (at.policy.baseline is Baseline.ON and is_of_tests) or (
         at.policy.has_baseline and runs_nothing
     ):
-        return run_baseline(check, f"{name}-before", at, runs)
+        return run_baseline(check, f"{name}-before", at, runs, needs_tests=True)
     return baseline_of(check, at)
 
 
