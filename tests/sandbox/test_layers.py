@@ -252,7 +252,7 @@ def test_a_report_that_was_asked_for_or_left_by_a_tool_is_read(checkout: Checkou
     left = "build/target/surefire-reports"
     write = (
         f"mkdir -p {left}; echo '{failed.format('left')}' > {left}/TEST-c.xml;"
-        f" echo '{failed.format('asked')}' > \"${{PYTEST_ADDOPTS##*--junitxml=}}\"; exit 1"
+        f" echo '{failed.format('asked')}' > \"${{PYTEST_ADDOPTS##*=}}\"; exit 1"
     )
     for _ in range(2):
         checkout.check_out(checkout.start_sha)
