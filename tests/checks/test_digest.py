@@ -281,7 +281,7 @@ def test_the_patterns_of_a_repository_find_what_nothing_else_would() -> None:
     assert [(each.file, each.line, each.column) for each in placed.findings] == [
         ("shop/cart.zk", None, 9)
     ]
-    assert "- zork 9 shop/cart.zk lamp is out" in placed.text
+    assert "- zork 9 shop/cart.zk lamp is out" in placed.short
 
 
 @pytest.mark.parametrize(

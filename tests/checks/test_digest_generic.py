@@ -1,6 +1,5 @@
 """The generic path: what opens a finding, what belongs to it, and what comes first."""
 
-import json
 import re
 from itertools import islice, product
 from pathlib import Path
@@ -8,10 +7,8 @@ from string import ascii_lowercase
 
 import pytest
 
-from mulligan.checks.digest import MAX_CHARS, MAX_LONG_CHARS, Digest, digest
+from mulligan.checks.digest import Digest, digest
 from mulligan.checks.digest.blocks import traceback_at
-from mulligan.checks.digest.clean import CleanLog
-from mulligan.checks.digest.render import with_marks
 from mulligan.domain.result import Finding
 
 pytestmark = pytest.mark.pure
@@ -265,13 +262,6 @@ def test_what_follows_a_gap_belongs_to_something_else() -> None:
     assert only(output).file is None
 
 
-def test_a_patch_tells_what_a_formatter_would_change() -> None:
-    output = "--- a/x.py\n+++ b/x.py\n@@ -3,2 +3,2 @@\n-a\n+b\n1 file would be reformatted\n"
-    finding = only(output)
-    assert (finding.file, finding.line) == ("x.py", 3)
-    assert only("+++ b/x.py\nno patch\n").file is None
-
-
 def test_where_nothing_is_certain_the_strongest_lines_are_told() -> None:
     assert only("one\nthe value cannot be read at lib/A.pm line 12.\ntwo\n").line == 12
     assert told("nothing of interest\n").findings == ()
@@ -349,7 +339,7 @@ def test_a_traceback_ends_with_its_exception(
 
 def test_the_text_names_first_what_must_be_mended() -> None:
     output = (OUTPUTS / "eslint.txt").read_text()
-    lines = told(output).text.splitlines()
+    lines = told(output).short.splitlines()
     assert lines[0].startswith("- /home/u/app/src/a.js:3:5: 'x' is not defined [no-undef]")
     assert lines[1].startswith("- /home/u/app/src/b.js:1:10: 'y' is assigned")
     (totals,) = lines[2:]
@@ -358,7 +348,7 @@ def test_the_text_names_first_what_must_be_mended() -> None:
 
 def test_after_five_findings_come_ids_and_then_a_count() -> None:
     many = "".join(f"FAILED tests/test_{n}.py::test_of_something_long - no\n" for n in range(200))
-    text = told(f"{many}200 failed in 1.0s\n").text
+    text = told(f"{many}200 failed in 1.0s\n").short
     assert text.count("    no\n") == 5
     assert "- tests/test_5.py::test_of_something_long\n" in text
     shown = text.count("::test_of_something_long\n") - text.count("FAILED tests")
@@ -366,68 +356,11 @@ def test_after_five_findings_come_ids_and_then_a_count() -> None:
     assert "Totals: 200 failed in 1.0s" in text
 
 
-def test_a_window_marks_what_it_leaves_out() -> None:
-    lines = [f"line {n} says nil" for n in range(300)]
-    lines[150] = "fatal error: no"
-    text = told("\n".join(lines)).text
-    assert "    line 151 says nil\n    line 152" in text
-    assert "\n[... 144 lines omitted]\nline 144 says nil\n" in text
-    assert "\nline 149 says nil\n[... 115 lines omitted]\nline 280 says nil\n" in text
-    assert text.endswith("\nline 299 says nil")
-
-
-def test_without_findings_the_telling_lines_and_the_ends_are_shown() -> None:
-    lines = [f"line {n} says nothing" for n in range(3000)]
-    lines[1500] = "INFO: something failed here"
-    text = told("\n".join(lines)).text
-    assert "line 2999 says nothing" in text
-    assert "line 0 says nothing" in text
-    assert len(text) <= 2000
-
-
 @pytest.mark.parametrize("size", [0, 1, 10, 40, 120, 300])
 def test_small_limits_leave_the_most_important(size: int) -> None:
     found = digest("src/a.c:3:5: error: expected ';'\n" * 3, exit_code=1, max_chars=size)
-    assert len(found.text) <= size
-    assert "src/a.c"[: max(0, size - 3)] in found.text
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        "a.c:3:5: error: expected ';'\n    int x\n         ^\n",
-        "FAIL tests/test_a.py::test_add: 6 != 5\n1 failed, 40 passed\n",
-        "".join(f"worker w{n} done, missing=0, failed to skip 0\n" for n in range(300))
-        + 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nTypeError: no\n',
-        json.dumps({"file": "a.sh", "line": 3, "level": "error", "code": 2086, "message": "no"}),
-    ],
-)
-def test_findings_that_explain_the_failure_need_no_more_of_the_output(output: str) -> None:
-    assert not told(output).long_text
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        # The totals name more failures than the findings.
-        "FAIL tests/test_a.py::test_add: 6 != 5\n3 failed, 40 passed\n",
-        # A line about another failure is in no finding.
-        "a.c:3:5: error: expected ';'\n\nhelper could not open its settings\n",
-        # Nothing found is sure to be a failure.
-        "helper could not open its settings\n",
-        # An error without a place stands beside one with a place, and the totals count one.
-        "a.c:3:5: error: expected ';'\nTypeError: no\n1 error\n",
-        "",
-    ],
-)
-def test_where_the_findings_do_not_explain_the_failure_more_of_the_output_is_given(
-    output: str,
-) -> None:
-    steps = "".join(f"Step {word * 4} begins in the usual way.\n" for word in WORDS)
-    found = told(f"{steps}{output}")
-    assert len(found.text) <= MAX_CHARS < len(found.long_text) <= MAX_LONG_CHARS
-    assert found.long_text.count("begins in the usual way") > found.text.count("in the usual way")
-    assert "Step zzzzzzzz begins" in found.text
+    assert len(found.short) <= size
+    assert "src/a.c"[: max(0, size - 3)] in found.short
 
 
 WORDS = [f"{one}{two}" for one in "abcdefghijklmnopqrstuvwxyz" for two in "aeiouz"]
@@ -448,13 +381,6 @@ def test_findings_that_explain_the_failure_are_told_once() -> None:
     assert text.count("AssertionError: 3 != 2") == text.count("FAILED (failures=1)") == 1
 
 
-def test_a_short_output_without_a_sure_failure_is_shown_as_it_is() -> None:
-    output = "| Name | Status |\n\n| f    | MISSED |\n---- RESULT: FAILED (minimum 95) ----\n"
-    assert told(output).text == output.replace("\n\n", "\n").strip()
-    long = output.replace("| f    ", "".join(f"| f{n} | {n} |\n" for n in range(300)))
-    assert told(long).text.startswith("- ---- RESULT: FAILED")
-
-
 def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> None:
     logs = "".join(f"fetched page number {n} of the catalogue\n" for n in range(200))
     output = f"{logs}setting up\nnot a word about it\nok 1 - adds\nthe run has ended\n"
@@ -465,38 +391,12 @@ def test_the_end_of_an_unexplained_output_has_no_logs_and_passing_tests() -> Non
     assert found.count("fetched page") < 20
 
 
-def test_the_long_text_names_the_failures_that_the_short_one_has_no_room_for() -> None:
-    output = "".join(
-        f"not ok {n} - module {n} keeps its limit\n  message: {'expected little, ' * 9}got {n}\n"
-        for n in range(1, 81)
-    )
-    found = told(f"1..80\n{output}# fail 80\n")
-    names = [f"module {n} keeps its limit" for n in range(1, 81)]
-    assert not all(name in found.text for name in names)
-    assert found.long_text.count("got ") > found.text.count("got ")
-    assert all(name in found.long_text for name in names)
-    assert len(found.long_text) <= MAX_LONG_CHARS
-
-
 def test_passing_tests_after_a_finding_take_no_room() -> None:
     passed = "".join(f"ok {n} - fine {n}\n" for n in range(3, 300))
     output = f"1..300\nok 1 - adds\nnot ok 2 - keeps\nDubious, the limit is 5\n{passed}It died.\n"
     found = told(output).text
     assert "the limit is 5" in found
     assert "ok 3 - fine 3" not in found
-
-
-@pytest.mark.parametrize(
-    ("between", "shown"),
-    [
-        ("a short line", "a short line"),
-        ("a line that is longer than the mark", "[... 1 line omitted]"),
-        ("ok 1 - adds", "[... 1 line omitted]"),
-    ],
-)
-def test_a_mark_takes_the_place_of_no_shorter_line(between: str, shown: str) -> None:
-    log = CleanLog.of(f"first words\n{between}\nlast words")
-    assert [*with_marks(log, (0, 2), ())] == ["first words", shown, "last words"]
 
 
 @pytest.mark.parametrize(
@@ -517,17 +417,6 @@ def test_more_failures_than_are_told_are_counted() -> None:
     assert (found.count, len(found.findings)) == (1104, 1000)
 
 
-RAISED = f"""\
-{"*" * 70}
-File "/x/a.py", line 3, in a.f
-Failed example:
-    f(1)
-Exception raised:
-    Traceback (most recent call last):
-      File "<stdin>", line 1
-    ZeroDivisionError: division by zero
-{"*" * 70}
-"""
 GO_CUT = """\
 --- FAIL: TestA (0.00s)
     a_test.go:3: boom
@@ -563,7 +452,6 @@ bang
 @pytest.mark.parametrize(
     ("output", "found"),
     [
-        (RAISED, [("a.f", "ZeroDivisionError: division by zero")]),
         ("Failure:\nno name of a test\n", [(None, "Failure: no name of a test")]),
         # The end of the second package is missing.
         (GO_CUT, [("x/a.TestA", "boom"), ("x/a.TestB", "bang")]),

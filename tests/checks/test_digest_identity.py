@@ -451,7 +451,7 @@ def checked(*outputs: str) -> CheckResult:
         command="make test",
         passed=told.passed,
         exit_code=1,
-        digest=told.text,
+        digest=told.short,
         findings=told.findings,
         count=told.count,
         fingerprint=told.fingerprint,

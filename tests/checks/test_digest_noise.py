@@ -51,7 +51,7 @@ def logged(stamp: str, count: int) -> str:
 @pytest.mark.parametrize("stamp", ["2026/11/21 04:04:27", "2026-11-21 04:04:27.123", "service:"])
 def test_a_crash_is_told_before_the_programs_own_log(stamp: str) -> None:
     found = digest(logged(stamp, 60) + GO_PANIC, exit_code=2)
-    assert found.text.startswith("- panic: runtime error: index out of range [5] with length 3")
+    assert found.short.startswith("- panic: runtime error: index out of range [5] with length 3")
     assert (found.findings[0].file, found.findings[0].line) == ("/repo/w/w.go", 8)
 
 
@@ -80,8 +80,8 @@ def test_a_console_of_junit_is_read_past_frames_of_junit_and_java() -> None:
     found = digest(JUPITER, exit_code=1)
     assert found.findings[0].test_id == "CartTest:addsPrices()"
     assert (found.findings[0].file, found.findings[0].line) == ("CartTest.java", 10)
-    assert "AssertionFailureBuilder.java" not in found.text.partition("In the output:")[0]
-    assert "Method.invoke" not in found.text.partition("In the output:")[0]
+    assert "AssertionFailureBuilder.java" not in found.short.partition("In the output:")[0]
+    assert "Method.invoke" not in found.short.partition("In the output:")[0]
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_a_place_is_in_the_project_though_the_error_came_from_a_library(project:
 
 def test_what_led_to_an_exception_is_told(project: Path) -> None:
     ran = run_pytest(project, "-k", "chain")
-    text = digest(ran.output, exit_code=1).text
+    text = digest(ran.output, exit_code=1).short
     assert "KeyError: 'no cart'" in text
     assert "after ValueError: an empty cart has no total" in text
     assert "> raise KeyError" in text or "> except ValueError as error" in text
@@ -364,7 +364,7 @@ def test_what_is_no_ordinary_failure_is_told_too(name: str, tmp_path: Path) -> N
     assert len(found.findings) == 1 + (name in {"a subtest", "a worker that crashes"})
     assert finding.summary.endswith("…") or expected in finding.summary
     assert expected.partition(": ")[2] or expected in finding.message
-    assert all(part in found.text for part in expected.split(": "))
+    assert all(part in found.short for part in expected.split(": "))
     assert not found.passed
 
 

@@ -263,5 +263,5 @@ def test_of_a_log_that_its_findings_do_not_explain_more_is_told() -> None:
     red = (FailedCheck(name="tests", digest="printed 0", long_digest=long),)
     asked = replace(STATUS, feedback=Feedback(at=NOON, checks=red))
     there = replace(case(attempt(1, Outcome.SUCCEEDED)), status=asked)
-    limits = ContextLimits(max_unexplained_output_chars=4000)
+    limits = ContextLimits(max_digest_chars=4000)
     assert 70 < assemble(there, limits, b"", standing=True).text.count("the server printed") < 90

@@ -56,8 +56,7 @@ class CorpusCase:
 
     def shown(self) -> str:
         """Give what the next prompt has of the output."""
-        found = self.digest()
-        return found.long_text or found.text
+        return self.digest().text
 
 
 def cases(directory: Path = CASES) -> list[CorpusCase]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial, reduce
 
-from mulligan.checks.digest import MAX_CHARS, digest
+from mulligan.checks.digest import SHORT_CHARS, digest
 from mulligan.checks.digest.findings import clip
 from mulligan.checks.digest.identity import (
     ANY,
@@ -526,7 +526,7 @@ def _digest_of_findings(findings: Sequence[Finding], note: str) -> str:
     """Return a digest of some findings: five in full, then ids, within the usual size."""
     blocks = [_block(found) for found in findings[:FINDINGS_IN_FULL]]
     rest = [f"- {found.name}" for found in findings[FINDINGS_IN_FULL:]]
-    lines, room = list[str](), MAX_CHARS - len(note) - 30
+    lines, room = list[str](), SHORT_CHARS - len(note) - 30
     for at, block in enumerate([*blocks, *rest]):
         if len(block) + 1 > room:
             lines.append(f"(+ {len(findings) - at} more)")
@@ -542,10 +542,10 @@ def _block(found: Finding) -> str:
     lines = [] if message == [""] or found.message in found.summary else message
     heading = found.summary if not lines else (found.test_id or found.summary)
     body = "\n".join(f"    {line}" for line in lines)
-    return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // FINDINGS_IN_FULL)
+    return clip(f"- {heading}{place}\n{body}".rstrip(), SHORT_CHARS // FINDINGS_IN_FULL)
 
 
 def _with_note(result: CheckResult, note: str) -> CheckResult:
-    digest = clip(result.digest, MAX_CHARS - len(note) - 1)
+    digest = clip(result.digest, SHORT_CHARS - len(note) - 1)
     long = f"{result.long_digest}\n{note}" if result.long_digest else ""
     return result.model_copy(update={"digest": f"{digest}\n{note}", "long_digest": long})

@@ -228,8 +228,8 @@ class CommandVerifier:
             exit_code=ended.exit_code,
             timed_out=ended.stopped_by is TimeLimit.TIMEOUT,
             duration_ms=round(ended.duration.total_seconds() * 1000),
-            digest=late + found.text,
-            long_digest=late + found.long_text if found.long_text else "",
+            digest=late + found.short,
+            long_digest=late + found.text if found.text != found.short else "",
             findings=found.findings[:MAX_FINDINGS],
             count=found.count,
             source=code_around(worktree.path, found.findings),
@@ -311,7 +311,7 @@ class CommandVerifier:
     def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact it."""
         found = digest(io.BytesIO(self.redactor.content(output)), exit_code=1)
-        return FailedCheck(name=name, digest=found.text, long_digest=found.long_text)
+        return FailedCheck(name=name, digest=found.short, long_digest=found.text)
 
     def review(
         self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path

@@ -315,20 +315,18 @@ class ContextLimits(Settings):
 
     Example: 200
     """
-    max_check_output_lines: int = Field(default=50, ge=1)
+    max_check_output_lines: int = Field(default=400, ge=1)
     """The maximum lines of the digest of each failing check, half of them from its end.
 
-    Example: 100
+    Example: 50
     """
-    max_digest_chars: int = Field(default=2000, ge=200)
-    """The maximum characters of the digest of each failing check.
+    max_digest_chars: int = Field(default=12000, ge=200)
+    """The maximum characters of the digest of each failing check. It is never more than 12000.
 
-    Example: 4000
+    Example: 2000
     """
-    max_unexplained_output_chars: int = Field(default=6000, ge=200)
-    """The maximum characters for a failing check whose findings do not fit or explain too little.
-
-    An example is the output of a tool that Mulligan does not know. It is never more than 6000.
+    max_unexplained_output_chars: int | None = Field(default=None, ge=200)
+    """Not used any more, and `mulligan doctor` says so; see `max_digest_chars`.
 
     Example: 3000
     """
@@ -342,10 +340,10 @@ class ContextLimits(Settings):
 
     Example: 1000
     """
-    max_context_tokens: int = Field(default=4000, ge=500)
+    max_context_tokens: int = Field(default=8000, ge=500)
     """The maximum size of the retry context. A token is 4 bytes of UTF-8.
 
-    Example: 8000
+    Example: 4000
     """
     include_prior_diffs: bool = True
     """Whether to include the last attempt's diff.

@@ -298,6 +298,7 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
     if known or policy.checks:
         yield _policy(name, policy)
         yield from _patterns(name, policy)
+        yield from _unused(name, policy)
     if policy.reviewer and policy.reviewer.network is True:
         yield warning(
             name,
@@ -352,6 +353,13 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
     checks = pluralize(len(policy.checks), "check")
     attempts = pluralize(policy.max_issue_attempts, "attempt")
     return fine(name, f"The policy is valid: {checks}, {attempts}.")
+
+
+def _unused(name: str, policy: Policy) -> Iterator[Diagnosis]:
+    """Name the keys that have no effect any more."""
+    if policy.context.max_unexplained_output_chars is not None:
+        message = "The key `context.max_unexplained_output_chars` has no effect any more."
+        yield warning(name, message, "Remove it, and set `context.max_digest_chars`.")
 
 
 def _patterns(name: str, policy: Policy) -> Iterator[Diagnosis]:

@@ -19,7 +19,7 @@ from mulligan.checks.digest.heads import lines_of_passed_tests
 from mulligan.checks.digest.identity import evidence_of, fingerprint
 from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
-from mulligan.checks.digest.render import explains, render, render_passed
+from mulligan.checks.digest.render import render_passed, render_short, render_text
 from mulligan.checks.digest.reports import (
     is_same_test,
     joined,
@@ -40,8 +40,8 @@ from mulligan.checks.digest.signals import (
 from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding, RanTests
 
-MAX_CHARS = 2000
-MAX_LONG_CHARS = 6000
+MAX_CHARS = 12000
+SHORT_CHARS = 2000
 LAST_LINES = 20
 
 
@@ -49,10 +49,10 @@ LAST_LINES = 20
 class Digest:
     """The digest of one output.
 
-    `text` is the text for the agent, and `count` the number of failures, as far as known. If the
-    findings do not explain the failure, or do not fit, `long_text` has more (at most MAX_LONG_CHARS
-    characters); otherwise it is empty. `fingerprint` is short hex, equal for the same failure on
-    another day or in another directory; it is empty for a check that passed. `evidence` has a
+    `text` is what the agent is given; `short` names the findings for people, in at most
+    SHORT_CHARS characters. `count` is the number of failures, as far as known. `fingerprint` is
+    short hex, equal for the same failure on another day or in another directory; it is empty for a
+    check that passed. `evidence` has a
     hash of each line about failures, with or without a finding; it is empty if lines were dropped.
     `cut_short` is set if the tool reports that it did not run or list everything. `tests` are those
     that the reports name, None without a report.
@@ -63,7 +63,7 @@ class Digest:
     count: int
     fingerprint: str
     passed: bool
-    long_text: str = ""
+    short: str = ""
     evidence: str = ""
     cut_short: bool = False
     tests: RanTests | None = None
@@ -214,12 +214,12 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
     passed = exit_code == 0 if exit_code is not None else not failed
     if passed:
         text = render_passed(reading.totals or total_lines(log.lines), max_chars)
-        return Digest(text, (), 0, "", passed=True)
+        return Digest(text, (), 0, "", passed=True, short=text)
     findings = tuple(map(_in_full, reading.found))
     note = _ended_by(exit_code)
-    short = render(reading, log, max_chars, note)
-    text, is_enough = clip(short.text, max_chars), explains(reading, log) and not short.is_cut
-    long = "" if is_enough else render(reading, log, MAX_LONG_CHARS, note).text
+    text = clip(render_text(reading, log, max_chars, note), max_chars)
+    most = min(SHORT_CHARS, max_chars)
+    short = clip(render_short(reading, log, most, note), most)
     telling = [*_last_words(log), str(exit_code)]
     return Digest(
         text=text,
@@ -227,7 +227,7 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
         count=max(reading.count, len(findings)),
         fingerprint=fingerprint(findings, telling),
         passed=False,
-        long_text=long if len(long) > len(text) else "",
+        short=short,
         evidence="" if log.dropped else evidence_of(_lines_about_failures(log, reading)),
         cut_short=is_cut_short(log.lines),
     )
@@ -262,7 +262,8 @@ def _ended_by(exit_code: int | None) -> str:
 def _fallback_digest(log: CleanLog, exit_code: int | None, max_chars: int) -> Digest:
     """Return a plain window of the output, for an output that could not be parsed."""
     passed = exit_code == 0
-    text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars).text
-    return Digest(
-        clip(text, max_chars), (), 0, "" if passed else fingerprint((), log.lines), passed
-    )
+    text = render_passed((), max_chars) if passed else render_text(Reading(), log, max_chars)
+    text = clip(text, max_chars)
+    short = clip(text, min(SHORT_CHARS, max_chars))
+    print_ = "" if passed else fingerprint((), log.lines)
+    return Digest(text, (), 0, print_, passed, short=short)

@@ -65,7 +65,7 @@ def read_any(log: CleanLog) -> Reading:
     return Reading(found, count, totals, doubtful=doubtful)
 
 
-CONSOLE = re.compile(r" {2,4}console\.\w+$")
+CONSOLE = re.compile(r"  ● Console$| {2,4}console\.\w+$")
 FRAME = re.compile(r"      at .*:\d+:\d+\)?$")
 
 

@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect, bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -14,7 +14,6 @@ from mulligan.checks.digest.blocks import depth_of, traceback_at
 from mulligan.checks.digest.findings import code_in, relevant_part
 from mulligan.checks.digest.locations import (
     DIAGNOSTIC,
-    PATH,
     PATH_AND_LINE,
     Place,
     file_in,
@@ -27,7 +26,6 @@ from mulligan.checks.digest.signals import (
     Weight,
     has_phrase,
     is_aftermath,
-    is_passing,
     is_total,
 )
 
@@ -76,22 +74,11 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
         head = _speaking(lines, at, weight, sections[at]) if weight else None
         if head is None and (entry := lists.get(at)):
             head = _numbered(lines, at, entry)
-        head = (
-            annotation(lines[at])
-            or example(lines, at)
-            or row(lines, at, sections[at], alone)
-            or head
-            or above_arrow(lines, at)
-            or patch(lines, at)
-            or named_above(lines, at)
-            or titled(lines, at)
-        )
+        head = row(lines, at, sections[at], alone) or head
         if head:
             skip_to = head.end or 0
             heads.append(replace(head, at=head.at or at))
-    heads = _without_descriptions(heads, lines)
-    heads = sorted([*heads, *_titles(heads, lines)], key=lambda head: head.at)
-    return list(_from_their_start(_from_their_errors(heads, lines), lines))
+    return list(_from_their_start(_without_descriptions(heads, lines), lines))
 
 
 def _without_descriptions(
@@ -106,62 +93,6 @@ def _without_descriptions(
         if RULE_LINE.match(title[-1]) and title[0].strip() != name
     }
     return [head for head in heads if head.message or head.test_id not in beneath]
-
-
-TITLE_END = re.compile(r"(?<!\s)\s++(?:=>|\(|\[|@|in\b|at\b)|:(?:\s|$)|$")
-TITLE_EDGE = " │|#-=─═>*"
-MAX_TITLE_CHARS = 200
-
-
-def _titles(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Return the lines above an error that repeat the name of a test from a list of failures."""
-    bare = Counter(head.test_id for head in heads if head.test_id and not head.message)
-    named = {head.at: head.test_id or "" for head in heads}
-    for at, line in enumerate(lines if bare else ()):
-        text = line.strip(TITLE_EDGE)[:MAX_TITLE_CHARS]
-        ends = (found.start() for found in TITLE_END.finditer(text))
-        name = next((text[:end] for end in ends if bare[text[:end]] > 0), None)
-        if name is None or at in named or is_passing(line):
-            continue
-        over = (named.get(above, "") for above in range(at - NAME_LINES, at))
-        if not any(test.endswith(name) for test in over):
-            bare[name] -= 1
-            yield FindingHead(at, Rank.FAILURE, "", name, find_place(line), written=line)
-
-
-def _from_their_errors(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
-    """Move failed tests up to their errors, if each verdict is below its error."""
-    tests = [head for head in heads if head.test_id]
-    errors = [head.at for head in heads if not head.test_id and head.rank < Rank.AFTERMATH]
-    is_bare = not any(head.message or head.place or head.end for head in tests)
-    if not (tests and errors and is_bare) or errors[-1] > tests[-1].at:
-        return heads
-    if any(line.strip() for line in lines[tests[-1].at + 1 : tests[-1].at + 2]):
-        return heads
-    passed = {at for at, line in enumerate(lines) if is_passing(line)}
-    start = _errors_over({head.at for head in tests}, errors, passed)
-    moved = {*start.values()}
-    return [
-        replace(head, at=start[head.at], end=head.at) if head.at in start else head
-        for head in heads
-        if head.at not in moved
-    ]
-
-
-def _errors_over(
-    failed: Collection[int], errors: Sequence[int], passed: Collection[int]
-) -> Mapping[int, int]:
-    """Return the first error above each verdict; none if a failed test has no error above it."""
-    found, last = dict[int, int](), -1
-    for at in sorted({*failed, *passed}):
-        first = bisect(errors, last)
-        has_error = first < len(errors) and errors[first] < at
-        if at in failed and has_error:
-            found[at] = errors[first]
-        elif at in failed and last not in failed:
-            return {}
-        last = at
-    return found
 
 
 def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
@@ -458,104 +389,6 @@ def _table_row(at: int, found: re.Match[str], file: str) -> FindingHead:
 
 # Lines for other programs
 
-ANNOTATION = re.compile(
-    r"^\s*(?:::(?P<severity>error|warning)|##vso\[task\.logissue) ?(?P<fields>[^:\]]*)(?:::|\])"
-    r"(?P<message>.+)$"
-)
-"""A command to GitHub or Azure to annotate a line."""
-
-FIELD = re.compile(r"(?<!\w)(?P<name>\w++)=(?P<value>[^,;]*)")
-FIELD_NAMES = {"sourcepath": "file", "linenumber": "line", "columnnumber": "col"}
-ESCAPED = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
-
-
-def annotation(line: str) -> FindingHead | None:
-    """Read a workflow command: `::error file=a.py,line=3,col=5,title=E302::message`."""
-    found = ANNOTATION.match(line) if "::" in line or "##vso" in line else None
-    if found is None:
-        return None
-    given = {field["name"]: field["value"] for field in FIELD.finditer(found["fields"])}
-    fields = {FIELD_NAMES.get(name, name): _unescaped(value) for name, value in given.items()}
-    message, title = _unescaped(found["message"]), fields.get("title", "")
-    if title and title not in message:
-        message = f"{title}: {message}"
-    file = fields.get("file")
-    place = Place(file, number(fields.get("line")), number(fields.get("col"))) if file else None
-    mild = "warning" in {found["severity"], fields.get("type")}
-    rank = Rank.WARNING if mild else Rank.FAILURE if place else Rank.LIKELY
-    heading = f"{place}: {message}" if place and str(place) not in message else message
-    return FindingHead(
-        0, rank, message.strip(), place=place, code=code_in(message), heading=heading
-    )
-
-
-def _unescaped(text: str) -> str:
-    for written, meant in ESCAPED:
-        text = text.replace(written, meant)
-    return text
-
-
-EXAMPLE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<test>\S+)$')
-EXAMPLE_END = re.compile(r"^\*{30,}$|^Trying:$")
-MAX_EXAMPLE_LINES = 40
-
-
-def example(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a failed example of a docstring, as doctest reports it."""
-    found = EXAMPLE.match(lines[at]) if lines[at].startswith("File ") else None
-    if found is None or [*lines[at + 1 : at + 2]] != ["Failed example:"]:
-        return None
-    block = lines[at + 2 : at + 2 + MAX_EXAMPLE_LINES]
-    size = next((n for n, line in enumerate(block) if EXAMPLE_END.match(line)), len(block))
-    stripped = [line.strip() for line in block[:size]]
-    labels = [
-        n for n, line in enumerate(stripped) if line in {"Expected:", "Got:", "Exception raised:"}
-    ]
-    message = " ".join(stripped[labels[0] :]) if labels else ""
-    if labels and stripped[labels[-1]] == "Exception raised:":
-        message = stripped[-1]
-    place = Place(found["file"], number(found["line"]))
-    return FindingHead(
-        at, Rank.FAILURE, message, found["test"], place, end=at + 2 + size, written=lines[at]
-    )
-
-
-TITLE = re.compile(rf"^(?:Failure|Error)(?::| → (?:{PATH_AND_LINE}))$")
-
-BELOW_TITLE = re.compile(rf"^(?P<test>[^\s#]++#\S.*?) \[{PATH_AND_LINE}\]:?$")
-
-
-def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a test with the title `Failure:` on the line above its name."""
-    title = TITLE.match(lines[at - 1]) if at else None
-    if title is None:
-        return None
-    if title["file"]:
-        return FindingHead(at, Rank.FAILURE, "", lines[at].strip(), place_of(title))
-    found = BELOW_TITLE.match(lines[at])
-    if found is None:
-        return None
-    return FindingHead(at, Rank.FAILURE, "", found["test"], place_of(found), written=lines[at])
-
-
-TITLED = re.compile(
-    rf"^(?:[-─━]{{2,}} )?[A-Z][A-Za-z ]*[a-zA-Z] [-─━]{{3,}} (?:{PATH_AND_LINE}|(?P<alone>{PATH}))$"
-)
-"""A rule with a title and a place, over the complaint, as flow and elm print it."""
-
-
-def titled(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a rule with a title and a place; the message is below it."""
-    found = TITLED.match(lines[at]) if lines[at][-1:].isalnum() else None
-    if found is None:
-        return None
-    place = Place(found["alone"]) if found["alone"] else place_of(found)
-    message = next((line.strip() for line in lines[at + 1 : at + 4] if line.strip()), "")
-    heading = f"{place}: {message}"
-    return FindingHead(
-        at, Rank.FAILURE, message, place=place, code=code_in(message), heading=heading, severe=True
-    )
-
 
 ARROW = re.compile(rf"^\s*+(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
 """A line with the place of the complaint on the line above."""
@@ -576,20 +409,6 @@ def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
         return None
     rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
     return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
-
-
-NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
-HUNK = re.compile(r"^@@ -(?P<line>\d+)")
-
-
-def patch(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read the head of a patch, as formatters print it for a file that they would change."""
-    new = NEW_FILE.match(lines[at])
-    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
-    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
-        return None
-    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
-    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
 
 
 UNFORMATTED = re.compile(

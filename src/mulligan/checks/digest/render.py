@@ -1,37 +1,17 @@
-"""Write the text of a digest: findings, totals, and a window of the output. Pure."""
+"""Write the text of a digest: what reports tell, and windows of the output. Pure."""
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
-from mulligan.checks.digest.clean import NOISE, CleanLog
+from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
-from mulligan.checks.digest.locations import (
-    FILE,
-    file_in,
-    find_lone_place,
-    find_place,
-    is_foreign,
-)
-from mulligan.checks.digest.signals import (
-    NUMBER,
-    QUIET,
-    Weight,
-    is_aftermath,
-    is_passing,
-    is_total,
-    weigh,
-)
-from mulligan.text.escape import omitted
+from mulligan.checks.digest.windows import windows
 
 # The text of a digest
 
 IN_FULL = 5
 CHARS_IN_FULL = 400
 """The characters for each finding in full; a short digest has IN_FULL of them."""
-HEADING_KNOWN = 60
 DETAIL_LINES = 14
 HEADING_CHARS, HEADING_LEAST = 360, 60
 DETAIL_CHARS = 240
@@ -39,21 +19,19 @@ DETAIL_LEAST = 20
 IDS_SHARE = 0.45
 TOTALS_SHARE = 0.2
 MORE_ROOM = 20
-END_SHARE = 0.5
-"""The share of the window for the last lines, if the findings do not explain the output."""
+REPORT_SHARE = 0.5
+"""The share of what reports tell, where the output has to tell more."""
 WINDOW_TITLE = "In the output:"
 WINDOW_LEAST = 100
+NAMES_CHARS = 1500
+"""The room for names of failures that no window shows."""
 
 
 @dataclass(slots=True)
 class _Page:
-    """Lines that fit; `room` is the number of characters left, newlines included.
-
-    `is_cut` is set if a finding lacks its name, or a part of its details.
-    """
+    """Lines that fit; `room` is the number of characters left, newlines included."""
 
     room: int
-    is_cut: bool = False
     lines: list[str] = field(default_factory=list[str])
 
     def add(self, line: str) -> bool:
@@ -64,88 +42,81 @@ class _Page:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """The text of a digest; `is_cut` as in _Page."""
+def render_text(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
+    """Write what the next agent is given of a failing check, of at most `max_chars` characters.
 
-    text: str
-    is_cut: bool = False
-
-
-def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> Rendered:
-    """Write the text of a failing check's digest, of at most `max_chars` characters.
-
-    If no finding is certainly a failure, show the whole output if it fits.
+    What reports tell comes first, then the lines of the output about failures that it lacks.
     """
     page = _Page(max_chars + 1)
     if note:
         page.add(note)
-    explained = explains(reading, log)
-    placed = any(block.finding.file for block in reading.found)
-    if reading.doubtful and not placed and (whole := _whole(log, page.room)):
-        return Rendered("\n".join([*page.lines, *whole]))
-    totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
-    count = max(reading.count, len(reading.found))
-    if not totals and count > IN_FULL:
-        totals = f"Totals: {count} failures"
-    totals = clip(totals, int(max_chars * TOTALS_SHARE))
-    _add_findings(page, reading, len(totals) + 1)
-    if totals:
-        page.add(totals)
-    _add_window(page, reading, log, explained=explained)
-    return Rendered("\n".join(page.lines) or clip(_least(reading, log), max_chars), page.is_cut)
+    told = reading.found if reading.structured else ()
+    if told:
+        left = 0 if reading.is_whole else int(max_chars * (1 - REPORT_SHARE))
+        _add_findings(page, replace(reading, found=told), left)
+    names = [f"- {block.finding.name}" for block in reading.found]
+    reserved = min(NAMES_CHARS, _size(names)) if len(names) > IN_FULL else 0
+    room = page.room - len(WINDOW_TITLE) - 1 - reserved
+    lines = windows(log, room, {line.strip() for line in page.lines}) if room > 0 else []
+    if lines and told:
+        page.add(WINDOW_TITLE)
+    for line in lines:
+        page.add(line)
+    _add_names(page, reading)
+    return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
 
 
-def explains(reading: Reading, log: CleanLog) -> bool:
-    """Return whether the findings account for all failures that the output reports.
+def _add_names(page: _Page, reading: Reading) -> None:
+    """Name the failures that the page does not show, as far as there is room."""
+    shown = "\n".join(page.lines)
+    names = dict.fromkeys(
+        block.finding.test_id or _place(block) for block in reading.found if not block.is_mild
+    )
+    missing = [name for name in names if name and name not in shown and not _is_told(name, shown)]
+    if not missing or page.room < WINDOW_LEAST:
+        return
+    page.add("Also:")
+    added = 0
+    for name in missing:
+        if len(name) + 2 >= page.room - MORE_ROOM:
+            break
+        added += page.add(f"- {name}")
+    if added < len(missing):
+        page.add(f"(+ {len(missing) - added} more)")
 
-    The totals of the output decide. Without totals, no other line may be about a failure.
+
+def _place(block: FindingBlock) -> str:
+    found = block.finding
+    return f"{found.file}:{found.line}" if found.line else found.file or ""
+
+
+def _is_told(name: str, shown: str) -> bool:
+    """Return whether a text has a name without its file, as most tools print it."""
+    return bool(end := name.partition(" › ")[2] or name.rpartition("::")[2]) and end in shown
+
+
+def render_short(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
+    """Write the findings of a failing check for people, of at most `max_chars` characters.
+
+    Without findings that are certain, show the output.
     """
-    if reading.structured and reading.found:
-        return True
-    named = [block for block in reading.found if block.finding.file or block.finding.test_id]
-    if not named or reading.doubtful:
-        return False
-    if reading.count:
-        return reading.count == len(reading.found) == len(named)
-    lines = (line for block in reading.found for line in (block.heading, *block.detail))
-    known = _words("\n".join(lines))
-    shown = {block.at for block in reading.found}
-    others = (at for at in range(len(log.lines)) if at not in shown and at not in log.common)
-    return all(_words(log.lines[at]) <= known for at in others if _speaks(log, at))
-
-
-VERDICTS = frozenset(
-    {
-        *("at", "call", "e", "error", "errors", "fail", "failed", "failing", "failures", "file"),
-        *("in", "last", "line", "most", "panicked", "recent", "stdout", "test", "tests", "thread"),
-        "traceback",
-    }
-)
-"""Words that only report that something failed, or where."""
-
-WORD = re.compile(r"\w+")
-DURATION = re.compile(r"\(?\b\d+(?:\.\d+)? ?m?s\b\)?")
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return the words and numbers that distinguish failures, in lower case."""
-    return frozenset(WORD.findall(DURATION.sub("", text).lower())) - VERDICTS
-
-
-def _whole(log: CleanLog, room: int) -> list[str]:
-    """Return all non-empty lines of an output; none if they do not fit."""
-    if log.total > len(log.lines):
-        return []
-    lines = [line.rstrip() for line in log.lines if line.strip()]
-    return lines if _size(lines) <= room else []
-
-
-def _is_complete(block: FindingBlock) -> bool:
-    known = block.finding
-    message = known.message.partition("\n")[0]
-    says = message not in {"", "failed", known.test_id} or bool(block.detail)
-    return says and known.file is not None and known.line is not None
+    page = _Page(max_chars + 1)
+    if note:
+        page.add(note)
+    placed = any(block.finding.file or block.finding.test_id for block in reading.found)
+    if reading.found and (placed or not reading.doubtful):
+        totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
+        count = max(reading.count, len(reading.found))
+        if not totals and count > IN_FULL:
+            totals = f"Totals: {count} failures"
+        totals = clip(totals, int(max_chars * TOTALS_SHARE))
+        _add_findings(page, reading, len(totals) + 1)
+        if totals:
+            page.add(totals)
+        return "\n".join(page.lines)
+    for line in windows(log, page.room - 1):
+        page.add(line)
+    return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
 
 
 def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
@@ -168,7 +139,6 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     count = max(reading.count, len(reading.found))
     if added < count:
         page.add(f"(+ {count - added} more)")
-    page.is_cut |= bool(rest) or added < len(reading.found)
 
 
 SHORT_CHARS = (160, 110)
@@ -204,42 +174,9 @@ def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
     for line in found.detail[:DETAIL_LINES]:
         text = "    " + clip(line, min(DETAIL_CHARS, share - 5))
         if share < DETAIL_LEAST or not page.add(text):
-            page.is_cut = True
             break
         share -= len(text) + 1
     return True
-
-
-def _add_window(page: _Page, reading: Reading, log: CleanLog, *, explained: bool) -> None:
-    """Show the lines around the first finding, and other lines about failures.
-
-    Where the findings do not explain the failure, the end of the output gets its share.
-    """
-    room = page.room - len(WINDOW_TITLE) - 1
-    if room < WINDOW_LEAST:
-        return
-    shown = set(_shown(reading.found[:IN_FULL], log, page))
-    covered = _words("\n".join(page.lines)) if explained else frozenset[str]()
-    if explained and len(reading.found) <= IN_FULL and all(map(_is_complete, reading.found)):
-        lines = rest_of(log, room, shown, covered, is_counted=bool(reading.count))
-    else:
-        at = reading.found[0].at if reading.found else None
-        end = 0 if explained else int(room * END_SHARE)
-        lines = window(log, at, room, shown, end=end, covered=covered)
-    if lines:
-        page.add(WINDOW_TITLE)
-        for line in lines:
-            page.add(line)
-
-
-def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iterable[str]:
-    """Yield the lines of the output that are already on the page."""
-    for found in findings:
-        line = log.lines[found.at] if found.at is not None else ""
-        if line and found.heading.startswith(" ".join(line.split())[:HEADING_KNOWN]):
-            yield line.strip()
-    for line in page.lines:
-        yield line.strip()
 
 
 def _least(reading: Reading, log: CleanLog) -> str:
@@ -253,177 +190,3 @@ def render_passed(totals: Iterable[str], max_chars: int) -> str:
     """Return the one line of a check that passed."""
     message = "; ".join(totals)
     return clip(f"Passed: {message}" if message else "Passed.", min(max_chars, 200))
-
-
-# Lines of the output around a finding
-
-BEFORE, AFTER = 6, 14
-LINE_CHARS = 240
-MARK_ROOM = 28
-MAX_MISSES = 50
-
-
-def window(
-    log: CleanLog,
-    at: int | None,
-    room: int,
-    shown: Collection[str] = (),
-    *,
-    end: int = 0,
-    covered: frozenset[str] = frozenset(),
-) -> list[str]:
-    """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
-
-    Together they have at most `room` characters, newlines included. The last lines of the output
-    get `end` of these, and the rest that the others leave. Omits lines in `shown` (stripped), and
-    lines whose words are all in `covered`; marks gaps.
-    """
-    picked = _Picked(log, room - end, set(shown), covered)
-    picked.take(_by_worth(log, at))
-    if end:
-        picked.room += end
-        picked.take(_last(log))
-    return [*with_marks(log, sorted(picked.indices), picked.said)] if picked.indices else []
-
-
-@dataclass(slots=True)
-class _Picked:
-    """The picked lines; `room` is the number of characters left, newlines and marks included."""
-
-    log: CleanLog
-    room: int
-    said: set[str]
-    covered: frozenset[str]
-    indices: set[int] = field(default_factory=set[int])
-
-    def take(self, indices: Iterable[int]) -> None:
-        """Pick the lines that fit and add something new; stop when many do not fit."""
-        misses = 0
-        for index in indices:
-            line = self.log.lines[index]
-            text = line.strip()
-            if not MEANINGFUL.search(text) or text in self.said or _words(text) <= self.covered:
-                continue
-            alone = _stands_alone(index, self.indices)
-            cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM * alone
-            if cost > self.room:
-                misses += 1
-                if misses == MAX_MISSES:
-                    return
-            else:
-                self.room -= cost
-                self.indices.add(index)
-                self.said.add(text)
-
-
-def _last(log: CleanLog) -> Iterator[int]:
-    """Yield indices from the last line up, without logs, passing tests and foreign frames."""
-    alike = Counter[str]()
-    for at in reversed(range(len(log.lines))):
-        line = log.lines[at]
-        if at in log.common or QUIET.match(line) or is_passing(line):
-            continue
-        shape = NUMBER.sub("1", line)
-        alike[shape] += 1
-        if alike[shape] <= NOISE and not is_foreign(line, find_place(line)):
-            yield at
-
-
-def rest_of(
-    log: CleanLog,
-    room: int,
-    shown: Collection[str],
-    covered: frozenset[str],
-    *,
-    is_counted: bool = False,
-) -> list[str]:
-    """Pick the lines about failure that have a word not in `covered`; usually none.
-
-    If totals tell that the findings are all, warnings and mere names of files are left out.
-    """
-    picked, shown_lines = list[int](), set(shown)
-    for index, line in enumerate(log.lines):
-        text = " ".join(line.split())
-        if not text or text in shown_lines or not _speaks(log, index) or _words(line) <= covered:
-            continue
-        if is_counted and (weigh(line) is Weight.WARNING or FILE.fullmatch(line.strip())):
-            continue
-        above = (
-            [index - 1] if find_lone_place(line) and index and log.lines[index - 1].strip() else []
-        )
-        cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM + LINE_CHARS * len(above)
-        if cost > room:
-            break
-        room -= cost
-        shown_lines.add(text)
-        picked += [at for at in (*above, index) if at not in picked]
-    ended = next(
-        (at for at in reversed(range(len(log.lines))) if is_aftermath(log.lines[at])), None
-    )
-    if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
-        picked = sorted({*picked, *([] if _words(log.lines[ended]) <= covered else [ended])})
-    chosen = [at for at in range(len(log.lines)) if at in picked]
-    return list(with_marks(log, chosen, shown_lines)) if chosen else []
-
-
-def _speaks(log: CleanLog, index: int) -> bool:
-    """Return whether a line may be about a failure: by its words, or as a frame of a stack."""
-    if index in log.noise:
-        return False
-    line, weight = log.lines[index], weigh(log.lines[index])
-    if is_aftermath(line) or is_total(line) or is_passing(line):
-        return False
-    if weight in {Weight.NOTHING, Weight.MENTION, Weight.PLACE}:
-        place = file_in(line) if FILE.fullmatch(line.strip()) else find_place(line)
-        return place is not None and index not in log.common and not is_foreign(line, place)
-    return True
-
-
-def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
-    """Yield line indices, the most informative first."""
-    last = len(log.lines)
-    if at is not None:
-        after = relevant_indices(log.lines, range(at, min(at + AFTER, last)))
-        yield from (index for index in after if not is_passing(log.lines[index]))
-        yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
-    weights = [
-        Weight.NOTHING if at in log.noise else weigh(line) for at, line in enumerate(log.lines)
-    ]
-    telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
-    for index in sorted(telling, key=lambda index: -weights[index]):
-        yield from relevant_indices(log.lines, (index,))
-    if at is None:
-        yield from range(min(AFTER, last))
-
-
-def _stands_alone(index: int, picked: set[int]) -> bool:
-    return index - 1 not in picked and index + 1 not in picked
-
-
-def with_marks(log: CleanLog, indices: Sequence[int], shown: Collection[str]) -> Iterator[str]:
-    """Yield the lines at these indices, and marks for omitted lines that are not in `shown`."""
-    before = -1
-    for index in [*indices, len(log.lines)]:
-        if gap := _gap(log, before + 1, index, shown):
-            yield gap
-        before = index
-        if index < len(log.lines):
-            line = log.lines[index]
-            yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
-
-
-def _gap(log: CleanLog, start: int, end: int, shown: Collection[str]) -> str:
-    """Mark the number of omitted lines with content; show a single one that is as short."""
-    unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
-    if end == len(log.lines):
-        unseen += log.total - (log.numbers[-1] if log.numbers else 0)
-    lines = [
-        log.lines[index]
-        for index in range(start, end)
-        if MEANINGFUL.search(log.lines[index]) and log.lines[index].strip() not in shown
-    ]
-    count = unseen + len(lines)
-    mark = omitted(count) if count else ""
-    if count == len(lines) == 1 and len(lines[0]) <= len(mark) and not is_passing(lines[0]):
-        return lines[0]
-    return mark

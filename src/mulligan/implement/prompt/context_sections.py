@@ -46,6 +46,7 @@ SectionSizes = Mapping[Section, int]
 MIN_CONTEXT_BYTES = 500 * BYTES_PER_TOKEN
 """Minimum size of the context beside guidance: that of the smallest budget (CONTEXT-12)."""
 
+VIOLATIONS_SHOWN = 50
 VIOLATION_CHARS = 140
 
 
@@ -80,7 +81,7 @@ class ContextSections:
     ) -> Self:
         """Build the parts from the records; `diff` is of the attempt described in full."""
         before = [meta for meta in case.history if meta.number < detailed.number]
-        shown = limits.max_check_output_lines
+        shown = min(limits.max_check_output_lines, VIOLATIONS_SHOWN)
         broken = [one_line(rule.message, VIOLATION_CHARS) for rule in detailed.guard_violations]
         feedback = case.status.feedback
         verdict = detailed.verifier_feedback if limits.include_verifier_feedback else None
@@ -375,12 +376,11 @@ def _over_limits(
     """Yield the omissions by the limits of single parts (CONTEXT-5)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
-    long_digest = f"max_unexplained_output_chars ({limits.max_unexplained_output_chars})"
     failed = failing(parts.detailed.checks)
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
     code = f"max_code_lines ({limits.max_code_lines})"
     names = [f"check {check.name!r}" for check in failed]
-    outputs = [long_digest if check.long_digest else digest for check in failed]
+    outputs = [digest for _ in failed]
     limited = [
         (Section.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
         (Section.ADVISORY.value, parts.advisory, feedback),

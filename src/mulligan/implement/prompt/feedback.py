@@ -88,12 +88,10 @@ def _failed(check: FailedCheck, limits: ContextLimits) -> str:
 
 
 def window_of(check: CheckResult | FailedCheck, limits: ContextLimits) -> Excerpt:
-    """Return a digest within its limit; the long one if the findings do not explain the failure."""
+    """Return what the next agent is given of a failed check, within its limits."""
     if not limits.include_check_output:
         return Excerpt()
-    if check.long_digest:
-        return Excerpt.of(check.long_digest).within(limits.max_unexplained_output_chars)
-    digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
+    digest = Excerpt.of(check.long_digest or check.digest).within(limits.max_digest_chars)
     return digest.both_ends(limits.max_check_output_lines)
 
 
