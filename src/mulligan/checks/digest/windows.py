@@ -113,12 +113,16 @@ MOST_TOTALS = 5
 def _last_before(log: CleanLog, end: int, most: int) -> list[int]:
     """Return the lines before a place, of `most` characters, the last one first.
 
-    Lines of passed tests are left out.
+    Lines of passed tests are left out, and most of many that are alike.
     """
-    found, size = list[int](), 0
+    found, size, alike = list[int](), 0, Counter[str]()
     for at in reversed(range(end)):
         line = log.lines[at]
         if not line.strip() or is_passing(line) or at in log.noise:
+            continue
+        shape = VARIABLE.sub("1", line)
+        alike[shape] += 1
+        if alike[shape] > ALIKE:
             continue
         size += min(len(line), LINE_CHARS) + 1
         if size > most:

@@ -259,7 +259,7 @@ def _show(result: CheckResult, report: Report) -> None:
     optional = "" if result.passed or result.required else " It is not required."
     report.done(mark, f"{verdict(result)}{optional}", run_text(result))
     if report.console and not result.passed:
-        print_point(report.console, Text(" "), result.digest)
+        print_point(report.console, Text(" "), result.long_digest or result.digest)
 
 
 def _sum_up(place: CheckPlace, results: Sequence[CheckResult], missing: int) -> Iterator[str]:
