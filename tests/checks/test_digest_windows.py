@@ -112,3 +112,10 @@ def test_the_failures_that_no_window_shows_are_named() -> None:
     assert len(found.text) <= ROOM
     assert "\nAlso:\n" in found.text
     assert found.text.rpartition("\n")[2].startswith("(+ ") or "test_89" in found.text
+
+
+def test_the_step_right_above_an_error_is_shown_although_it_is_the_programs_log() -> None:
+    steps = [line for n in range(60) for line in (f"Applying: step{n:02}.sql", f"Rows: {n}")]
+    found = shown([*steps, "Applying: totals40.sql", "Error: no such column", *filler(300)])
+    at = found.index("Error: no such column")
+    assert found[at - 1] == "Applying: totals40.sql"

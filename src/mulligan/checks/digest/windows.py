@@ -156,12 +156,16 @@ def _by_weight(log: CleanLog) -> list[int]:
 
 
 def _around(log: CleanLog, at: int) -> list[int]:
-    """Return a line, those below it, and those above it; of a warning, the file above it."""
+    """Return a line, those below it, and those above it; of a warning, the file above it.
+
+    What stands right above may be the program's own log: the step that failed.
+    """
     if weigh(log.lines[at]) is Weight.WARNING:
         return [at, *_file_above(log, at)]
     below = range(at + 1, min(at + 1 + AFTER, len(log.lines)))
     above = range(at - 1, max(at - 1 - BEFORE, -1), -1)
-    return [at, *_until_passed(log, below), *_until_passed(log, above)]
+    near = (n for n in _until_passed(log, below) if n not in log.noise)
+    return [at, *near, *_until_passed(log, above)]
 
 
 FAR_ABOVE = 20
@@ -177,5 +181,4 @@ def _until_passed(log: CleanLog, indices: range) -> Iterator[int]:
     for at in indices:
         if is_passing(log.lines[at]):
             return
-        if at not in log.noise:
-            yield at
+        yield at
