@@ -97,7 +97,7 @@ def decoys() -> Sample:
         "    total += row.amount",
         "TypeError: unsupported operand type(s) for +=",
     ]
-    return Sample("\n".join(lines), ("src/batch.py:31", "TypeError: unsupported"), ("errors=0",))
+    return Sample("\n".join(lines), ("src/batch.py:31", "TypeError: unsupported"))
 
 
 def worried_log() -> Sample:
@@ -108,7 +108,7 @@ def worried_log() -> Sample:
         for n in range(3000)
     ]
     lines[1500:1500] = ["src/queue.rs:77:9: error: queue poisoned"]
-    return Sample("\n".join(lines), ("src/queue.rs:77:9", "queue poisoned"), ("retrying",))
+    return Sample("\n".join(lines), ("src/queue.rs:77:9", "queue poisoned"))
 
 
 def annotations() -> Sample:
