@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.config.policy import ContextLimits
+from mulligan.domain.issue_context import PatternKind
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.prompt.context_sections import assemble
@@ -74,8 +75,12 @@ def test_a_sketch_is_small_and_its_estimate_is_fair(first: int, length: int) -> 
     assert similarity(one, other) == pytest.approx(common / max(400, first + length), abs=0.3)
 
 
+TIMED_OUT = Outcome.AGENT_TIMED_OUT
+
+
 def made(number: int, change: bytes, outcome: Outcome | None = None) -> WorkerResultMeta:
-    meta = red(number, check(f"check {number}")) if outcome is None else attempt(number, outcome)
+    """Make an attempt with this change; without an outcome, the same test fails each time."""
+    meta = red(number) if outcome is None else attempt(number, outcome)
     return meta.model_copy(update={"sketch": sketch_of(change), "files_modified": ()})
 
 
@@ -88,12 +93,23 @@ def made(number: int, change: bytes, outcome: Outcome | None = None) -> WorkerRe
         ((made(1, DIFF), made(2, DIFF), made(3, numbered(0, 3))), ()),
         ((made(1, DIFF), made(2, DIFF, Outcome.INTERRUPTED)), ()),
         ((made(1, b""), made(2, b"")), ()),
+        ((made(1, DIFF, TIMED_OUT), made(2, DIFF, TIMED_OUT)), (SAME.format("1 and 2"),)),
+        ((made(1, DIFF, TIMED_OUT), made(2, DIFF, Outcome.REJECTED)), ()),
+        ((made(1, DIFF, TIMED_OUT), made(2, DIFF)), ()),
+        ((made(1, DIFF), made(2, DIFF, Outcome.REJECTED)), ()),
     ],
 )
 def test_the_same_change_again_is_told(
     epoch: tuple[WorkerResultMeta, ...], told: tuple[str, ...]
 ) -> None:
-    assert tuple(each.text for each in find_patterns(epoch)) == told
+    found = find_patterns(epoch)
+    assert tuple(each.text for each in found if each.kind is PatternKind.SAME_CHANGE) == told
+
+
+def test_the_same_change_is_no_reason_to_change_course_if_the_failures_are_not_known() -> None:
+    killed = red(1, check("tests", exit_code=137)).model_copy(update={"sketch": sketch_of(DIFF)})
+    again = killed.model_copy(update={"number": 2, "attempt": 2})
+    assert not any(each.is_advice for each in find_patterns((killed, again)))
 
 
 @pytest.mark.parametrize("fingerprint", ["one", "other"])
@@ -113,5 +129,5 @@ def test_another_failure_that_no_tool_names_is_progress(fingerprint: str) -> Non
 def test_the_advice_is_no_part_of_what_is_quoted() -> None:
     text = assemble(case(made(1, DIFF), made(2, DIFF)), ContextLimits(), b"").text
     told = f"{SAME.format('1 and 2')} Take a different approach."
-    assert f"## Observed patterns\n\n{told}" in text
+    assert f"occurred twice. Take a different approach.\n{told}" in text
     assert f"- {SAME.format('1 and 2')}" not in text

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import CheckResult, GuardViolation, WorkerResultMeta
+from mulligan.domain.result import CheckResult, Finding, GuardViolation, WorkerResultMeta
 from mulligan.implement.prompt import patterns
 from mulligan.implement.prompt.patterns import DRIFT, drift
-from world.attempts import attempt, check, failing_test, red
+from world.attempts import TEST_ID, attempt, check, compared, failing_test, red
 
 pytestmark = pytest.mark.pure
 
@@ -31,7 +31,7 @@ SAME_FAILURE = "The same failure occurred twice."
 
 
 def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
-    return tuple(each.text for each in patterns.find_patterns(epoch))
+    return tuple(each.text for each in patterns.find_patterns(compared(*epoch)))
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ def several(number: int, *names: str) -> WorkerResultMeta:
 def test_advice_to_change_course_is_kept_while_the_failures_become_fewer() -> None:
     """ "Take a different approach" was said while the failing tests went from three to two."""
     three, two = several(1, "a.py::x", "a.py::y", "b.py::z"), several(2, "a.py::x", "a.py::y")
-    fewer = patterns.find_patterns((three, two))
+    fewer = patterns.find_patterns(compared(three, two))
     assert f"Fixed since attempt 1: b.py::z. {AGAIN}" in [each.text for each in fewer]
     assert not any(each.is_advice for each in fewer)
-    same = patterns.find_patterns((two, several(3, "a.py::y", "a.py::x")))
+    same = patterns.find_patterns(compared(two, several(3, "a.py::y", "a.py::x")))
     assert any(each.is_advice for each in same)
 
 
@@ -212,6 +212,82 @@ def test_a_failure_that_no_longer_counts_is_not_called_fixed() -> None:
     assert not any(
         line.startswith("Fixed") for line in find_patterns((several(1, "a.py::x"), left))
     )
+
+
+NOT_COMPILED = check("tests").model_copy(
+    update={"findings": (Finding(summary="bad", message="invalid syntax", file="a.py"),)}
+)
+
+
+def test_nothing_is_fixed_by_an_attempt_that_did_not_compile() -> None:
+    """ "Fixed since attempt 1" was said of a test that never ran in attempt 2."""
+    first = red(1, failing_test("tests"))
+    told = find_patterns((first, red(2, NOT_COMPILED)))
+    assert not any(line.startswith("Fixed") for line in told)
+    assert "New since attempt 1: bad." in told
+    told = find_patterns((red(1, NOT_COMPILED), red(2, failing_test("tests"))))
+    assert not any(line.startswith("New since") for line in told)
+
+
+def test_a_check_that_passes_fixed_what_it_named() -> None:
+    passed = check("pytest", passed=True)
+    told = find_patterns((red(1), red(2, passed, check("ruff"))))
+    assert f"Fixed since attempt 1: {TEST_ID}. {AGAIN}" in told
+
+
+def test_a_change_that_is_kept_has_fixed_nothing_that_is_gone() -> None:
+    passed = red(2, check("pytest", passed=True))
+    kept = passed.model_copy(update={"outcome": Outcome.SUCCEEDED})
+    assert find_patterns((red(1), passed))[0].startswith("Fixed since attempt 1")
+    assert not any(line.startswith("Fixed") for line in find_patterns((red(1), kept)))
+    assert not any(line.startswith("Fixed") for line in find_patterns((red(1), red(2), kept)))
+
+
+def test_the_same_test_with_another_message_is_another_failure() -> None:
+    (found,) = failing_test().findings
+    other = found.model_copy(update={"message": "ValueError: year 1750 is out of range"})
+    changed = failing_test().model_copy(update={"findings": (other,)})
+    assert SAME_FAILURE in find_patterns((red(1), red(2)))
+    assert SAME_FAILURE not in find_patterns((red(1), red(2, changed)))
+
+
+MACHINE = {
+    "no program": {"exit_code": 127},
+    "no right to run it": {"exit_code": 126},
+    "killed": {"exit_code": 137},
+    "killed by a signal": {"exit_code": -9},
+    "timed out": {"timed_out": True},
+    "a full disk": {"digest": "OSError: [Errno 28] No space left on device"},
+}
+
+
+@pytest.mark.parametrize("values", MACHINE.values(), ids=MACHINE)
+def test_a_fault_of_the_machine_is_never_the_same_failure(values: dict[str, object]) -> None:
+    broken = failing_test().model_copy(update=values)
+    for meta in (red(1, broken), red(1)):
+        epoch = (meta, red(2, broken))
+        epoch = tuple(each.model_copy(update={"sketch": ("one", "two")}) for each in epoch)
+        assert not any(each.is_advice for each in patterns.find_patterns(compared(*epoch)))
+
+
+def test_records_of_old_versions_are_compared_by_what_they_have() -> None:
+    def advises(*epoch: WorkerResultMeta) -> bool:
+        return any(each.is_advice for each in patterns.find_patterns(epoch))
+
+    killed = failing_test().model_copy(update={"exit_code": 137})
+    (found,) = failing_test().findings
+    other = found.model_copy(update={"message": "another"})
+    changed = failing_test().model_copy(update={"findings": (other,)})
+    assert advises(red(1), red(2))
+    assert not advises(red(1), red(2, changed))
+    assert not advises(red(1, killed), red(2, killed))
+    assert not advises(red(1, check()), red(2, check()))
+
+
+def test_progress_since_an_attempt_that_is_not_at_hand_is_not_told() -> None:
+    epoch = compared(red(1), red(2, OTHER))
+    assert any(" since " in each.text for each in patterns.find_patterns(epoch))
+    assert not any(" since " in each.text for each in patterns.find_patterns(epoch[1:]))
 
 
 def test_many_that_are_fixed_are_told_in_short() -> None:

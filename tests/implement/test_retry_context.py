@@ -359,6 +359,37 @@ def test_a_diff_is_cut_to_its_lines() -> None:
     assert "max_diff_lines (4)" in found.cuts[0].reason
 
 
+@pytest.mark.parametrize(("code", "is_same"), [(1, True), (127, False), (137, False), (-9, False)])
+def test_the_line_of_an_attempt_does_not_call_a_fault_of_the_machine_the_same(
+    code: int, *, is_same: bool
+) -> None:
+    ended = failing_test().model_copy(update={"exit_code": code})
+    prior = section(told(red(1, ended), red(2, ended)).text, "Prior attempts")
+    assert ("Same first failure." in prior) is is_same
+    assert (TEST_ID in prior) is not is_same
+
+
+def at(file: str, line: int) -> CheckResult:
+    (found,) = failing_test().findings
+    moved = found.model_copy(update={"file": file, "line": line, "test_id": None})
+    return failing_test().model_copy(update={"findings": (moved,)})
+
+
+def test_a_cut_diff_keeps_what_the_last_failures_name_and_then_the_ones_before() -> None:
+    files = [
+        f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old\n+{name}\n"
+        for name in ("a.py", "b.py", "c.py", "d.py")
+    ]
+    history = (red(1, at("c.py", 1)), red(2, at("d.py", 1)))
+    limits = LIMITS.model_copy(update={"max_diff_lines": 12})
+    text = told(*history, diff="".join(files).encode(), limits=limits).text
+    shown = section(text, "Previous changes")
+    assert [line for line in shown.split("\n") if line.startswith("+")] == [
+        *("+++ b/d.py", "+d.py", "+++ b/c.py", "+c.py")
+    ]
+    assert "[... 12 lines omitted]" in shown
+
+
 def test_the_reviewers_words_are_cut() -> None:
     limits = ContextLimits(max_verifier_feedback_chars=20)
     found = told(reviewed(red(1), "First.\nSecond.\nThird sentence."), limits=limits)

@@ -1,13 +1,14 @@
 """A diff is told in few lines, without what no agent reads."""
 
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.implement.prompt.diff import readable
+from mulligan.implement.prompt.diff import Location, readable
 from world.attempts import DIFF
 
 
@@ -152,7 +153,80 @@ def test_a_bulky_new_file_is_folded_and_comes_last() -> None:
 
 @pytest.mark.pure
 def test_files_that_failures_name_come_first_and_whole() -> None:
-    told = readable((FIX + BULKY).encode(), 500, ["./aaa_rows.py"]).lines
+    told = readable((FIX + BULKY).encode(), 500, [Location("./aaa_rows.py")]).lines
     assert told[0].startswith("diff --git a/aaa_rows.py")
     assert "+row 199" in told
-    assert "+the fix" in readable((BULKY + FIX).encode(), 7, ["z.py"]).lines
+    assert "+the fix" in readable((BULKY + FIX).encode(), 7, [Location("z.py")]).lines
+
+
+def hunk(line: int, word: str, size: int = 4) -> str:
+    """Make a hunk that adds `size` lines from this line on."""
+    added = "".join(f"+{word} {number}\n" for number in range(size))
+    return f"@@ -{line},0 +{line},{size} @@ def {word}():\n{added}"
+
+
+LONG = changed("src/a.py", hunk(10, "first") + hunk(200, "second") + hunk(400, "third"))
+OTHER = changed("src/b.py", hunk(10, "fourth") + hunk(300, "fifth"))
+
+
+def order_of(
+    diff: bytes, named: Sequence[Location] = (), before: Sequence[Location] = ()
+) -> list[str]:
+    """Return the word of each hunk in the order shown."""
+    shown = readable(diff, 500, named, before).lines
+    return [line.split()[-1][:-3] for line in shown if line.startswith("@@ ")]
+
+
+ORDERS: Mapping[str, tuple[list[Location], list[Location], str]] = {
+    "nothing is named": ([], [], "first second third fourth fifth"),
+    "a line in a hunk": ([Location("a.py", 402)], [], "third first second fourth fifth"),
+    "a line near a hunk": ([Location("a.py", 191)], [], "second first third fourth fifth"),
+    "a line after a hunk": ([Location("a.py", 213)], [], "second first third fourth fifth"),
+    "a line far from all": ([Location("b.py", 100)], [], "fourth fifth first second third"),
+    "a file without a line": ([Location("b.py")], [], "fourth fifth first second third"),
+    "two files": (
+        [Location("a.py", 400), Location("b.py", 300)],
+        [],
+        "third fifth first second fourth",
+    ),
+    "named before": ([], [Location("b.py", 301)], "fifth first second third fourth"),
+    "a file named before": ([], [Location("b.py")], "fourth fifth first second third"),
+    "named now and before": (
+        [Location("a.py", 11)],
+        [Location("b.py", 301), Location("a.py", 401)],
+        "first second third fifth fourth",
+    ),
+}
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("named", "before", "order"), ORDERS.values(), ids=ORDERS)
+def test_the_hunks_that_failures_name_come_first(
+    named: list[Location], before: list[Location], order: str
+) -> None:
+    assert order_of(LONG + OTHER, named, before) == order.split()
+
+
+@pytest.mark.pure
+def test_each_group_of_hunks_stands_below_its_file() -> None:
+    named = [Location("a.py", 400), Location("b.py", 300)]
+    told = readable(LONG + OTHER, 500, named).lines
+    above = {line.split()[-1][:-3]: told[at - 1] for at, line in enumerate(told) if "@@ " in line}
+    assert above["third"] == above["first"] == "+++ b/src/a.py"
+    assert above["fifth"] == above["fourth"] == "+++ b/src/b.py"
+
+
+@pytest.mark.pure
+def test_what_is_cut_is_not_what_failures_name() -> None:
+    told = readable(LONG + OTHER, 8, [Location("src/b.py", 302)])
+    assert told.lines[3:] == tuple(hunk(300, "fifth").rstrip().split("\n"))
+    whole = readable(LONG + OTHER, 500, [Location("src/b.py", 302)])
+    assert told.left_out == len(whole.lines) - 8
+    assert told == whole.head(8)
+
+
+@pytest.mark.pure
+def test_a_change_without_lines_is_shown_by_its_head() -> None:
+    moved = "diff --git a/x.py b/y.py\nsimilarity index 100%\nrename from x.py\nrename to y.py\n"
+    told = readable((FIX + moved).encode(), 500, [Location("y.py")]).lines
+    assert told[:4] == tuple(moved.rstrip().split("\n"))

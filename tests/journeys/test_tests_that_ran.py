@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import Progress
 from world.confined import sandbox
 from world.place import NAME, MulliganInstallation, mulligan_installation
 
@@ -54,3 +55,24 @@ def test_the_next_attempt_is_told_which_tests_did_not_run(here: MulliganInstalla
     # A renamed test is none that is lost, and the reviewer learns what decides about the checks.
     (pull,) = here.world.pulls_of(NAME)
     assert "The change touches `pytest.ini`, which decides how the checks run." in (pull.body or "")
+
+
+BY_ATTEMPT = """
+import re
+number = re.search(r'Attempt (\\d) of', prompt)
+text = {None: 'return 0', '2': 'return 4', '3': 'return ('}[number and number[1]]
+pathlib.Path('shop.py').write_text(f'def price(n):\\n    {text}\\n')
+"""
+
+
+def test_the_next_attempt_is_told_what_was_fixed_of_what_ran(here: MulliganInstallation) -> None:
+    here.agent(BY_ATTEMPT)
+    ref = here.issue()
+    here.run("once")
+    _, second, third = here.attempts(ref)
+    told = here.prompt(ref, 3).partition("## Observed patterns")[2]
+    assert "Fixed since attempt 1: test_shop.py::test_price." in told
+    assert "New since attempt 1: test_shop.py::test_nothing." in told
+    (tests,) = third.checks
+    # Nothing compiled, so that nothing ran: `test_nothing` is not fixed.
+    assert tests.progress == Progress(since=second.number)

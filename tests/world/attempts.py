@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from mulligan.checks.progress import with_progress
 from mulligan.domain.issue import Comment, Issue, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
@@ -126,6 +127,22 @@ def red(number: int, *checks: CheckResult, files: tuple[str, ...] = ("a.py",)) -
     changed = tuple(FileChange(path=path, status="M", insertions=2, deletions=1) for path in files)
     meta = attempt(number, Outcome.CHECKS_FAILED, error, *failed)
     return meta.model_copy(update={"commits": 1, "files_modified": changed, "head_sha": "c0ffee"})
+
+
+def compared(*history: WorkerResultMeta) -> tuple[WorkerResultMeta, ...]:
+    """Compare each attempt with the last one before it whose checks named failures."""
+    done = list[WorkerResultMeta]()
+    for meta in history:
+        red_before = [
+            each for each in done if any(check.fails and check.findings for check in each.checks)
+        ]
+        last = red_before[-1] if red_before else attempt(0, Outcome.INTERRUPTED)
+        before = {check.name: check for check in last.checks}
+        checks = [
+            with_progress(check, before.get(check.name), last.number) for check in meta.checks
+        ]
+        done.append(meta.model_copy(update={"checks": (*checks,)}))
+    return (*done,)
 
 
 def case(

@@ -64,8 +64,8 @@ def work_pushed() -> IssueContext:
 
 
 def nearly_the_same_change() -> IssueContext:
-    tries = three_times(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
-    return escalated_case(*(meta.model_copy(update={"checks": (red_check(),)}) for meta in tries))
+    said = "The reviewer rejected the change."
+    return escalated_case(*three_times(Outcome.REJECTED, said, sketch=("one", "two", "three")))
 
 
 def silent() -> IssueContext:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mulligan.checks import compare
 from mulligan.checks.guards import violations
+from mulligan.checks.progress import with_progress
 from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
@@ -105,6 +106,11 @@ class ScriptedVerifier:
         self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
     ) -> CheckResult:
         return judge_tests(runs, before, excuses_of(diff, scope))
+
+    def with_progress(
+        self, result: CheckResult, before: CheckResult | None, number: int
+    ) -> CheckResult:
+        return with_progress(result, before, number)
 
     def place(self, worktree: RunDirectory) -> str:
         return self.shown_at or str(worktree.path)

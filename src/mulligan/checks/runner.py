@@ -25,6 +25,7 @@ from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.left_reports import left_reports
+from mulligan.checks.progress import with_progress
 from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
@@ -307,6 +308,12 @@ class CommandVerifier:
     ) -> CheckResult:
         """Fail the first of the runs if a test that ran before runs in none of them (CHECK-7)."""
         return judge_tests(runs, before, excuses_of(diff, scope))
+
+    def with_progress(
+        self, result: CheckResult, before: CheckResult | None, number: int
+    ) -> CheckResult:
+        """Add what is fixed and new since the attempt with this `number` (CONTEXT-8)."""
+        return with_progress(result, before, number)
 
     def condense(self, name: str, output: bytes) -> FailedCheck:
         """Shorten the output of a check that failed on GitHub, and redact it."""

@@ -147,6 +147,18 @@ class RanTests(Record):
     stopped: tuple[str, ...] = ()
 
 
+class Progress(Record):
+    """The failures of a check compared with those in an earlier attempt, at most 50 of each kind.
+
+    `since` is the number of that attempt over all epochs. `fixed` failed there and `new` passed
+    there; each of them ran in both attempts.
+    """
+
+    since: int
+    fixed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+
 class CheckResult(Record):
     """The verdict of one check, with the digest of its output.
 
@@ -194,6 +206,15 @@ class CheckResult(Record):
     on_base: OnBase | None = None
     tests: RanTests | None = None
     """None if there was no report; it is not recorded, since it may have 100,000 names."""
+    tests_artifact: str = ""
+    """The file with `tests`."""
+    failure_hash: str | None = None
+    """A hash of the failures with their messages, equal for the same failures in another attempt.
+
+    Empty if they are not known in full, or may be the machine's; None in records of old versions.
+    """
+    progress: Progress | None = None
+    """None without an earlier attempt in which the check ran, and in records of old versions."""
 
     @property
     def took_ms(self) -> int:
@@ -219,6 +240,11 @@ class CheckResult(Record):
             and self.exit_code is not None
             and 0 <= self.exit_code < TIMEOUT_EXIT_CODE
         )
+
+    @property
+    def has_report(self) -> bool:
+        """Return whether a report named the tests that ran."""
+        return self.tests is not None or bool(self.tests_artifact)
 
     @property
     def unnamed(self) -> int:

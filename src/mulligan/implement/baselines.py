@@ -1,25 +1,23 @@
 """Run checks on the start tree, beside the agent or after it; share the results (BASELINE-1)."""
 
-import gzip
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event
 
 import structlog
-from pydantic import ValidationError
 
 from mulligan.config.policy import Baseline, Check
 from mulligan.domain.errors import (
     LeaseLostError,
     MisconfiguredError,
     ShutdownError,
-    UnavailableError,
     WithdrawnError,
     WorldError,
 )
 from mulligan.domain.events import BaselineRecorded
-from mulligan.domain.result import NOT_FOUND, TIMEOUT_EXIT_CODE, CheckKind, CheckResult, RanTests
+from mulligan.domain.result import NOT_FOUND, TIMEOUT_EXIT_CODE, CheckKind, CheckResult
+from mulligan.implement.kept_tests import keep_tests, read_tests
 from mulligan.implement.ports import AttemptContext
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.run_check import run_check
@@ -214,10 +212,8 @@ def _known(
     known = at.context.ledger.baseline(*key)
     if known is None or known.check is None or not known.tests:
         return known
-    try:
-        stored = gzip.decompress(at.context.artifacts.read(known.tests))
-        tests = RanTests.model_validate_json(stored)
-    except (UnavailableError, OSError, EOFError, ValidationError):
+    tests = read_tests(known.tests, at.context.artifacts)
+    if tests is None:
         return None if needs_tests else known
     return known.model_copy(update={"check": known.check.model_copy(update={"tests": tests})})
 
@@ -231,12 +227,9 @@ def _record(
     at: AttemptContext,
 ) -> BaselineRecorded:
     """Record a result after `count` runs, its tests as a file; return it with the tests."""
-    ref, tests = at.case.issue.ref, ""
+    ref = at.case.issue.ref
     found = found and found.model_copy(update={"source": ()})
-    if found and found.tests is not None:
-        content, number = found.tests.model_dump_json().encode(), at.case.status.number
-        packed = gzip.compress(content)
-        tests = at.context.artifacts.write(ref, number, f"{name}-tests.json.gz", packed)
+    tests = keep_tests(found.tests, name, at) if found else ""
     lean = found and found.model_copy(update={"tests": None})
     recorded = BaselineRecorded(
         key=key[1],

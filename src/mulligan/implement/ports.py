@@ -600,6 +600,15 @@ class Verifier(Protocol):
         """
         ...
 
+    def with_progress(
+        self, result: CheckResult, before: CheckResult | None, number: int
+    ) -> CheckResult:
+        """Add what is fixed and new since the attempt with this `number` (CONTEXT-8).
+
+        `before` is the check in that attempt, with its tests as far as they are known.
+        """
+        ...
+
     def place(self, worktree: RunDirectory) -> str:
         """Return where commands find a worktree; programs note down where they were installed."""
         ...

@@ -14,7 +14,7 @@ from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_
 from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import CheckFinished, ReviewFinished
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import (
     NOT_FOUND,
     CheckKind,
@@ -23,6 +23,7 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 from mulligan.implement.baselines import baseline_of, run_baseline, run_baseline_again
+from mulligan.implement.kept_tests import keep_tests, read_tests
 from mulligan.implement.ports import AttemptContext, ReviewQuestion, Worktree
 from mulligan.implement.run_check import run_check
 from mulligan.implement.set_up import set_up_change
@@ -46,7 +47,8 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         ready = set_up_change(change, f"{rounds}setup-again.log", at)
     if ready:
         result, tree = _timed(ready[0], 1, began, at), ready[1]
-        context.ledger.append(ref, CheckFinished(check=_recorded(result)))
+        result = _recorded(_with_progress(result, at))
+        context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(result,)))
         if result.fails:
             return
@@ -55,6 +57,8 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         with at.stopwatch.measure(Part.CHECKS):
             result = _run_with_baseline(check, change.head_sha, name, tree, at, runs)
             result = _with_lost_tests(check, result, change, name, replace(at, worktree=tree), runs)
+        tests = keep_tests(result.tests, name, at)
+        result = _with_progress(result.model_copy(update={"tests_artifact": tests}), at)
         result = _recorded(_timed(result, len(runs), began, at))
         context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
@@ -72,6 +76,23 @@ def _recorded(result: CheckResult) -> CheckResult:
     parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
     kept = {name: findings[:MAX_RECORDED_FINDINGS] for name, findings in parts.items()}
     return result.model_copy(update={**kept, "tests": None})
+
+
+def _with_progress(result: CheckResult, at: AttemptContext) -> CheckResult:
+    """Compare a result with the same check in the last attempt in which checks named failures."""
+    compare, artifacts = at.context.verifier.with_progress, at.context.artifacts
+    ended = (meta for meta in reversed(at.case.history) if meta.outcome not in FREE)
+    meta = next((meta for meta in ended if any(map(_names_failures, meta.checks))), None)
+    earlier = meta.checks if meta else ()
+    before = next((check for check in earlier if check.name == result.name), None)
+    if meta is None or before is None:
+        return compare(result, None, 0)
+    tests = read_tests(before.tests_artifact, artifacts) if before.tests_artifact else None
+    return compare(result, before.model_copy(update={"tests": tests}), meta.number)
+
+
+def _names_failures(check: CheckResult) -> bool:
+    return check.fails and bool(check.findings)
 
 
 def _timed(result: CheckResult, runs: int, began: datetime, at: AttemptContext) -> CheckResult:

@@ -10,7 +10,7 @@ from mulligan.domain.errors import InvariantError
 from mulligan.domain.issue_context import IssueContext, Pattern
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
-from mulligan.implement.prompt.diff import readable
+from mulligan.implement.prompt.diff import Location, readable
 from mulligan.implement.prompt.feedback import (
     actionable,
     asked_for,
@@ -98,7 +98,10 @@ class ContextSections:
             patterns=find_patterns(case.history),
             drift=drift(case.history),
             diff=readable(
-                diff if limits.include_prior_diffs else b"", limits.max_diff_lines, _named(detailed)
+                diff if limits.include_prior_diffs else b"",
+                limits.max_diff_lines,
+                _named(detailed),
+                _named(detailed_attempt(before)) if before else (),
             ),
             remarks=remarks_of(feedback) if feedback else Excerpt(),
             on_github=on_github_of(feedback, limits) if feedback else Excerpt(),
@@ -183,14 +186,18 @@ WITHOUT_EVIDENCE = frozenset(
 """Outcomes without evidence, if the agent changed no file."""
 
 
-def _named(detailed: WorkerResultMeta) -> list[str]:
-    """List the files in the failures of an attempt: tests and the code under test."""
-    found = [finding for check in failing(detailed.checks) for finding in check.findings]
-    places = [finding.file for finding in found if finding.file]
+def _named(detailed: WorkerResultMeta) -> list[Location]:
+    """List the locations in the failures of an attempt: tests and the code under test."""
+    failed = failing(detailed.checks)
+    found = [finding for check in failed for finding in check.findings]
+    shown = [Location(at.file, at.line) for check in failed for at in check.source]
+    places = [Location(finding.file, finding.line) for finding in found if finding.file]
     tests = [
-        (finding.test_id or "").partition(joint)[0] for finding in found for joint in ("::", " › ")
+        Location((finding.test_id or "").partition(joint)[0])
+        for finding in found
+        for joint in ("::", " › ")
     ]
-    return [*dict.fromkeys([*places, *filter(None, tests)])]
+    return [*dict.fromkeys([*places, *shown, *(test for test in tests if test.file)])]
 
 
 def check_context(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mulligan.domain.issue_context import Pattern, PatternKind
 from mulligan.domain.outcome import FREE, Outcome
-from mulligan.domain.result import Finding, WorkerResultMeta
+from mulligan.domain.result import CheckResult, Finding, Progress, WorkerResultMeta
 from mulligan.implement.prompt.diff import changed_lines
 from mulligan.implement.prompt.outcome_text import TITLES, failing
 from mulligan.text.escape import one_line
@@ -63,18 +63,61 @@ def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[Pattern, ...]:
 
 
 def _advice(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
-    return [*([SAME_FAILURE] if _same_failure(epoch) else []), *_same_change(epoch)]
+    is_of_checks = bool(_failed_checks(_ended(epoch)[-1]))
+    return [*([SAME_FAILURE] if is_of_checks else []), *_same_change(epoch)]
 
 
-def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Return whether the last attempt failed as an earlier one did; skip interrupted attempts."""
-    ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
-    return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
+def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
+    """Return whether the last attempt is known to have failed as an earlier one did.
+
+    Compare it with the last earlier attempt of the same kind: one whose failures are known, or,
+    without failed checks, one without them.
+    """
+    ended = _ended(epoch)
+    if not ended:
+        return False
+    *earlier, last = ended
+    if not _failed_checks(last):
+        same = [meta for meta in earlier if not _failed_checks(meta)]
+        return bool(same) and _ended_as(same[-1]) == _ended_as(last)
+    failures = _known_failures(last)
+    known = [each for meta in earlier if (each := _known_failures(meta))]
+    return bool(failures and known) and known[-1] == failures
+
+
+def _ended(epoch: Sequence[WorkerResultMeta]) -> list[WorkerResultMeta]:
+    """Return the attempts that cost one; the others are not the agent's doing."""
+    return [meta for meta in epoch if meta.outcome not in FREE]
+
+
+def _known_failures(meta: WorkerResultMeta) -> set[tuple[str, str]]:
+    """Return the failures of each failed check; empty if those of any are not known."""
+    found = {
+        (check.name, _failures_of_old(check) if check.failure_hash is None else check.failure_hash)
+        for check in failing(meta.checks)
+    }
+    return found if all(each for _, each in found) else set()
+
+
+def _failures_of_old(check: CheckResult) -> str:
+    """Return the failures of a check whose record is of an old version."""
+    if not check.is_complete or check.unnamed:
+        return ""
+    texts = sorted(map(_message, check.findings)) or [check.fingerprint, check.digest]
+    return "\n".join((check.evidence, *texts)).strip()
+
+
+def _message(found: Finding) -> str:
+    return f"{found.name}|{found.message}"
+
+
+def _ended_as(meta: WorkerResultMeta) -> tuple[Outcome, set[str]]:
+    return meta.outcome, {broken.message for broken in meta.guard_violations}
 
 
 def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
     """Name the attempts with nearly the same change as the last one that made a change."""
-    changed = [meta for meta in epoch if meta.sketch and meta.outcome not in FREE]
+    changed = [meta for meta in _ended(epoch) if meta.sketch]
     alike = [
         label(meta, epoch)
         for meta in changed
@@ -84,75 +127,30 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[Pattern]:
     return [Pattern(PatternKind.SAME_CHANGE, text)] if text else []
 
 
-def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Return whether the last two attempts have the same failures, and no fewer."""
-    compared = _last_two(epoch)
-    if compared is None:
-        prints = [
-            each for meta in epoch if meta.outcome not in FREE and (each := _fingerprints(meta))
-        ]
-        return len(prints) < 2 or bool(prints[-1] & prints[-2])  # noqa: PLR2004
-    before, after = compared
-    return _failures(before).keys() == _failures(after).keys() and _count(after) >= _count(before)
-
-
 def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
-    """Name the failures that the last attempt with checks fixed, and the new ones.
+    """Name what the last attempt with compared checks fixed, and what it broke.
 
-    A failure is fixed, or new, only if the other attempt's check would have named it.
+    The change of an attempt that succeeded is kept, so that nothing has to be fixed again.
     """
-    compared = _last_two(epoch)
-    if compared is None:
+    compared = [meta for meta in _ended(epoch) if _progress_of(meta)]
+    if not compared or compared[-1].outcome is Outcome.SUCCEEDED:
         return []
-    before, after = compared
-    since, old, new = label(before, epoch), _failures(before), _failures(after)
-    named_before, named_after = _naming_all(before), _naming_all(after)
+    after, progress = compared[-1], _progress_of(compared[-1])
+    before = next((meta for meta in epoch if meta.number == progress[0].since), None)
+    if before is None:
+        return []
+    since = label(before, epoch)
+    fixed = [name for each in progress for name in each.fixed]
+    added = [name for each in progress for name in each.new]
     again = f"The fix was discarded with attempt {label(after, epoch)}; make it again."
-    left = new.keys() | _failures_before_the_change(after)
-    fixed = [name for key, name in old.items() if key not in left and key[0] in named_after]
-    added = [name for key, name in new.items() if key not in old and key[0] in named_before]
     return [
         *([f"Fixed since attempt {since}: {_listed(fixed)}. {again}"] if fixed else []),
         *([f"New since attempt {since}: {_listed(added)}."] if added else []),
     ]
 
 
-def _last_two(
-    epoch: Sequence[WorkerResultMeta],
-) -> tuple[WorkerResultMeta, WorkerResultMeta] | None:
-    """Return the last two attempts in which checks named failures."""
-    ended = [meta for meta in epoch if meta.outcome not in FREE and _failures(meta)]
-    return (ended[-2], ended[-1]) if len(ended) > 1 else None
-
-
-def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
-    """Return the names of an attempt's failures by check and identity."""
-    return {
-        (check.name, _identity(found)): found.name
-        for check in failing(meta.checks)
-        for found in check.findings
-    }
-
-
-def _failures_before_the_change(meta: WorkerResultMeta) -> set[tuple[str, str]]:
-    """Return the remaining failures that do not count."""
-    return {(check.name, _identity(found)) for check in meta.checks for found in check.known}
-
-
-def _naming_all(meta: WorkerResultMeta) -> set[str]:
-    """Return the names of the checks that would have named every failure."""
-    return {check.name for check in meta.checks if check.names_all}
-
-
-def _identity(found: Finding) -> str:
-    """Identify a failure by its test, or by file, code and message, never by its line."""
-    if found.test_id:
-        return found.name
-    return "|".join((found.file or "", found.code or "", found.message))
-
-
-def _count(meta: WorkerResultMeta) -> int:
-    return sum(max(check.count, len(check.findings)) for check in failing(meta.checks))
+def _progress_of(meta: WorkerResultMeta) -> list[Progress]:
+    return [check.progress for check in meta.checks if check.progress]
 
 
 def _listed(names: Sequence[str], quote: str = "") -> str:
@@ -224,11 +222,6 @@ def _failed_tests(meta: WorkerResultMeta) -> list[str]:
 
 def _files(meta: WorkerResultMeta) -> list[str]:
     return [file.path for file in meta.files_modified]
-
-
-def _fingerprints(meta: WorkerResultMeta) -> set[tuple[str, str]]:
-    failed = failing(meta.checks)
-    return {(check.name, check.fingerprint) for check in failed if check.fingerprint}
 
 
 # Drift.

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from mulligan.domain.issue_context import Pattern
 from mulligan.domain.outcome import Outcome, Record
-from mulligan.domain.result import VerifierOutcome
+from mulligan.domain.result import TIMEOUT_EXIT_CODE, VerifierOutcome
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.commands import HEADING, guidance_block
 from mulligan.text.escape import fence, omitted, one_line
@@ -148,19 +148,24 @@ def _prior(earlier: Sequence[AttemptSummary], latest: AttemptSummary) -> str:
     return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
 
 
-def _first_excerpt(attempt: AttemptSummary) -> str:
-    excerpts = (check.output_excerpt for check in attempt.check_results if not check.passed)
-    return next(filter(None, excerpts), "")
+def _first_failure(attempt: AttemptSummary) -> tuple[str, bool]:
+    """Return the first complaint of a check, and whether that check ran to its end."""
+    failed = (check for check in attempt.check_results if not check.passed)
+    first = next((check for check in failed if check.output_excerpt), None)
+    if first is None:
+        return "", False
+    code = first.exit_code
+    return first.output_excerpt, code is not None and 0 <= code < TIMEOUT_EXIT_CODE
 
 
 def _line(attempt: AttemptSummary, latest: AttemptSummary) -> str:
     more = len(attempt.files_modified) - NAMED_FILES
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
-    error, excerpt = attempt.error, _first_excerpt(attempt)
+    error, (excerpt, has_ended) = attempt.error, _first_failure(attempt)
     if error and error == latest.error:
         # The error of failed checks names only them; the excerpt tells whether they failed alike.
         error = "" if excerpt else f"Same error as attempt {latest.attempt_number}."
-    if excerpt and excerpt == _first_excerpt(latest):
+    if has_ended and excerpt == _first_failure(latest)[0]:
         excerpt = "Same first failure."
     parts = (
         f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
