@@ -66,7 +66,7 @@ def test_programs_get_the_sizes_and_the_cuts_as_json(here: MulliganInstallation)
     assert isinstance(found, dict)
     assert (found["attempt"], found["max_attempts"]) == (2, 2)
     assert found["bytes"] == len(str(found["prompt"]).encode())
-    assert found["context_budget_bytes"] == 16_000
+    assert found["context_budget_bytes"] == 32_000
     sections = json.dumps(found["sections"])
     for name in ("banner", "task", "criteria", "retry_context", "instructions"):
         assert f'"{name}"' in sections
