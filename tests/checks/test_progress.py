@@ -194,6 +194,7 @@ def test_without_findings_the_digest_and_the_lines_about_failures_count(
     values: dict[str, str],
 ) -> None:
     known = {"evidence": "1a", "fingerprint": "f1", "digest": "It stopped in a.sh:3 of sh."}
-    one, same = red(**known), red(**{**known, "digest": "It stopped in a.sh:5 of sh."})
+    one = red().model_copy(update=known)
+    same = one.model_copy(update={"digest": "It stopped in a.sh:5 of sh."})
     assert failure_hash(one) == failure_hash(same) != ""
-    assert failure_hash(red(**{**known, **values})) not in {failure_hash(one), ""}
+    assert failure_hash(one.model_copy(update=values)) not in {failure_hash(one), ""}
