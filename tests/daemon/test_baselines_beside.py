@@ -443,3 +443,25 @@ def test_only_required_tests_run_beside_the_agent(
     # One with a report of tests is compared after the change, if it is required.
     after = RUNS_ON_START if other.get("required", True) else []
     assert story.told == [*RUNS_ON_CHANGE, *after]
+
+
+@pytest.mark.parametrize("runs_again", [True, False])
+def test_a_test_that_runs_the_second_time_only_fails_no_attempt(
+    here: WorkerEnvironment, *, runs_again: bool
+) -> None:
+    story = Story(passes, passes)
+    counted = list[None]()
+
+    def tests(tree: Path) -> Names:
+        if (tree / "src/tool.py").read_text() == "X = 1\n":
+            return Names(ran=("test_a", "test_b"))
+        counted.append(None)
+        return Names(ran=("test_a", "test_b") if len(counted) > 1 and runs_again else ("test_a",))
+
+    context = confined(here, fix_the_bug, story)
+    verifier = ScriptedVerifier(here.lines, shown_at="/mulligan/worktree", tests=tests)
+    meta = attempt(here, replace(context, verifier=verifier))
+    assert (meta.outcome is Outcome.SUCCEEDED) == runs_again
+    assert len(counted) == 2
+    # Once before that, and once more since a test is missing.
+    assert story.told.count("start ends") == 2

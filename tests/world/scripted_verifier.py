@@ -41,7 +41,7 @@ class ScriptedVerifier:
     programs: str = ""
     shown_at: str = ""
     """Where each worktree appears, as in a sandbox."""
-    tests: RanTests | None = None
+    tests: RanTests | Callable[[Path], RanTests] | None = None
     """What the report of each check names."""
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
@@ -88,7 +88,7 @@ class ScriptedVerifier:
             digest=failed or "Passed.",
             findings=(Finding(summary=first, message=first, test_id=first),) if failed else (),
             fingerprint=first,
-            tests=self.tests,
+            tests=self.tests(worktree.path) if callable(self.tests) else self.tests,
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
