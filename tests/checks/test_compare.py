@@ -442,6 +442,8 @@ def run_in(file: str, *cases: tuple[str, str]) -> Run:
     return Run(b"", made.exit_code, [made.reports[0].replace(b"test_a", module)])
 
 
+ERROR = '<error message="no database"/>'
+MOVED = (("b", BAD), ("c", WORSE))
 OLDS, NEWS = ("test_a.py::test_old",), ("test_a.py::test_new",)
 COMPARED: dict[str, tuple[list[Run], list[Run], Comparison]] = {
     "passed": ([run(FIXED)], [run(OLD)], Comparison(Verdict.PASSED)),
@@ -497,6 +499,18 @@ COMPARED: dict[str, tuple[list[Run], list[Run], Comparison]] = {
         [run_in("test_b.py", ("test_old", WORSE))],
         [run(OLD)] * 2,
         Comparison(Verdict.NEW, new=("test_b.py::test_old",)),
+    ),
+    "moved, beside a new one of its title": (
+        [Run(b"", 1, [run_in(f"test_{n}.py", ("test_old", how)).reports[0] for n, how in MOVED])],
+        [run(OLD)] * 2,
+        Comparison(
+            Verdict.MIXED, new=("test_c.py::test_old",), preexisting=("test_b.py::test_old",)
+        ),
+    ),
+    "another test, while the old one stops with an error": (
+        [Run(b"", 1, [junit(("test_old", ERROR)), run_in("test_b.py", OLD).reports[0]])],
+        [run(OLD)] * 2,
+        Comparison(Verdict.NEW, new=("test_a.py::test_old", "test_b.py::test_old")),
     ),
     "beside one that stays": (
         [Run(b"", 1, [junit(OLD), run_in("test_b.py", OLD).reports[0]])],

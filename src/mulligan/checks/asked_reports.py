@@ -89,7 +89,7 @@ def _contents(tree: Path, names: Iterable[str]) -> Iterator[bytes]:
             yield source_code.read(tree, str(path), CONFIGURATION_BYTES) or b""
 
 
-# What a command is asked, and what it left
+# The request for reports, and what it brought
 
 
 @dataclass(frozen=True, slots=True)

@@ -329,14 +329,17 @@ def _moved(new: Findings, failed: CheckResult, before: CheckResult) -> Findings:
     The test is gone there, and was not here. Only reports tell for certain.
     """
     here, there = (
-        {*run.tests.ran} if run.tests else {found.test_id for found in run.findings}
+        {*run.tests.ran, *run.tests.stopped}
+        if run.tests
+        else {found.test_id for found in run.findings}
         for run in (failed, before)
     )
     gone = [_in_title(found) for found in before.findings if found.test_id not in here]
     came = [found for found in new if found.test_id and found.test_id not in there]
-    alike, _ = _split([_in_title(found) for found in came], gone)
-    titles = {found.test_id for found in alike}
-    return tuple(found for found in came if title_of(found.test_id or "") in titles)
+    titled = [*map(_in_title, came)]
+    alike = {*map(id, _split(titled, gone)[0])}
+    pairs = zip(came, titled, strict=True)
+    return tuple(found for found, title in pairs if id(title) in alike)
 
 
 def _in_title(found: Finding) -> Finding:

@@ -265,5 +265,5 @@ def _fallback_digest(log: CleanLog, exit_code: int | None, max_chars: int) -> Di
     text = render_passed((), max_chars) if passed else render_text(Reading(), log, max_chars)
     text = clip(text, max_chars)
     short = clip(text, min(SHORT_CHARS, max_chars))
-    print_ = "" if passed else fingerprint((), log.lines)
-    return Digest(text, (), 0, print_, passed, short=short)
+    mark = "" if passed else fingerprint((), log.lines)
+    return Digest(text, (), 0, mark, passed, short=short)

@@ -29,10 +29,7 @@ POSITIONS = tuple(
         # Progress, durations, and when a line was written.
         (r"^ *\[ *\d+(?:%|/\d+)\]|\[ *\d+%\]$", ""),
         (rf" ?[\[(]\d+(?:\.\d+)? ?{_SECONDS}[\])]|\t\d+\.\d+s$", ""),
-        (
-            rf"(?i)\b(in|took|elapsed|time|duration(?:_ms)?)(:? )\d+\.\d+(?: ?{_SECONDS}\b)?",
-            r"\1\2<t>",
-        ),
+        (rf"(?i)\b({_TOOK})(:? )\d+\.\d+(?: ?{_SECONDS}\b)?", r"\1\2<t>"),
         (rf"^\W{{0,2}}{_TIME}\S*|{_TIME}\.\d{{3,9}}(?: ?[+-]\d\d:?\d\d|Z)?", "<time>"),
         # Places in memory, and how a text is laid out.
         (r"\b0x[0-9a-fA-F]{9,16}\b|(?<=[\w$])@[0-9a-f]{5,8}\b", "<address>"),

@@ -124,7 +124,7 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     most_in_full = max(IN_FULL, page.room // CHARS_IN_FULL)
     full, rest = reading.found[:most_in_full], reading.found[most_in_full:]
     most = int(page.room * IDS_SHARE)
-    ways = ([_in_short(found, chars) for found in rest] for chars in SHORT_CHARS)
+    ways = ([_in_short(found, chars) for found in rest] for chars in CHARS_OF_EACH)
     ids = next((way for way in ways if _size(way) <= most), [_in_short(found, 0) for found in rest])
     needed = _size(ids)
     after = reserved + (MORE_ROOM if ids else 0) + min(needed, most)
@@ -141,7 +141,7 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
         page.add(f"(+ {count - added} more)")
 
 
-SHORT_CHARS = (160, 110)
+CHARS_OF_EACH = (160, 110)
 """The characters of each further finding, if all of them fit."""
 
 
