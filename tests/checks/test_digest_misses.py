@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mulligan.checks.digest import digest
+from mulligan.checks.digest.signals import count_bad
 
 pytestmark = pytest.mark.pure
 
@@ -308,9 +309,39 @@ def test_where_findings_say_it_all_no_window_is_shown() -> None:
     assert "the disk is full" in digest("\n".join(lines), exit_code=1).text
 
 
-def test_many_failures_are_counted_where_the_tool_does_not() -> None:
-    lines = [f"src/a{n}.c:{n + 1}:5: error: no {n}" for n in range(40)]
-    assert "Totals: 40 failures" in digest("\n".join(lines), exit_code=1).short
+def test_what_a_tool_names_twice_is_not_counted_for_it() -> None:
+    tests = [f"FAIL: test_{n} (shop.Shop.test_{n})" for n in range(7)]
+    lines = [*tests, *(f"shop/part_{n}.py:3:1: error: no {n}" for n in range(7))]
+    told = digest("\n".join([*lines, "", "FAILED (failures=7)"]), exit_code=1)
+    assert (told.count, len(told.findings)) == (0, 14)
+    assert "FAILED (failures=7)" in told.short
+
+
+@pytest.mark.parametrize(
+    ("line", "failures"),
+    [
+        ("FAILURES: 12/18 assertions failed (238ms)", 12),
+        ("Result:     failed: 604 != 5 (604 != 5)", 0),
+        ("Tests: 3 failed, 2 passed, 5 total", 3),
+    ],
+)
+def test_the_failures_of_a_total_are_read(line: str, failures: int) -> None:
+    assert count_bad(line) == failures
+
+
+def test_the_totals_of_several_runs_count_together() -> None:
+    run = "--- FAIL: Test{0}\ntest result: FAILED. 3 passed; 1 failed\n"
+    assert digest(run.format("One") + run.format("Two"), exit_code=1).count == 2
+
+
+def test_a_report_in_the_output_and_its_text_are_one() -> None:
+    cases = "".join(
+        f'<testcase classname="shop.Part{n}" name="adds"><failure message="no {n}"/></testcase>'
+        for n in range(2)
+    )
+    text = "".join(f"[ FAILED ] Part{n} adds\n" for n in range(2))
+    told = digest(f"<testsuite>{cases}</testsuite>\n{text}", exit_code=1)
+    assert (told.count, len(told.findings)) == (2, 2)
 
 
 def test_failures_out_of_all_tests_are_counted_alone() -> None:

@@ -165,13 +165,13 @@ class CheckResult(Record):
     `findings` are the failures that count. `known` are those that also occurred before the change,
     and `unsteady` those that failed and passed on the same tree. A check is `preexisting` if all
     its failures occurred before; `flaky` (and `passed`) if it failed and then passed. `count` is
-    the number of failures as far as known, listed or not. `evidence` has a hash of each line about
-    failures, empty where some were dropped; on the start tree, of those in both runs, and `varying`
-    counts the others. `cut_short` is set if the tool says that it did not run
-    or list everything. `long_digest` has more for the next prompt, where the findings
-    do not explain the failure or do not fit; else it is empty. `is_set_up`: not a check of the
-    policy, but the setup commands, which ran again on the change. `on_base` is None if the check
-    did not run on the start tree.
+    the number of failures, listed or not; 0 if it is not known. `evidence` has a hash of each line
+    about failures, empty where some were dropped; on the start tree, of those in both runs, and
+    `varying` counts the others. `cut_short` is set if the tool says that it did not run or list
+    everything. `long_digest` has more for the next prompt, where the findings do not explain the
+    failure or do not fit; else it is empty. `is_set_up`: not a check of the policy, but the setup
+    commands, which ran again on the change. `on_base` is None if the check did not run on the start
+    tree.
 
     `duration_ms` is the time of the last run, and of the first if the check is flaky. `runs` counts
     all runs of this round after the agent: on the change, again, and on the start tree. `wall_ms`

@@ -50,10 +50,10 @@ class Digest:
     """The digest of one output.
 
     `text` is what the agent is given; `short` names the findings for people, in at most
-    SHORT_CHARS characters. `count` is the number of failures, as far as known. `fingerprint` is
-    short hex, equal for the same failure on another day or in another directory; it is empty for a
-    check that passed. `evidence` has a
-    hash of each line about failures, with or without a finding; it is empty if lines were dropped.
+    SHORT_CHARS characters. `count` is the number of failures, 0 if it is not known, as one may have
+    several names. `fingerprint` is short hex, equal for the same failure on another day or in
+    another directory; it is empty for a check that passed. `evidence` has a hash of each line about
+    failures, with or without a finding; it is empty if lines were dropped.
     `cut_short` is set if the tool reports that it did not run or list everything. `tests` are those
     that the reports name, None without a report.
     """
@@ -155,6 +155,7 @@ def _read_output(log: CleanLog, kept: BufferedOutput, patterns: Sequence[str]) -
         return _with_totals(rest, tests)
     rest = read_any(log.without(tests.claimed))
     beside = () if rest.doubtful else tuple(filter(_is_failure_of_its_own, rest.found))
+    beside = merged(inside.found, beside)[len(inside.found) :]
     return Reading(
         found=(*known, *beside),
         count=inside.count + tests.count + len(beside),
@@ -224,13 +225,19 @@ def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: i
     return Digest(
         text=text,
         findings=findings,
-        count=max(reading.count, len(findings)),
+        count=_count(reading),
         fingerprint=fingerprint(findings, telling),
         passed=False,
         short=short,
         evidence="" if log.dropped else evidence_of(_lines_about_failures(log, reading)),
         cut_short=is_cut_short(log.lines),
     )
+
+
+def _count(reading: Reading) -> int:
+    """Return what the tool counts, or the failures that it names; 0 if it names more."""
+    named = len(reading.found)
+    return max(reading.count, named) if reading.count >= named or not reading.count else 0
 
 
 def _in_full(found: FindingBlock) -> Finding:

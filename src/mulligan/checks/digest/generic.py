@@ -31,7 +31,6 @@ from mulligan.checks.digest.signals import (
     Weight,
     count_bad,
     has_phrase,
-    is_passing,
     is_total,
     total_lines,
     weigh,
@@ -51,9 +50,9 @@ def read_any(log: CleanLog) -> Reading:
     heads = list(scan.heads(_foremost(opened)))
     often = Counter(map(_template, heads))
     named = _without_repeats(_by_test(with_units(heads, log.lines)))
-    ranked = _relevant(_without_passing(named, log.lines), often)
+    ranked = _relevant(named, often)
     totals = total_lines(log.lines)
-    count = max([0, *(count_bad(line) for line in totals)])
+    count = _counted(totals, len(ranked), log)
     if len(opened) > MAX_FINDINGS:
         count = max(count, len(opened))
     if not count and (
@@ -63,6 +62,14 @@ def read_any(log: CleanLog) -> Reading:
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
     found = tuple(_found(head, log.lines) for head in ranked)
     return Reading(found, count, totals, doubtful=doubtful)
+
+
+def _counted(totals: Iterable[str], named: int, log: CleanLog) -> int:
+    """Return the failures that the totals count; if as many are named, those of several runs."""
+    of_runs = Counter[str]()
+    for line in filter(is_total, log.lines):
+        of_runs[NUMBER.sub("1", line)] += count_bad(line)
+    return named if named in of_runs.values() else max([0, *map(count_bad, totals)])
 
 
 CONSOLE = re.compile(r"  ● Console$| {2,4}console\.\w+$")
@@ -376,26 +383,6 @@ def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
     return list(known.values())
 
 
-def _without_passing(heads: Sequence[FindingHead], lines: Sequence[str]) -> Sequence[FindingHead]:
-    """Drop what a test printed that passed right below, where other tests failed."""
-    if not any(head.test_id for head in heads):
-        return heads
-    return [
-        head
-        for head in heads
-        if head.test_id
-        or head.severe
-        or head.start
-        or not _passes(lines[head.at + 1 : (head.end or head.at) + 1])
-    ]
-
-
-def _passes(below: Sequence[str]) -> bool:
-    return len(below) <= NEAR and any(map(is_passing, below[-1:]))
-
-
-NEAR = 3
-
 COMMON = 3
 """An error without a place that occurs more often than this is the program's own log."""
 
@@ -451,6 +438,7 @@ def _template(head: FindingHead) -> str:
 
 FRAMES = 6
 DETAIL = 30
+NEAR = 3
 
 
 VALUE = re.compile(

@@ -303,14 +303,6 @@ ROW = re.compile(
 )
 """A row below the name of a file, as eslint and similar tools print it."""
 
-TABLE_ROW = re.compile(
-    r"^\s*+(?P<line>\d+)(?:\s*\|\s*(?P<severity>ERROR|WARNING)\s*\|(?: \[.\])?|\s{2,})\s*"
-    r"(?P<rest>\S.*?)\s*$"
-)
-"""A row of a table whose title names the file, as tools for PHP print it."""
-
-TABLE_FILE = re.compile(r"^(?:FILE: |\s+Line\s+)(?P<file>\S.*\.\w{1,8}(?::\w+)?)\s*$")
-
 FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
 PLACE_OF_NAME = re.compile(rf"^{PATH_AND_LINE} in [\w.]+:?$")
 LINE_ALONE = re.compile(r"^\s+(?:L|[Ll]ine:? ?)(?P<line>\d+)\b")
@@ -345,28 +337,13 @@ class _Above:
         near = over >= 0 and self._files[over] >= at - MAX_ROWS_BELOW_FILE
         return self.lines[self._files[over]].strip().rstrip(":") if near else None
 
-    def title(self, at: int) -> str | None:
-        """Return the file in the title of a table; no blank line may be between them."""
-        over = bisect(self._titles, at) - 1
-        title = TABLE_FILE.match(self.lines[self._titles[over]]) if over >= 0 else None
-        return title["file"] if title else None
-
     @cached_property
     def _files(self) -> Sequence[int]:
         return [at for at, line in enumerate(self.lines) if FILE_ALONE.match(line)]
 
-    @cached_property
-    def _titles(self) -> Sequence[int]:
-        """List the titles, and the blank lines that end their effect."""
-        lines = enumerate(self.lines)
-        return [at for at, line in lines if not line.strip() or TABLE_FILE.match(line)]
-
 
 def row(lines: Sequence[str], at: int, section: Place | None, above: _Above) -> FindingHead | None:
     """Read a row of a table; its file is on a line of its own above."""
-    if found := TABLE_ROW.match(lines[at]):
-        title = above.title(at)
-        return _table_row(at, found, title) if title else None
     found = ROW.match(lines[at])
     code = (found["code"] or found["first"]) if found else None
     if found is None or found["severity"] == "info" or not (found["severity"] or code):
@@ -377,13 +354,6 @@ def row(lines: Sequence[str], at: int, section: Place | None, above: _Above) -> 
     place = Place(file, number(found["line"]), number(found["column"]))
     rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
     rest = found["rest"].strip()
-    return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
-
-
-def _table_row(at: int, found: re.Match[str], file: str) -> FindingHead:
-    place = Place(file, number(found["line"]))
-    rank = Rank.WARNING if found["severity"] == "WARNING" else Rank.FAILURE
-    rest, code = found["rest"], code_in(found["rest"])
     return FindingHead(at, rank, rest, place=place, code=code, heading=f"{place}: {rest}")
 
 

@@ -1,14 +1,11 @@
-"""Read pytest: its failed tests with reason and place, or why it did not start. Pure."""
+"""Read pytest: its failed tests with reason and place. Pure."""
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
-from operator import itemgetter
 
-from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
+from mulligan.checks.digest.blocks import TRACEBACK_FRAME, dedent
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, number
@@ -29,7 +26,6 @@ TOTALS = re.compile(
 )
 
 BAD = re.compile(r"\b(\d++) (?:failed|errors?)\b")
-RAN = re.compile(r"\b\d++ (?:failed|errors?|passed|xfailed|xpassed)\b")
 
 
 def read_pytest(log: CleanLog) -> Reading:
@@ -37,20 +33,15 @@ def read_pytest(log: CleanLog) -> Reading:
     lines = log.lines
     if not any(MARK.search(line) for line in lines):
         return Reading()
-    named = list(_summary(lines)) or list(_progress(lines))
+    named = list(_summary(lines))
     reasons = blocks(lines)
-    failed = list(_failed(named[:MAX_FINDINGS], lines, reasons))
+    failed = list(_failed(named[:MAX_FINDINGS], reasons))
     if not (named and any(map(SUMMARY_TITLE.match, lines))):
         failed += _from_blocks(reasons)
     totals = [found for line in lines if (found := TOTALS.match(line))]
     totals_line = tuple(found["totals"] + found["time"] for found in totals[-1:])
     counts = (sum(map(int, BAD.findall(found["totals"]))) for found in totals)
     count = max(len(named) if len(named) > MAX_FINDINGS else 0, sum(counts))
-    if len(failed) < count or not failed:
-        failed += list(islice(_around(lines), MOST_AROUND))
-    if not failed and totals and not RAN.search(totals[-1]["totals"]):
-        message = f"No tests ran: {totals_line[0]}"
-        failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
     claimed = _claimed(lines).union(
         *(range(at, at + 2) for found in failed if (at := found.at) is not None)
     )
@@ -136,7 +127,7 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
     plain = Why(start, place=own[-1] if own else None, origin=origin)
     marked = [at for at in range(start, stop) if SAID.match(lines[at])]
     if not marked:
-        return _native(lines, start, stop, plain)
+        return plain
     return _with_said(lines, marked, plain)
 
 
@@ -155,32 +146,18 @@ def _with_said(lines: Sequence[str], places: Sequence[int], plain: Why) -> Why:
     return Why(runs[-1], message, place, (*source, *causes), plain.origin)
 
 
-def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
-    """Read a block of `--tb=native`, which is a traceback."""
-    opening = next((at for at in range(start, end) if START.match(lines[at])), None)
-    trace = traceback_at(lines, opening, end) if opening is not None else None
-    if trace is None:
-        return plain
-    beneath = [line for line in lines[trace.at + 1 : end] if line.strip()]
-    source = (f"> {trace.source}",) if trace.source else ()
-    return Why(trace.at, (trace.message, *beneath), trace.place, source, plain.origin)
-
-
-# Tests named by the summary or the progress
+# Tests named by the summary
 
 Entry = tuple[int, str, str, str]
 """Line, id, name of the block, and message."""
 
 
-def _failed(
-    named: Iterable[Entry], lines: Sequence[str], reasons: dict[str, list[Why]]
-) -> Iterator[FindingBlock]:
-    """Yield the tests that the summary, or else the progress, names; take out their reasons."""
-    loose = sorted(islice(_loose_places(lines), MAX_FINDINGS), key=_message_of)
+def _failed(named: Iterable[Entry], reasons: dict[str, list[Why]]) -> Iterator[FindingBlock]:
+    """Yield the tests that the summary names; take out their reasons."""
     for at, test_id, key, message in named:
         waiting = reasons.get(key)
         own = _of_file(test_id, waiting) if waiting else 0
-        reason = waiting.pop(own) if waiting else _without_block(at, test_id, message, loose)
+        reason = waiting.pop(own) if waiting else Why(at)
         yield _found(test_id, reason, message)
 
 
@@ -240,13 +217,6 @@ VERBOSE = re.compile(
 )
 
 
-def _progress(lines: Sequence[str]) -> Iterator[Entry]:
-    for at, line in enumerate(lines):
-        if found := VERBOSE.match(line):
-            node, kind = found["node"] or found["node2"], found["kind"] or found["kind2"]
-            yield at, node, block_key(kind, block_name(node)), ""
-
-
 def split_entry(text: str) -> tuple[str, str]:
     """Split an entry of the summary into id and message: ids may hold ` - ` within brackets."""
     cut = text.find(" - ")
@@ -265,30 +235,6 @@ def block_name(node: str) -> str:
     return name.replace("::", ".") + bracket + parameters if inner else path
 
 
-def _loose_places(lines: Sequence[str]) -> Iterator[tuple[int, Place, str]]:
-    """Yield the lines of `--tb=line`: a place and a message, without a name."""
-    for at, line in enumerate(lines):
-        place, found = line.partition(": ")[0], line.find(": ")
-        file, _, digits = place.rpartition(":")
-        if found > 0 and digits.isdigit() and file.endswith(".py"):
-            yield at, Place(file, number(digits)), line[found + 2 :]
-
-
-_message_of = itemgetter(2)
-
-
-def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, Place, str]]) -> Why:
-    """Find the place of a test without a block by its message, in its own file if possible."""
-    start, file = message.removesuffix("..."), test_id.partition("::")[0]
-    first = bisect_left(loose, start, key=_message_of)
-    same = list(takewhile(lambda entry: entry[2].startswith(start), loose[first:])) if start else []
-    if not same:
-        return Why(at)
-    found = next((entry for entry in same if entry[1].file.endswith(file)), same[0])
-    loose.remove(found)
-    return Why(found[0], place=found[1] if found[1].is_own else None)
-
-
 def _from_blocks(reasons: dict[str, list[Why]]) -> Iterator[FindingBlock]:
     """Name the tests by their blocks, for output without a summary or names in the progress."""
     for key, waiting in reasons.items():
@@ -298,52 +244,3 @@ def _from_blocks(reasons: dict[str, list[Why]]) -> Iterator[FindingBlock]:
             node = inner.replace(".", "::") + bracket + parameters
             test_id = f"{reason.origin}::{node}" if reason.origin else name
             yield _found(test_id, reason, "")
-
-
-# What keeps pytest from starting, or ends it
-
-INTERNAL = "INTERNALERROR> "
-CRASH = re.compile(r"(?P<why>Fatal Python error: .*|\+{3,} Timeout \+{3,})$")
-
-NOT_STARTED = re.compile(
-    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)"
-    r"|^(?P<c>ImportError while loading conftest.*)"
-)
-
-STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
-REACH = 80
-MOST_AROUND = 20
-
-
-def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
-    """Yield the reasons why pytest did not start or ended early: usage, conftest, a crash."""
-    internal = [line.removeprefix(INTERNAL) if line.startswith(INTERNAL) else "" for line in lines]
-    for at, line in enumerate(lines):
-        if line.startswith(INTERNAL) and "Traceback" in line:
-            yield _aside("INTERNALERROR", why(internal, at, min(at + REACH, len(lines))), at)
-        elif found := CRASH.search(line):
-            yield from _crash(found["why"].strip("+ "), lines, at)
-        elif found := NOT_STARTED.search(line):
-            reason = why(lines, at, min(at + REACH, len(lines)))
-            yield _aside(found["a"] or found["b"] or found["c"], reason, at)
-        elif (found := STOPPED.match(line)) and "error" not in found["why"]:
-            yield _aside(found["why"], Why(at), at)
-
-
-def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[FindingBlock]:
-    """Name the test that was running when the interpreter crashed."""
-    frames = [found for line in lines[at : at + REACH] if (found := TRACEBACK_FRAME.match(line))]
-    places = [(Place(frame["file"], number(frame["line"])), frame["name"]) for frame in frames]
-    place, name = next((inner for inner in places if inner[0].is_own), (None, None))
-    if place:
-        yield _aside(f"{why} in {name}", Why(at, place=place), at)
-    elif "error" in why:
-        yield _aside(why, Why(at), at)
-
-
-def _aside(title: str, reason: Why, at: int) -> FindingBlock:
-    message = "\n".join([title, *reason.message])
-    where = f" ({reason.place})" if reason.place else ""
-    return FindingBlock(
-        finding(message, reason.place), at, f"{title}{where}", reason.message + reason.source
-    )

@@ -106,9 +106,6 @@ def render_short(reading: Reading, log: CleanLog, max_chars: int, note: str = ""
     placed = any(block.finding.file or block.finding.test_id for block in reading.found)
     if reading.found and (placed or not reading.doubtful):
         totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
-        count = max(reading.count, len(reading.found))
-        if not totals and count > IN_FULL:
-            totals = f"Totals: {count} failures"
         totals = clip(totals, int(max_chars * TOTALS_SHARE))
         _add_findings(page, reading, len(totals) + 1)
         if totals:

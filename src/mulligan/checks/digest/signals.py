@@ -370,10 +370,10 @@ def _totals_among(lines: Sequence[str]) -> list[str]:
 
 
 BAD = re.compile(
-    r"(?<!\d)(?P<of>\d++) (?:out )?of \d+ (?:tests? |\w+ )?(?:failed|failing)\b"
+    r"(?<!\d)(?P<of>\d++)(?:/| (?:out )?of )\d+ (?:tests? |\w+ )?(?:failed|failing)\b"
     r"|(?<!\d)(?P<before>\d++) (?:tests? |\w+ )?"
     r"(?:failed|failing|failures?|errors?|problems?|offenses?)\b(?!\s*[:=]\s*\d)"
-    r"|\b(?:failed|failing|failures?|fail|errors?)\s*+[:=]?\s*+(?P<after>\d+)",
+    r"|\b(?:failed|failing|failures?|fail|errors?)\s*+[:=]?\s*+(?P<after>\d++)(?!/| *[!=<>]=)",
     re.IGNORECASE,
 )
 
