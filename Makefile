@@ -115,7 +115,8 @@ bench-fleet: install
 	mkdir -p /run/netns
 	ISSUES=$(or $(ISSUES),300) unshare --net --mount --pid --fork --kill-child --mount-proc sh -c 'mount -t tmpfs netns /run/netns && ip link set lo up && exec $(BIN)/pytest -q -s -n 0 -p no:randomly -m deep tests/bench/test_fleet_bench.py $(ONLY)'
 
-# How often the next attempt fixes a failure, by the content of its prompt.
+# How often the next attempt fixes a failure, by the content of its prompt. It names the programs that it
+# needs, and installs jest, mocha and ESLint from npm into a temporary directory.
 bench-retry: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_retry_bench.py
 

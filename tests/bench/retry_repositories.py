@@ -1,4 +1,4 @@
-"""Repositories of the retry benchmark: projects in eight tools, with faults behind each other.
+"""Repositories of the retry benchmark: eighteen kinds of projects, with faults behind others.
 
 A fault replaces one line. Its facts are what an engineer must read to fix it, each with its
 spellings. Faults at the top of a list hide those below: the tool does not get that far.
