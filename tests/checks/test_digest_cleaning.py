@@ -1,6 +1,9 @@
 """From what was written for a terminal, in any encoding and size, to lines that were kept."""
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from itertools import product
 
@@ -270,6 +273,29 @@ def test_after_thousands_of_different_errors_the_next_one_is_still_weighed() -> 
     assert "--- FAIL: TestLate (0.00s)" in log.lines
 
 
+KEPT_OF_MANY_SHAPES = """
+from mulligan.checks.digest.clean import chunks, reduce_output
+words = ("".join(chr(103 + n // 20**at % 20) for at in range(4)) for n in range(5_000))
+lines = (f"the {word} cannot be reached {'on its way ' * 9}" for word in words)
+print(*reduce_output(chunks("\\n".join(lines))).numbers)
+"""
+
+
+def test_the_same_lines_are_kept_in_every_process() -> None:
+    kept = {
+        subprocess.run(
+            [sys.executable, "-c", KEPT_OF_MANY_SHAPES],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(kept) == 1
+    assert len(kept.pop().split()) < 5_000
+
+
 def test_a_log_knows_what_it_holds() -> None:
     log = CleanLog.of("a\nb\n\nc")
     assert log.without({1, 2}).lines == ("a", "", "", "c")
@@ -306,6 +332,10 @@ RECORD = b'{"level": "error", "ts": 1, '
             b'ERROR: m\nTraceback (most recent call last):\n  File "a.py", line 3, in f\nE: x',
         ),
         (RECORD + b'"msg": "m", "exception": {"message": "x", "frames": 7}}', b"ERROR: m\nx"),
+        (
+            RECORD + b'"msg": "m", "sku": "A-1", "net": -30, "pid": 7, "tags": ["x"]}',
+            b"ERROR: m sku=A-1 net=-30",
+        ),
     ],
 )
 def test_a_record_is_a_line_for_people_if_it_can_be_read(line: bytes, plain: bytes) -> None:

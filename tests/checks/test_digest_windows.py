@@ -52,6 +52,23 @@ def test_a_passed_test_ends_what_is_near_a_failure() -> None:
     assert "test_new ... ok" not in found
 
 
+def test_of_many_failures_of_one_shape_the_later_ones_stand_alone() -> None:
+    block = ["ERROR: the bank of customer {0} is away", "  it was tried", "  it will be tried"]
+    lines = filler(300)
+    for number in range(10):
+        lines += [*(line.format(number) for line in block), *filler(300)[20 * number :][:20]]
+    found = shown([*lines, *filler(300)[:100]])
+    first, last = (found.index(block[0].format(number)) for number in (0, 9))
+    assert found[first + 1 : first + 3] == block[1:]
+    assert found[last + 1].endswith("lines omitted]")
+
+
+def test_an_error_that_ends_with_ok_is_shown() -> None:
+    lines = filler(600)
+    lines[300] = "12:00:01 ERROR smoke: GET /health answered 404 Not Found, want 200 OK"
+    assert lines[300] in shown(lines)
+
+
 def test_the_first_clear_failures_come_before_many_that_are_alike() -> None:
     lines = [
         f"src/a{n}.c:3: error: no such name as this one, which is long enough" for n in range(900)

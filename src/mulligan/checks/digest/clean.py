@@ -520,7 +520,8 @@ class _LineFilter:
             self.wanted.clear()
         self.known |= new
         of_shape = dict(zip(shapes, lines, strict=True))
-        shape_of = {of_shape[shape]: shape for shape in new}
+        # In the order of the output, the last first; of a set, it changes with each process.
+        shape_of = {line: shape for shape, line in reversed(of_shape.items()) if shape in new}
         for line, weight in _weighed(shape_of):
             shape = shape_of[line]
             if shape not in self.weights:

@@ -169,10 +169,12 @@ LOUD_LEVEL = re.compile(
     rb"|[4-6]0(?=[,}\s]))"
 )
 
+TIMES = ("ts", "time", "timestamp", "@timestamp", "@t", "asctime", "datetime", "date", "t")
+
 RECORD_KEYS = tuple(
     f'"{name}"'.encode()
     for name in (
-        *("ts", "time", "timestamp", "@timestamp", "@t", "asctime", "datetime", "date", "t"),
+        *TIMES,
         *("logger", "logger_name", "exc_info", "stack", "stack_trace", "stacktrace", "exception"),
         *("pid", "hostname"),
     )
@@ -278,7 +280,24 @@ def _as_plain(line: bytes) -> bytes:
     ]
     where = f"{file}:{number}: " if file and number.isdigit() else f"{file}: " if file else ""
     head = f"{where}{kind.lower()}: {message}" if where else f"{kind}: {message}"
+    head = " ".join([head, *_fields(record)])
     return "\n".join([head, *traces]).encode(errors="replace")
+
+
+NO_FIELDS = frozenset(
+    (*RECORD_LEVEL, *RECORD_MESSAGE, *RECORD_FILE, *RECORD_LINE, *TRACES, *TIMES, "pid", "hostname")
+)
+MOST_FIELDS, FIELD_CHARS = 12, 80
+
+
+def _fields(record: dict[str, Json]) -> Iterator[str]:
+    """Yield `name=value` for the short fields that say what the message is about."""
+    named = (
+        f"{name}={value}"
+        for name, value in record.items()
+        if name not in NO_FIELDS and isinstance(value, (str, int, float))
+    )
+    yield from islice((text for text in named if len(text) <= FIELD_CHARS), MOST_FIELDS)
 
 
 def _first(record: dict[str, Json], names: Iterable[str]) -> str:

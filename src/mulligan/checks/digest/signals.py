@@ -156,10 +156,17 @@ PASSING_END = 160
 """The number of characters at the end of a line that are searched for a verdict."""
 
 
+LOUD = re.compile(r"^E\s|^\W{0,20}+(?:\S+ ){0,3}\[?(?:ERROR|FATAL|CRITICAL|SEVERE)\b")
+"""The start of an error's line: it may end with `want 200 OK`."""
+
+
 def is_passing(line: str) -> bool:
     """Return whether a line reports success, or the start of a step."""
+    if STARTS_PASSING.match(line):
+        return True
     end = max(0, len(line) - PASSING_END)
-    return bool(STARTS_PASSING.match(line) or ENDS_PASSING.search(line, end))
+    is_loud = LOUD.match(line) or EXCEPTION.match(line)
+    return bool(ENDS_PASSING.search(line, end)) and not is_loud
 
 
 HARMLESS = re.compile(

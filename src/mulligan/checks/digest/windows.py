@@ -45,8 +45,8 @@ def windows(log: CleanLog, room: int, said: Collection[str] = ()) -> list[str]:
         picked.take(_last_before(log, len(log.lines), END_CHARS))
         picked.take(_last_before(log, _aftermath(log), END_CHARS))
         picked.take(_totals(log))
-        for at in _by_weight(log):
-            if not picked.take(_around(log, at)):
+        for at, is_repeated in _by_weight(log):
+            if not picked.take([at] if is_repeated else _around(log, at)):
                 break
         picked.take(_last_before(log, len(log.lines), max(0, WHOLE_CHARS - room + picked.room)))
     return [*picked.marked(log)]
@@ -137,10 +137,11 @@ def _aftermath(log: CleanLog) -> int:
     return next((at + 1 for at in lines if is_aftermath(log.lines[at])), 0)
 
 
-def _by_weight(log: CleanLog) -> list[int]:
+def _by_weight(log: CleanLog) -> list[tuple[int, bool]]:
     """Return the lines about failures, the heaviest first; many of one shape come later.
 
-    Of the clear ones the first is nearest to the cause, of the others the last.
+    With each comes whether it is one of these many. Of the clear ones the first is nearest to the
+    cause, of the others the last.
     """
     alike, ranked = Counter[str](), list[tuple[bool, bool, int, int]]()
     for at, line in enumerate(log.lines):
@@ -152,7 +153,7 @@ def _by_weight(log: CleanLog) -> list[int]:
         is_clear = weight >= Weight.PLACE
         number = alike[shape]
         ranked.append((number > ALIKE, number > 1, -weight, at if is_clear else -at))
-    return [abs(at) for *_, at in sorted(ranked)]
+    return [(abs(at), is_repeated) for is_repeated, *_, at in sorted(ranked)]
 
 
 def _around(log: CleanLog, at: int) -> list[int]:
