@@ -1,5 +1,6 @@
 """Both configuration files: what is read, and what is said of everything that cannot be."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mulligan.config.load import (
 from mulligan.config.operator import Engine, SandboxMode
 from mulligan.config.policy import Baseline
 from mulligan.domain.errors import ConfigError
+from mulligan.domain.issue import Issue, IssueRef
 
 SMALLEST = "repositories: [{name: octocat/hello}]\nagent: {command: [agent]}\n"
 
@@ -231,3 +233,26 @@ def test_the_baseline_may_be_a_word_or_yes_or_no(word: str, baseline: Baseline) 
 def test_another_word_for_the_baseline_is_refused() -> None:
     with pytest.raises(ConfigError, match="baseline is 'beside'; write on, on-failure or off"):
         load_policy(b"baseline: beside", {}, "policy")
+
+
+@pytest.mark.parametrize("wanted", ["reproduce: required", "labels: {reproduce: [bug]}"])
+@pytest.mark.parametrize(
+    "rest", ["checks: [{name: lint, run: lint, kind: lint}]", "proof: off", "checks: []"]
+)
+def test_a_proof_needs_a_check_of_tests(wanted: str, rest: str) -> None:
+    text = f"{wanted}\n{rest}\n"
+    if rest == "checks: []":
+        assert load_policy(text.encode(), {}, "here").checks == ()
+        return
+    with pytest.raises(ConfigError, match="needs a required check with `kind: test`"):
+        load_policy(text.encode(), {}, "here")
+
+
+def test_a_label_that_wants_a_proof_is_found_in_any_case() -> None:
+    checks = "checks: [{name: tests, run: tests, kind: test}]"
+    policy = load_policy(f"labels: {{reproduce: [Bug]}}\n{checks}\n".encode(), {}, "here")
+    issue = Issue(IssueRef("a/b", 1), "It breaks", "")
+    assert not policy.needs_proof(issue)
+    assert policy.needs_proof(replace(issue, labels=frozenset({"bug"})))
+    required = load_policy(f"reproduce: required\n{checks}\n".encode(), {}, "here")
+    assert required.needs_proof(issue)

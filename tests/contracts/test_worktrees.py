@@ -215,6 +215,18 @@ def test_checks_see_the_commit_and_nothing_else(worktrees: Clones) -> None:
         assert contents(tree.path) == files_as_committed({**FILES, "README.md": "changed\n"})
 
 
+def test_the_start_tree_takes_single_files_of_a_change(worktrees: Clones) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, f"{CHANGE}; mkdir tests; echo 1 > 'tests/a b[1].py'; rm src/calc.py")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha is not None
+        before = tree.blobs(tree.start_sha)
+        after = tree.blobs(tree.start_with(change.head_sha, ["tests/a b[1].py", "src/calc.py"]))
+        assert after.keys() == {*before, "tests/a b[1].py"} - {"src/calc.py"}
+        assert after["README.md"] == before["README.md"]
+        assert tree.changed_files(change.head_sha) == ()
+
+
 def test_files_that_a_command_changed_are_listed(worktrees: Clones) -> None:
     with worktrees.open(REF) as tree:
         assert tree.changed_files(tree.start_sha) == ()

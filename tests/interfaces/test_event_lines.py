@@ -38,6 +38,7 @@ from mulligan.domain.events import (
     LearningsAccepted,
     LearningsDropped,
     NotedFact,
+    ProofFinished,
     Published,
     PublishStarted,
     PullEnd,
@@ -55,7 +56,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Retry
-from mulligan.domain.result import VerifierOutcome
+from mulligan.domain.result import Proof, ProofState, VerifierOutcome
 from mulligan.interfaces.cli.events import (
     FIELDS,
     event_json,
@@ -129,6 +130,29 @@ def test_people_read_one_line(event: Event, words: str) -> None:
 
 OPERATOR = CommandReceived(key="command:2026", command=Verb.PAUSE, at=NOON)
 FINISHED = AgentFinished(exit_code=None, stopped_by="timeout", duration_ms=65_000)
+PROOFS = (
+    (
+        Proof(state=ProofState.PROVED, tests=("test_a",), count=1, check="tests"),
+        "Proved by 'test_a': it fails without the change.",
+    ),
+    (
+        Proof(state=ProofState.PROVED, tests=("a", "b", "c", "d", "e", "f"), count=30, check="x"),
+        "Proved by 'a', 'b', 'c', 'd', 'e' and 25 more: they fail without the change.",
+    ),
+    (
+        Proof(state=ProofState.NOT_PROVED, tests=("test_b",), count=1, check="tests"),
+        "No test of the change fails without it ('test_b' passed).",
+    ),
+    (
+        Proof(state=ProofState.NOT_PROVED, check="tests"),
+        "No test of the change fails without it.",
+    ),
+    (
+        Proof(state=ProofState.NOT_TRIED, check="tests"),
+        "Its tests were not tried without it: they do not build or start there.",
+    ),
+    (Proof(state=ProofState.NO_TEST), "The change adds and alters no test."),
+)
 BASE = BaselineRecorded(key="k", start_sha="s", name="pytest", check=None)
 NOTED = NotedFact(text="Use uv.", number=1, noted_at=NOON)
 PULL = {"pull_request": "https://x/pull/4", "number": 4, "head_sha": "c0ffee"}
@@ -181,6 +205,7 @@ SENTENCES: list[tuple[Event, str]] = [
         "The reviewer answered HARD_FAIL. Too clever.",
     ),
     (ReviewFinished(verdict=None, unreadable="It failed."), "It failed."),
+    *((ProofFinished(proof=proof), said) for proof, said in PROOFS),
     (
         RetryContextAssembled(
             prior_attempts_count=1, context_size_bytes=1234, feedback_sources=("outcome",)

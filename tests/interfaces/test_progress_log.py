@@ -37,6 +37,7 @@ from mulligan.domain.events import (
     IssueSeen,
     LearningsAccepted,
     LearningsDropped,
+    ProofFinished,
     Published,
     PublishStarted,
     Resolved,
@@ -59,7 +60,14 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import AttemptTimes, CheckResult, OnBase, VerifierOutcome
+from mulligan.domain.result import (
+    AttemptTimes,
+    CheckResult,
+    OnBase,
+    Proof,
+    ProofState,
+    VerifierOutcome,
+)
 from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
@@ -243,6 +251,18 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS, unreadable="No answer."), "  No answer."),
     (
         FIRST,
+        ProofFinished(proof=Proof(state=ProofState.PROVED, tests=("a",), count=1, check="x")),
+        "  Proved by 'a': it fails without the change.",
+    ),
+    (
+        FIRST,
+        CheckFinished(
+            check=check("proof").model_copy(update={"is_proof": True, "digest": "None.\n- a"})
+        ),
+        "  ✗ None.",
+    ),
+    (
+        FIRST,
         CheckFinished(check=failing_test()),
         f"  ✗ pytest (0.0 s): {TEST_ID} - {MESSAGE}",
     ),
@@ -293,6 +313,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
         AttemptContextDelivered(delivered_hash="d", manifest_hash="m", prompt_artifact="prompt.md"),
     ),
     (FIRST, AgentStarted(agent="command")),
+    (FIRST, ProofFinished(proof=Proof(state=ProofState.NO_TEST))),
     (FIRST, AttemptCompleted(meta=attempt(1, Outcome.SUCCEEDED))),
     (FIRST, EffectDone(effect="push", key="b", remote_id="c0ffee")),
     (FIRST, PublishStarted(head_sha="c0ffee")),

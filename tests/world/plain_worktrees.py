@@ -121,6 +121,13 @@ class PlainWorktree:
                 place.write_bytes(content)
                 place.chmod(0o755 if entry.mode == PROGRAM else 0o644)
 
+    def start_with(self, head_sha: str, paths: Collection[str]) -> str:
+        ours, theirs = self.store.files(self.start_sha), self.store.files(head_sha)
+        kept = {path: entry for path, entry in ours.items() if path not in paths}
+        laid = {path: theirs[path] for path in paths if path in theirs}
+        tree = self.store.write_tree({**kept, **laid})
+        return self.store.write_commit(tree, [self.start_sha], "tests", "mulligan <mulligan>")
+
     def changed_files(self, head_sha: str) -> tuple[str, ...]:
         found = self._read()
         tracked = self.store.files(head_sha).items()

@@ -7,13 +7,27 @@ from pathlib import Path
 from mulligan.checks import compare
 from mulligan.checks.guards import violations
 from mulligan.checks.progress import with_progress
+from mulligan.checks.proof import (
+    files_of_tests,
+    needs_second_run,
+    proof_of,
+    proof_without_files,
+    unproved,
+)
 from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope, SetUp
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import FailedCheck
-from mulligan.domain.result import CheckKind, CheckResult, Finding, GuardViolation, RanTests
+from mulligan.domain.result import (
+    CheckKind,
+    CheckResult,
+    Finding,
+    GuardViolation,
+    Proof,
+    RanTests,
+)
 from mulligan.implement.ports import ReviewQuestion, RunDirectory
 from mulligan.implement.prompt.outcome_text import verdict
 
@@ -106,6 +120,25 @@ class ScriptedVerifier:
         self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
     ) -> CheckResult:
         return judge_tests(runs, before, excuses_of(diff, scope))
+
+    def files_of_tests(self, change: Change, patterns: Sequence[str]) -> frozenset[str]:
+        return files_of_tests(change.files, patterns)
+
+    def needs_second_run(self, diff: bytes, change: CheckResult, run: CheckResult) -> bool:
+        return needs_second_run(diff, change, run)
+
+    def proof_of(
+        self, change: CheckResult, runs: Sequence[CheckResult], before: RanTests | None
+    ) -> Proof:
+        return proof_of(change, runs, before)
+
+    def proof_without_files(
+        self, diff: bytes, change: CheckResult, before: RanTests | None
+    ) -> Proof:
+        return proof_without_files(diff, change, before)
+
+    def unproved(self, proof: Proof) -> CheckResult | None:
+        return unproved(proof)
 
     def with_progress(
         self, result: CheckResult, before: CheckResult | None, number: int

@@ -1,6 +1,7 @@
 """A worktree that is only two directories, for what merely runs in one."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
@@ -50,6 +51,9 @@ class PlainWorktree:
         return replace(self, set_up_files=keep(self.private, None, os.environ))
 
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> NoReturn:
+        raise NotImplementedError
+
+    def start_with(self, head_sha: str, paths: Collection[str]) -> NoReturn:
         raise NotImplementedError
 
     def changed_files(self, head_sha: str) -> NoReturn:

@@ -39,7 +39,7 @@ def lost_tests(before: RanTests, after: RanTests | None, excuses: Excuses) -> tu
     )
     old -= skipped if excuses.may_skip else Counter[str]()
     missing, new = _without_duplicates(old - now, now - old)
-    for shortened in (title_of, _without_parameters):
+    for shortened in (title_of, without_parameters):
         missing, new = _without_pairs(missing, new, shortened)
     removed = [name for name in missing.elements() if excuses.is_removed(name)]
     excused = removed if excuses.may_delete else removed[: new.total()]
@@ -86,7 +86,8 @@ def title_of(name: str) -> str:
     return OWNER.sub("", name)
 
 
-def _without_parameters(name: str) -> str:
+def without_parameters(name: str) -> str:
+    """Return a test's title without the parameters of one of its cases."""
     return PARAMETERS.sub("", title_of(name))
 
 
@@ -124,7 +125,7 @@ def removed_names(diff: bytes) -> Callable[[str], bool]:
     parts = [max(PLACEHOLDER.split(t), key=len) for t in +titles if PLACEHOLDER.search(t)]
     made = [part for part in parts if len(part) >= SHORTEST_PART]
     return lambda name: (
-        _without_parameters(name) in gone
+        without_parameters(name) in gone
         or name.endswith(whole)
         or any(part in name for part in made)
     )

@@ -26,6 +26,13 @@ from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.left_reports import left_reports
 from mulligan.checks.progress import with_progress
+from mulligan.checks.proof import (
+    files_of_tests,
+    needs_second_run,
+    proof_of,
+    proof_without_files,
+    unproved,
+)
 from mulligan.checks.ran import excuses_of, judge_tests
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import MODEL_ONLY, Check, Reviewer, Scope, SetUp
@@ -41,6 +48,8 @@ from mulligan.domain.result import (
     CheckKind,
     CheckResult,
     GuardViolation,
+    Proof,
+    RanTests,
     VerifierOutcome,
 )
 from mulligan.implement.ports import ReviewQuestion, RunDirectory
@@ -308,6 +317,30 @@ class CommandVerifier:
     ) -> CheckResult:
         """Fail the first of the runs if a test that ran before runs in none of them (CHECK-7)."""
         return judge_tests(runs, before, excuses_of(diff, scope))
+
+    def files_of_tests(self, change: Change, patterns: Sequence[str]) -> frozenset[str]:
+        """Return the paths of a change that are of tests (PROOF-1)."""
+        return files_of_tests(change.files, patterns)
+
+    def needs_second_run(self, diff: bytes, change: CheckResult, run: CheckResult) -> bool:
+        """Return whether a test that fails without the change may only be flaky (PROOF-1)."""
+        return needs_second_run(diff, change, run)
+
+    def proof_of(
+        self, change: CheckResult, runs: Sequence[CheckResult], before: RanTests | None
+    ) -> Proof:
+        """Judge a check by its runs without the change (PROOF-1)."""
+        return proof_of(change, runs, before)
+
+    def proof_without_files(
+        self, diff: bytes, change: CheckResult, before: RanTests | None
+    ) -> Proof:
+        """Judge a change of no test file (PROOF-1)."""
+        return proof_without_files(diff, change, before)
+
+    def unproved(self, proof: Proof) -> CheckResult | None:
+        """Return the failed check of a change without a proof (PROOF-2)."""
+        return unproved(proof)
 
     def with_progress(
         self, result: CheckResult, before: CheckResult | None, number: int

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from mulligan.config.settings import Duration, HostName, Settings, matching, short_form
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import Issue, Stage
 from mulligan.domain.result import CheckKind
 
 POLICY_FILE = ".github/mulligan.yml"
@@ -78,6 +85,13 @@ class Labels(Settings):
     """Your own labels, each with the agent that it selects: a name in the operator's `agents`.
 
     Example: {"use strong": strong}
+    """
+
+    reproduce: tuple[str, ...] = ()
+    """Your own labels whose issues need a test that fails without the change, as with
+    `reproduce: required`.
+
+    Example: [bug]
     """
 
     def name(self, stage: Stage) -> str | None:
@@ -543,6 +557,13 @@ class SetUp(Settings):
     """
 
 
+class Reproduce(StrEnum):
+    """Whether a change needs a test that fails without it (PROOF-2)."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
 class Policy(Settings):
     """The settings of a repository; an operator's `policy` replaces its top-level keys."""
 
@@ -596,6 +617,24 @@ class Policy(Settings):
 
     Example: 2
     """
+    proof: bool = True
+    """Whether the tests of a change run once more without its other files, to see whether one fails
+    there. See [Verification](verification.md#proof-that-a-fix-fixes).
+
+    Example: off
+    """
+    reproduce: Reproduce = Reproduce.OPTIONAL
+    """Whether a change needs a test that fails without it. `required`: without one, the attempt
+    fails. `optional`: the pull request says so.
+
+    Example: required
+    """
+    test_files: Globs = ()
+    """The files that belong to tests, with their helpers and data, as in .gitignore. Default: the
+    [conventions](verification.md#proof-that-a-fix-fixes) of many tools.
+
+    Example: [checks/, "*_check.py"]
+    """
     reviewer: Reviewer | None = None
     """A command that judges a change whose checks pass. None by default."""
     scope: Scope = Scope()
@@ -648,6 +687,22 @@ class Policy(Settings):
     def has_baseline(self) -> bool:
         """Return whether failures that also occur without the change are ignored."""
         return self.baseline is not Baseline.OFF
+
+    @model_validator(mode="after")
+    def _tests_reproduce(self) -> Self:
+        wants = self.labels.reproduce or self.reproduce is Reproduce.REQUIRED
+        tests = any(check.kind is CheckKind.TEST and check.required for check in self.checks)
+        # An operator's policy may leave the checks to the repository's.
+        if wants and (not self.proof or (self.checks and not tests)):
+            raise ValueError(
+                "`reproduce` needs a required check with `kind: test`, and `proof: on`"
+            )
+        return self
+
+    def needs_proof(self, issue: Issue) -> bool:
+        """Return whether a change for an issue needs a test that fails without it (PROOF-2)."""
+        is_labelled = any(map(issue.carries, self.labels.reproduce))
+        return self.proof and (is_labelled or self.reproduce is Reproduce.REQUIRED)
 
     @field_validator("checks")
     @classmethod

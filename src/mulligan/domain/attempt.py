@@ -24,6 +24,7 @@ from mulligan.domain.result import (
     CheckResult,
     FileChange,
     GuardViolation,
+    Proof,
     Rest,
     RestKind,
     VerifierOutcome,
@@ -264,6 +265,7 @@ class AttemptState:
     diff_artifact: str | None = None
     violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    proof: Proof | None = None
     review: ReviewerResult | None = None
 
     @property
@@ -288,7 +290,13 @@ class AttemptState:
 def next_round(known: AttemptState) -> AttemptState:
     """Start the next round: keep the state and the change of the one that ended."""
     return replace(
-        known, earlier=known.rounds, run=None, manifest_hash=None, checks=(), review=None
+        known,
+        earlier=known.rounds,
+        run=None,
+        manifest_hash=None,
+        checks=(),
+        proof=None,
+        review=None,
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.outcome import Decision, Record
-from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
+from mulligan.domain.result import CheckResult, Proof, VerifierOutcome, WorkerResultMeta
 
 EVENT_SCHEMA_VERSION = 1
 
@@ -228,6 +228,13 @@ class ReviewFinished(Record):
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False
+
+
+class ProofFinished(Record):
+    """The tests of the change ran without its other files, if they can (PROOF-1)."""
+
+    kind: Literal["proof_finished"] = "proof_finished"
+    proof: Proof
 
 
 class AttemptCompleted(Record):
@@ -542,6 +549,7 @@ Event = Annotated[
     | BaselineRecorded
     | FixRoundStarted
     | ReviewFinished
+    | ProofFinished
     | AttemptCompleted
     | Decided
     | EffectDone

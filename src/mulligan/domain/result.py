@@ -137,7 +137,8 @@ class OnBase(StrEnum):
 class RanTests(Record):
     """The tests that a check's reports name: those that ran, and those that were skipped.
 
-    `stopped` ended with an error, in the test or before it. A name has the file, class or suite of
+    `stopped` ended with an error, in the test or before it; `failed` are those of both that failed
+    themselves, not before they began. A name has the file, class or suite of
     its test, and its parameters; the same name stands for tests of several environments as often as
     they ran.
     """
@@ -145,6 +146,33 @@ class RanTests(Record):
     ran: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+class ProofState(StrEnum):
+    """What the tests of a change say without its other files (PROOF-1)."""
+
+    PROVED = "proved"
+    """A test fails without the change, and passes with it."""
+    NOT_PROVED = "not_proved"
+    """The tests ran, and none of them fails without the change."""
+    NOT_TRIED = "not_tried"
+    """The tests cannot be built, or do not start, without the change."""
+    NO_TEST = "no_test"
+    """The change touches no test file."""
+
+
+class Proof(Record):
+    """What the tests of a change say about it.
+
+    `tests` are at most 20 names of `count`: those that prove it, or else new tests that pass
+    without it. `check` ran them; it is empty for NO_TEST.
+    """
+
+    state: ProofState
+    tests: tuple[str, ...] = ()
+    count: int = 0
+    check: str = ""
 
 
 class Progress(Record):
@@ -170,7 +198,8 @@ class CheckResult(Record):
     `varying` counts the others. `cut_short` is set if the tool says that it did not run or list
     everything. `long_digest` has more for the next prompt, where the findings do not explain the
     failure or do not fit; else it is empty. `is_set_up`: not a check of the policy, but the setup
-    commands, which ran again on the change. `on_base` is None if the check did not run on the start
+    commands, which ran again on the change. `is_proof`: not a check of the policy, but the proof
+    that is missing (PROOF-2). `on_base` is None if the check did not run on the start
     tree.
 
     `duration_ms` is the time of the last run, and of the first if the check is flaky. `runs` counts
@@ -203,6 +232,7 @@ class CheckResult(Record):
     log_artifact: str = ""
     long_digest: str = ""
     is_set_up: bool = False
+    is_proof: bool = False
     on_base: OnBase | None = None
     tests: RanTests | None = None
     """None if there was no report; it is not recorded, since it may have 100,000 names."""
@@ -419,6 +449,8 @@ class WorkerResultMeta(Record):
     set_up: CheckResult | None = None
     """The setup command that failed before the agent started."""
     checks: tuple[CheckResult, ...] = ()
+    proof: Proof | None = None
+    """None if no proof was looked for."""
     fix_rounds: tuple[FixRound, ...] = ()
     guard_violations: tuple[GuardViolation, ...] = ()
     agent: AgentFacts | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from mulligan.domain.result import CheckKind, CheckResult, FileChange, WorkerResultMeta
+from mulligan.domain.result import CheckKind, CheckResult, FileChange, Proof, WorkerResultMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Verification:
     `preexisting` ones fail without the change too, `optional` ones failed and are not required.
     `no_test_passed` is set if a check of kind `test` ran and none passed. `set_up_failed`: the
     setup commands failed on the change, so no check ran. Not `is_recorded`: the ledger was lost.
-    `deciding` are the files of the change that may decide how its checks run.
+    `deciding` are the files of the change that may decide how its checks run. `proof` is what its
+    tests say without it.
     """
 
     passed: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Verification:
     set_up_failed: bool = False
     is_recorded: bool = True
     deciding: tuple[str, ...] = ()
+    proof: Proof | None = None
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
@@ -46,6 +48,7 @@ class Verification:
             set_up_failed=any(check.is_set_up and check.fails for check in meta.checks),
             is_recorded=bool(meta.checks) or not meta.restored,
             deciding=deciding_files(meta.files_modified, checks),
+            proof=meta.proof,
         )
 
     @property

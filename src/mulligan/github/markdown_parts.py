@@ -178,7 +178,7 @@ def checks_table(checks: Iterable[CheckResult]) -> str:
 
 
 def _check_row(check: CheckResult) -> tuple[str, ...]:
-    command = code(check.command, 80).replace("|", "\\|")
+    command = code(check.command, 80).replace("|", "\\|") if check.command else "–"
     return table_cell(check.name, 100), _verdict(check), command, took_text(check)
 
 

@@ -44,7 +44,15 @@ from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.layer import Layer
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.restoration import FoundWork
-from mulligan.domain.result import AgentFacts, CheckResult, GuardViolation, Rest, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckResult,
+    GuardViolation,
+    Proof,
+    RanTests,
+    Rest,
+    WorkerResultMeta,
+)
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
@@ -342,6 +350,13 @@ class Worktree(RunDirectory, Protocol):
         """
         ...
 
+    def start_with(self, head_sha: str, paths: Collection[str]) -> str:
+        """Return a commit of the start tree with these paths as another commit has them (PROOF-1).
+
+        A path that the other commit lacks is deleted.
+        """
+        ...
+
     def changed_files(self, head_sha: str) -> Sequence[str]:
         """List the files of a commit that are different, or missing, in the tree now."""
         ...
@@ -598,6 +613,30 @@ class Verifier(Protocol):
 
         Return it as it is if none is missing. The `diff` and the `scope` tell which may be.
         """
+        ...
+
+    def files_of_tests(self, change: Change, patterns: Sequence[str]) -> frozenset[str]:
+        """Return the paths of a change that are of tests (PROOF-1)."""
+        ...
+
+    def needs_second_run(self, diff: bytes, change: CheckResult, run: CheckResult) -> bool:
+        """Return whether a test that fails without the change may only be flaky (PROOF-1)."""
+        ...
+
+    def proof_of(
+        self, change: CheckResult, runs: Sequence[CheckResult], before: RanTests | None
+    ) -> Proof:
+        """Judge a check by its runs without the change (PROOF-1)."""
+        ...
+
+    def proof_without_files(
+        self, diff: bytes, change: CheckResult, before: RanTests | None
+    ) -> Proof:
+        """Judge a change of no test file (PROOF-1)."""
+        ...
+
+    def unproved(self, proof: Proof) -> CheckResult | None:
+        """Return the failed check of a change without a proof; None if it needs none (PROOF-2)."""
         ...
 
     def with_progress(

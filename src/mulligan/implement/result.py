@@ -56,6 +56,7 @@ def attempt_record(
         sketch=sketch_of(change.diff) if change else (),
         set_up=known.fault.set_up if known.fault else None,
         checks=known.checks,
+        proof=known.proof,
         fix_rounds=_fix_rounds(known, used),
         guard_violations=known.violations,
         agent=first.facts if first else used.get(0),

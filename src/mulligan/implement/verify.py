@@ -1,11 +1,11 @@
-"""Verify a change: guards, checks and reviewer, each on the committed tree (GUARD-1, CHECK-2).
+"""Verify a change: guards, checks, proof and reviewer, on the committed tree (GUARD-1, CHECK-2).
 
 A check that passes runs once. A check that fails runs again, as it may be flaky. It counts only if
 it passes on the start tree (baselines.py). If tests of a check don't run that ran there, it fails.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from mulligan.config.policy import Baseline, Check, Reviewer
 from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_verifying
 from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
 from mulligan.domain.errors import MisconfiguredError
-from mulligan.domain.events import CheckFinished, ReviewFinished
+from mulligan.domain.events import CheckFinished, ProofFinished, ReviewFinished
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import (
     NOT_FOUND,
@@ -25,6 +25,7 @@ from mulligan.domain.result import (
 from mulligan.implement.baselines import baseline_of, run_baseline, run_baseline_again
 from mulligan.implement.kept_tests import keep_tests, read_tests
 from mulligan.implement.ports import AttemptContext, ReviewQuestion, Worktree
+from mulligan.implement.prove import VerifiedCheck, find_proof
 from mulligan.implement.run_check import run_check
 from mulligan.implement.set_up import set_up_change
 
@@ -52,20 +53,50 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         yield (known := replace(known, checks=(result,)))
         if result.fails:
             return
+    verified = list[VerifiedCheck]()
     for position, check in enumerate(at.policy.checks, start=1):
-        name, began, runs = f"{rounds}check-{position}", context.clock.now(), list[str]()
-        with at.stopwatch.measure(Part.CHECKS):
-            result = _run_with_baseline(check, change.head_sha, name, tree, at, runs)
-            result = _with_lost_tests(check, result, change, name, replace(at, worktree=tree), runs)
-        tests = keep_tests(result.tests, name, at)
-        result = _with_progress(result.model_copy(update={"tests_artifact": tests}), at)
-        result = _recorded(_timed(result, len(runs), began, at))
-        context.ledger.append(ref, CheckFinished(check=result))
-        yield (known := replace(known, checks=(*known.checks, result)))
+        each = _verify(check, f"{rounds}check-{position}", change, tree, at)
+        verified.append(each)
+        yield (known := replace(known, checks=(*known.checks, _recorded(each.result))))
+    if at.policy.proof and worth_verifying(known):
+        yield (known := _with_proof(known, change, verified, at))
     if at.policy.reviewer and worth_verifying(known):
         with at.stopwatch.measure(Part.REVIEWER):
             review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
         yield replace(known, review=review)
+
+
+def _verify(
+    check: Check, name: str, change: Change, tree: Worktree, at: AttemptContext
+) -> VerifiedCheck:
+    """Run a check on the change, and record its result; return it with its tests."""
+    began, runs = at.context.clock.now(), list[str]()
+    with at.stopwatch.measure(Part.CHECKS):
+        result = _run_with_baseline(check, change.head_sha or "", name, tree, at, runs)
+        result = _with_lost_tests(check, result, change, name, replace(at, worktree=tree), runs)
+    artifact = keep_tests(result.tests, name, at)
+    result = _with_progress(result.model_copy(update={"tests_artifact": artifact}), at)
+    result = _timed(result, len(runs), began, at)
+    at.context.ledger.append(at.case.issue.ref, CheckFinished(check=_recorded(result)))
+    return VerifiedCheck(check, result, name)
+
+
+def _with_proof(
+    known: AttemptState, change: Change, verified: Sequence[VerifiedCheck], at: AttemptContext
+) -> AttemptState:
+    """Add whether a test proves the change; a proof that is wanted and missing fails it."""
+    context, ref = at.context, at.case.issue.ref
+    with at.stopwatch.measure(Part.CHECKS):
+        proof = find_proof(change, verified, at)
+    if proof is None:
+        return known
+    context.ledger.append(ref, ProofFinished(proof=proof))
+    known = replace(known, proof=proof)
+    missing = context.verifier.unproved(proof)
+    if missing is None or not at.policy.needs_proof(at.case.issue):
+        return known
+    context.ledger.append(ref, CheckFinished(check=missing))
+    return replace(known, checks=(*known.checks, missing))
 
 
 MAX_RECORDED_FINDINGS = 50

@@ -30,6 +30,7 @@ from mulligan.domain.events import (
     IssueSeen,
     LearningsAccepted,
     LearningsDropped,
+    ProofFinished,
     Published,
     PublishStarted,
     Resolved,
@@ -53,6 +54,7 @@ from mulligan.implement.prompt.outcome_text import (
     TITLES,
     duration_text,
     pluralize,
+    proof_text,
     verification_text,
 )
 from mulligan.text.escape import one_line
@@ -64,7 +66,7 @@ BY_DASHBOARD = "dashboard"
 
 _Request = IssueSeen | Authorised | CommandReceived | HumanResponded
 _Step = AttemptStarted | WorktreeReset | FixRoundStarted | AgentStarted | AttemptCompleted | Decided
-_Result = AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished
+_Result = AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished | ProofFinished
 _Context = (
     RetryContextAssembled
     | AttemptContextTruncated
@@ -155,6 +157,8 @@ def _result(event: _Result) -> str:
         case BaselineRecorded(name=name, check=check):
             how = _how(check) if check else "could not run"
             return f"Without the change, the check '{name}' {how}."
+        case ProofFinished(proof=proof):
+            return proof_text(proof) or "The change adds and alters no test."
         case ReviewFinished(unreadable=why) if why:
             return why
         case ReviewFinished(verdict=verdict, feedback=feedback):

@@ -46,6 +46,7 @@ def joined(readings: list[Reading]) -> Reading:
         ran=tuple(name for each in told for name in each.ran),
         skipped=tuple(name for each in told for name in each.skipped),
         stopped=tuple(name for each in told for name in each.stopped),
+        failed=tuple(name for each in told for name in each.failed),
     )
     count = sum(reading.count for reading in readings)
     return Reading(found, count, tests=tests if told else None)
@@ -215,15 +216,28 @@ NOT_RUN = {"disabled", "notrun", "skipped", "ignored"}
 """What ctest and GoogleTest write for a test that did not run."""
 
 
+BEFORE_TEST = re.compile(r"collection failure$|failed on (?:setup|teardown) with |internal error$")
+"""What pytest says of an error outside a test; elsewhere, an error is an exception in the test."""
+
+
 def _tests_of(cases: Sequence[tuple[Element, Element]]) -> RanTests:
     """Name the tests that ran; one with an error may have stopped before it."""
-    named = {"ran": list[str](), "skipped": list[str](), "stopped": list[str]()}
+    named = {name: list[str]() for name in ("ran", "skipped", "stopped", "failed")}
     for case, suite in cases:
         results = {result.tag for result in case}
         is_skipped = "skipped" in results or case.get("status") in NOT_RUN
         how = "stopped" if "error" in results else "skipped" if is_skipped else "ran"
-        named[how].append(clip(_full_name(case, suite), ID_CHARS))
+        name = clip(_full_name(case, suite), ID_CHARS)
+        named[how].append(name)
+        if any(map(_failed_itself, case)) and case.get("name") != case.get("file"):
+            named["failed"].append(name)
     return RanTests.model_validate(named)
+
+
+def _failed_itself(result: Element) -> bool:
+    """Return whether a result is of the test itself, not of what comes before or after it."""
+    is_outside = BEFORE_TEST.match(result.get("message") or "")
+    return result.tag in XML_FAILURES and not is_outside
 
 
 def _failures(cases: Iterable[tuple[Element, Element]]) -> Iterator[FindingBlock]:
@@ -354,7 +368,11 @@ def read_go(document: Document) -> Reading:
         for ended in ("fail", "pass", "skip")
     )
     found = tuple(_leaves(failed, output_of))
-    tests = RanTests(ran=(*_test_names([*passed, *failed]),), skipped=(*_test_names(skipped),))
+    tests = RanTests(
+        ran=(*_test_names([*passed, *failed]),),
+        skipped=(*_test_names(skipped),),
+        failed=(*_test_names(failed),),
+    )
     return Reading(found, len(found), tests=tests)
 
 
@@ -431,12 +449,13 @@ def read_tests(document: Document) -> Reading:
     if document.is_xml:
         return Reading()
     told = [*_walk_tests(document.value, "", DEEPEST_TEST)]
-    failed = (each for each in told if each.status in BAD_STATUSES)
+    failed = [each for each in told if each.status in BAD_STATUSES]
     found = tuple(dict.fromkeys(_test_finding(each.row, each.file) for each in failed))
     ran = dict.fromkeys(each.name for each in told if each.status not in SKIPPED_STATUSES)
     skipped = dict.fromkeys(each.name for each in told if each.status in SKIPPED_STATUSES)
-    tests = RanTests(ran=tuple(ran), skipped=tuple(skipped)) if told else None
-    return Reading(found, len(found), tests=tests)
+    bad = dict.fromkeys(each.name for each in failed if not each.is_suite)
+    tests = RanTests(ran=tuple(ran), skipped=tuple(skipped), failed=tuple(bad))
+    return Reading(found, len(found), tests=tests if told else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +469,10 @@ class _ToldTest:
     @property
     def name(self) -> str:
         return clip(of_file(_title_of(self.row), self.file), ID_CHARS)
+
+    @property
+    def is_suite(self) -> bool:
+        return any(name in self.row for name in TESTS)
 
 
 def _walk_tests(value: Json, file: str, depth: int) -> Iterator[_ToldTest]:

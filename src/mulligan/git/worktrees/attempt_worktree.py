@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -287,6 +287,23 @@ class Checkout:
         site.cleaner.empty(site.paths.name)
 
     @disk_faults()
+    def start_with(self, head_sha: str, paths: Collection[str]) -> str:
+        """Return a commit of the start tree with these paths as another commit has them (PROOF-1).
+
+        The worktree stays as it is.
+        """
+        site = self.worktree
+        index, listed = (site.paths.git_dir / name for name in ("proof-index", "proof-paths"))
+        git = replace(site.git, extra={"GIT_INDEX_FILE": str(index), **OWN_IDENTITY})
+        git.read("read-tree", self.start_sha)
+        names = (f":(top,literal){path}" for path in sorted(paths))
+        listed.write_bytes(b"\0".join(map(os.fsencode, names)))
+        chosen = (f"--pathspec-from-file={listed}", "--pathspec-file-nul")
+        git.read("restore", "--staged", f"--source={head_sha}", *chosen)
+        tree = git.line("write-tree")
+        return git.line("commit-tree", tree, "-p", self.start_sha, "-m", "Tests of the change")
+
+    @disk_faults()
     def changed_files(self, head_sha: str) -> tuple[str, ...]:
         """List the files of a commit that are different, or missing, in the tree now."""
         asked = ("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
@@ -388,6 +405,13 @@ def _create_beside(site: IssueWorktree) -> None:
 
 
 CHANGE_REF = "refs/mulligan/change"
+
+OWN_IDENTITY = {
+    f"GIT_{role}_{part}": "mulligan"
+    for role in ("AUTHOR", "COMMITTER")
+    for part in ("NAME", "EMAIL")
+}
+"""Of commits that no branch ever has."""
 
 LIST_NAMES = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree")
 

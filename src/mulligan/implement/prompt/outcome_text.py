@@ -19,7 +19,14 @@ from mulligan.domain.attempt import (
 )
 from mulligan.domain.attempt_times import total_times
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult, SetUpFiles, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckResult,
+    Proof,
+    ProofState,
+    SetUpFiles,
+    WorkerResultMeta,
+)
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
 from mulligan.text.escape import one_line, visible
@@ -273,6 +280,8 @@ def verdict(check: CheckResult) -> str:
         return f"{name} passed."
     if check.is_broken:
         name = f"The check {quote(check.name)}"
+    if check.is_proof:
+        return check.digest.partition("\n")[0]
     if check.is_set_up:
         name = f"The setup command '{one_line(check.command, COMMAND_CHARS)}'"
     if check.timed_out:
@@ -327,8 +336,30 @@ def verification_text(found: Verification, name_of: Callable[[str], str] = quote
         (found.optional, "failed, but {is} not required"),
     )
     said = [_said(names, how, name_of) for names, how in rows if names]
+    said += [proof_text(found.proof, name_of)] if found.proof and found.any_ran else []
     said += [_deciding(found, name_of)] if found.deciding and found.any_ran else []
     return " ".join([verification_doubt(found), *said]).strip()
+
+
+def proof_text(proof: Proof, name_of: Callable[[str], str] = quote) -> str:
+    """Say what the tests of a change show without it; empty if the change has none (PROOF-1)."""
+    match proof.state:
+        case ProofState.PROVED:
+            which = "it fails" if proof.count == 1 else "they fail"
+            return f"Proved by {_tests(proof, name_of)}: {which} without the change."
+        case ProofState.NOT_PROVED:
+            new = f" ({_tests(proof, name_of)} passed)" if proof.tests else ""
+            return f"No test of the change fails without it{new}."
+        case ProofState.NOT_TRIED:
+            return "Its tests were not tried without it: they do not build or start there."
+        case ProofState.NO_TEST:
+            return ""
+        case _:
+            assert_never(proof.state)
+
+
+def _tests(proof: Proof, name_of: Callable[[str], str]) -> str:
+    return _listed([*proof.tests, *[""] * (proof.count - len(proof.tests))], name_of)
 
 
 def _deciding(found: Verification, name_of: Callable[[str], str]) -> str:

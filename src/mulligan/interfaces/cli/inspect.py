@@ -32,6 +32,7 @@ from mulligan.implement.prompt.outcome_text import (
     set_up_files_text,
     times_text,
     took_text,
+    verdict,
     verification_text,
 )
 from mulligan.implement.prompt.retry_context import tokens
@@ -223,6 +224,9 @@ def _set_up(failed: CheckResult) -> Iterator[tuple[str, str]]:
 def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
     if check.is_set_up and not check.passed:
         yield from _set_up(check)
+        return
+    if check.is_proof:
+        yield "  ✗", verdict(check)
         return
     took = f"  {took_text(check)}" if check.took_ms else ""
     yield "  ✓" if check.passed else "  ✗", f"{check.name}{took}"

@@ -32,6 +32,7 @@ from mulligan.domain.events import (
     Event,
     FixRoundStarted,
     HumanResponded,
+    ProofFinished,
     Published,
     Resolved,
     Restored,
@@ -56,7 +57,14 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize, run_text, times_text
+from mulligan.implement.prompt.outcome_text import (
+    TITLES,
+    pluralize,
+    proof_text,
+    run_text,
+    times_text,
+    verdict,
+)
 from mulligan.interfaces.bootstrap.container import (
     Container,
     OwnerOptions,
@@ -294,6 +302,8 @@ def _verdict_line(event: Event) -> str | None:
             return f"  {_plain(name)}: without the change, it could not run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
             return f"  {_plain(name)}: without the change, it {'passes' if passed else 'fails'}"
+        case ProofFinished(proof=proof):
+            return f"  {_plain(proof_text(proof))}" if proof_text(proof) else None
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=VerifierOutcome() as verdict, feedback=feedback):
@@ -307,6 +317,8 @@ def _check_line(check: CheckResult) -> str:
     if check.passed:
         flaky = ", [yellow]flaky[/]" if check.flaky else ""
         return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    if check.is_proof:
+        return f"  [red]✗[/] {_plain(verdict(check))}"
     said = [each.summary for each in (*check.findings, *check.known)]
     if check.is_broken:
         said += check.digest.splitlines()
