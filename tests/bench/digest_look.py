@@ -7,7 +7,7 @@ from world.digest_corpus import cases, missing, recall
 
 def main(names: list[str]) -> None:
     for case in cases():
-        if case.held_out or (names and not any(case.name.startswith(name) for name in names)):
+        if names and not any(case.name.startswith(name) for name in names):
             continue
         text = case.digest().text
         share = recall(case, text)

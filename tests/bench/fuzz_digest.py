@@ -30,7 +30,7 @@ PRINT_EVERY = 100_000
 
 
 def shreds(chance: random.Random) -> list[str]:
-    """Give lines of the corpus, from outputs of all tools, and oddities."""
+    """Give lines of outputs of all tools, and oddities."""
     lines = [
         line
         for case in cases()

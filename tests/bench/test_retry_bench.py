@@ -6,7 +6,7 @@ earlier attempt has to be found in the prompt again. The first attempt knows not
 a file. An arm makes the context of the next attempt from the outputs and diffs so far.
 
 Sizes are bytes of that context. The repositories are in retry_repositories.py; none of their
-outputs is in the corpus of the digests. A third is held out by the checksum of its name.
+outputs is in the benchmark of the digests. A third is held out by the checksum of its name.
 """
 
 import os

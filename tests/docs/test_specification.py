@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "specification.md"
-SKIPPED = {"fixtures", "golden", "corpus", "__pycache__", PAGE.name, Path(__file__).name}
+SKIPPED = {"fixtures", "golden", "__pycache__", PAGE.name, Path(__file__).name}
 """Files that hold other programs' words, and the two that name ids as examples."""
 RULE = re.compile(r"^### ([A-Z]+-\d+)$", re.MULTILINE)
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")

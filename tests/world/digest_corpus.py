@@ -1,4 +1,4 @@
-"""The corpus of real outputs, and how much of what has to be named a text names."""
+"""The real outputs of `bench/outputs`, and how much of what has to be named a text names."""
 
 import gzip
 import json
@@ -10,17 +10,7 @@ from pathlib import Path
 from mulligan.checks.digest import Digest, digest
 from mulligan.domain.result import Finding
 
-CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
-FRESH = Path(__file__).parents[1] / "bench" / "fresh" / "cases"
-"""Outputs of tools that the corpus does not have, made after the parsers."""
-FRESH_LONG = Path(__file__).parents[1] / "bench" / "fresh_long" / "cases"
-"""The same with several failures each; no tool is in either of the others."""
-FRESH_LATE = Path(__file__).parents[1] / "bench" / "fresh_late" / "cases"
-"""Made after the rule for outputs that the findings do not explain; no tool is in the others."""
-FRESH_MANY = Path(__file__).parents[1] / "bench" / "fresh_many" / "cases"
-"""Many failures, several tools in one output, noisy modes; no tool is in the others."""
-FRESH_LAST = Path(__file__).parents[1] / "bench" / "fresh_last" / "cases"
-"""Made after the changes on the misses of `FRESH_MANY`; no tool is in the others."""
+CASES = Path(__file__).parents[1] / "bench" / "outputs" / "cases"
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
@@ -32,20 +22,18 @@ Wanted = Sequence[Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class CorpusCase:
-    """Two outputs of a tool, and the facts that a digest must name."""
+    """An output of a failed check, and the facts that a digest must name."""
 
     name: str
-    tool: str
     command: str
     exit_code: int
-    held_out: bool
-    need: int
     wanted: Wanted
     output: bytes
-    again: bytes
+    again: bytes | None
+    """What the same failure printed in another directory."""
     report: bytes | None
     total: int
-    """How many failures there are, where there are many; else 0."""
+    """How many failures there are; 0 if that is not known."""
 
     @property
     def is_long(self) -> bool:
@@ -54,43 +42,37 @@ class CorpusCase:
     def digest(self) -> Digest:
         return digest(self.output, command=self.command, exit_code=self.exit_code)
 
-    def shown(self) -> str:
-        """Give what the next prompt has of the output."""
-        return self.digest().text
 
-
-def cases(directory: Path = CASES) -> list[CorpusCase]:
-    return [_read(file) for file in sorted(directory.glob("*.json"))]
+def cases() -> list[CorpusCase]:
+    return [_read(file) for file in sorted(CASES.glob("*.json"))]
 
 
 def _read(file: Path) -> CorpusCase:
     told = json.loads(file.read_text())
-    name = file.stem
-    report, again = file.with_name(f"{name}.report.gz"), file.with_name(f"{name}.again.gz")
+    output = _unpacked(file, "out")
+    assert output is not None
     return CorpusCase(
-        name=name,
-        tool=told["tool"],
+        name=file.stem,
         command=told["command"],
         exit_code=told["exit_code"],
-        held_out=told["held_out"],
-        need=told["need"],
         wanted=told["wanted"],
-        output=_unpacked(file.with_name(f"{name}.out.gz")),
-        again=_unpacked(again) if again.exists() else b"",
-        report=_unpacked(report) if report.exists() else None,
+        output=output,
+        again=_unpacked(file, "again"),
+        report=_unpacked(file, "report"),
         total=told.get("total", 0),
     )
 
 
-def _unpacked(file: Path) -> bytes:
-    return gzip.decompress(file.read_bytes())
+def _unpacked(file: Path, what: str) -> bytes | None:
+    packed = file.with_name(f"{file.stem}.{what}.gz")
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else None
 
 
 def recall(case: CorpusCase, text: str) -> float:
     """Give the share of the facts that are named, of the findings that are named best."""
     plain = " ".join(text.split())
     shares = sorted((_share(facts, plain) for facts in case.wanted), reverse=True)
-    needed = min(IN_FULL, case.need, len(shares))
+    needed = min(IN_FULL, len(shares))
     return sum(shares[:needed]) / needed
 
 
