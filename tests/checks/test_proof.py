@@ -283,13 +283,14 @@ def test_a_missing_proof_is_a_failed_check_that_says_what_is_wanted() -> None:
     assert missing is not None
     assert missing.fails
     assert missing.digest == (
-        "No test of the change fails without it. Here, a test has to show what the change repairs: "
-        "it fails on the code of the base branch, and passes with the change.\n"
+        "No test of the change fails without it, and this issue needs one that does.\n"
+        "Add or alter a test that shows what the change repairs: it fails on the code of the base "
+        "branch, and passes with the change.\n"
         f"- {NEW} passes without the change too"
     )
     none = unproved(Proof(state=ProofState.NO_TEST))
     assert none is not None
-    assert none.digest.startswith("The change adds and alters no test. Here, ")
+    assert none.digest.startswith("The change adds and alters no test, and this issue needs one")
     assert none.fingerprint != missing.fingerprint
     for state in (ProofState.PROVED, ProofState.NOT_TRIED):
         assert unproved(Proof(state=state)) is None

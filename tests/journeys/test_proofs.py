@@ -84,7 +84,8 @@ def test_the_next_attempt_is_told_that_a_test_is_wanted(here: MulliganInstallati
     assert here.run("once").returncode == 0
     first, second = here.attempts(ref)
     assert (first.outcome, second.outcome) == (Outcome.CHECKS_FAILED, Outcome.SUCCEEDED)
-    assert first.error.startswith("No test of the change fails without it. Here, a test has to")
+    assert first.error.startswith("No test of the change fails without it, and this issue needs")
+    assert "This issue needs a test that shows what you repair" in here.prompt(ref, 1)
     told = here.prompt(ref, 2).partition("# Retry context")[2]
     assert "it fails on the code of the base branch, and passes with the change." in told
     assert f"- {TESTS}test_one passes without the change too" in told
@@ -99,7 +100,7 @@ def test_a_label_wants_a_test_of_its_issues_only(here: MulliganInstallation) -> 
     here.run("once")
     (failed,), (passed,) = here.attempts(bug), here.attempts(other)
     assert (failed.outcome, passed.outcome) == (Outcome.CHECKS_FAILED, Outcome.SUCCEEDED)
-    assert failed.error.startswith("The change adds and alters no test.")
+    assert failed.error.startswith("The change adds and alters no test, and")
 
 
 def test_without_proof_the_tests_run_once(here: MulliganInstallation) -> None:

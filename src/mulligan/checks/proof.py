@@ -139,12 +139,16 @@ def _proof(state: ProofState, tests: Iterable[str], change: CheckResult) -> Proo
 # A proof that is missing
 
 UNPROVED = {
-    ProofState.NO_TEST: "The change adds and alters no test.",
-    ProofState.NOT_PROVED: "No test of the change fails without it.",
+    ProofState.NO_TEST: (
+        "The change adds and alters no test, and this issue needs one that fails without it."
+    ),
+    ProofState.NOT_PROVED: (
+        "No test of the change fails without it, and this issue needs one that does."
+    ),
 }
 WANTED = (
-    "Here, a test has to show what the change repairs: it fails on the code of the base branch, "
-    "and passes with the change."
+    "Add or alter a test that shows what the change repairs: it fails on the code of the base "
+    "branch, and passes with the change."
 )
 
 
@@ -157,7 +161,7 @@ def unproved(proof: Proof) -> CheckResult | None:
     if said is None:
         return None
     passing = [f"- {name} passes without the change too" for name in proof.tests]
-    text = "\n".join([f"{said} {WANTED}", *passing])
+    text = "\n".join([said, WANTED, *passing])
     return CheckResult(
         name=PROOF_CHECK,
         kind=CheckKind.TEST,

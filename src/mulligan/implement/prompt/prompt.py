@@ -264,6 +264,7 @@ def _instructions(request: PromptRequest) -> str:
         [WORKTREE.format(repository=repository, ground=request.worktree_base)],
         [_limits(request.limits)] if request.limits else [],
         _verification(request.policy),
+        [PROOF] if request.policy.needs_proof(request.issue) else [],
         _scope(request.policy.scope),
         [REPORT],
         _earlier(request),
@@ -326,6 +327,11 @@ def _verification(policy: Policy) -> Iterator[str]:
         "Make them pass by solving the task, never by weakening or skipping a test."
     )
 
+
+PROOF = (
+    "- This issue needs a test that shows what you repair: it fails on the code as you found it, "
+    "and passes with your change. Mulligan runs it on both."
+)
 
 PROTECTED = {
     Protected.WORKFLOWS: "CI workflows",
