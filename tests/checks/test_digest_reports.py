@@ -311,7 +311,7 @@ TESTS = {
             b'<testcase classname="tests.test_a" name="test_z" file="tests/test_a.py">'
             b'<failure message="no"/></testcase>'
             b'<testcase classname="tests.test_a" name="test_s" file="tests/test_a.py"><skipped/>'
-            b'</testcase><testcase classname="" name="tests.test_b"><error message="collection"/>'
+            b'</testcase><testcase classname="" name="tests.test_b"><error message="collection failure"/>'
             b"</testcase></testsuite></testsuites>"
         ),
         ("tests/test_a.py::TestX::test_y[1]", "tests/test_a.py::test_z"),
@@ -380,8 +380,29 @@ TESTS = {
 def test_a_report_names_the_tests_that_ran(tool: str) -> None:
     report, ran, skipped = TESTS[tool]
     stopped = ("tests.test_b",) if tool == "pytest" else ()
-    tests = RanTests(ran=ran, skipped=skipped, stopped=stopped)
+    failed = tuple(name for name in ran if name.endswith(("ends", "TestY/one", "test_z")))
+    tests = RanTests(ran=ran, skipped=skipped, stopped=stopped, failed=failed)
     assert digest(b"", exit_code=1, report=report).tests == tests
+
+
+@pytest.mark.parametrize(
+    ("message", "fails_itself"),
+    [
+        ("IllegalStateException: no", True),
+        ("collection failure", False),
+        ("failed on setup with &quot;no&quot;", False),
+        ("failed on teardown with &quot;no&quot;", False),
+    ],
+)
+def test_an_error_around_a_test_is_none_of_the_test(message: str, *, fails_itself: bool) -> None:
+    report = (
+        f'<testsuite><testcase classname="a.B" name="x"><error message="{message}"/></testcase>'
+        '<testcase name="/w/b.js" file="/w/b.js"><failure message="test failed"/></testcase>'
+        "</testsuite>"
+    )
+    tests = digest(b"", exit_code=1, report=report.encode()).tests
+    assert tests is not None
+    assert tests.failed == (("a.B::x",) if fails_itself else ())
 
 
 @pytest.mark.parametrize(

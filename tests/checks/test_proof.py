@@ -5,10 +5,11 @@ runners, with what real tools said of each before this code was there.
 """
 
 import os
-import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -103,8 +104,7 @@ def run(root: Path, repository: _Repository, files: Files) -> CheckResult:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_real_tools_tell_which_tests_prove_a_change(name: str, tmp_path: Path) -> None:
     repository, case = CASES[name]
-    wanted = repository["programs"]
-    if missing := [each for each in wanted if shutil.which(each, path=PATH["PATH"]) is None]:
+    if missing := [each for each in repository["programs"] if not works(each)]:
         pytest.skip(f"needs {', '.join(missing)}")
     start, change = {**repository["files"], **case.get("start", {})}, case["change"]
     files = [
@@ -126,6 +126,17 @@ def test_real_tools_tell_which_tests_prove_a_change(name: str, tmp_path: Path) -
     if proof.tests:
         named = case["proved"] or case["passes_without"]
         assert {end_of(test, named) for test in proof.tests} == {*named}
+
+
+@cache
+def works(program: str) -> bool:
+    """Return whether a program runs: that of a version manager may have nothing to run."""
+    asked = (program, "version" if program == "go" else "--version")
+    try:
+        ended = subprocess.run(asked, env={**os.environ, **PATH}, capture_output=True, check=False)
+    except OSError:
+        return False
+    return ended.returncode == 0
 
 
 def state_of(case: _Case) -> ProofState:

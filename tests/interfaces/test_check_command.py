@@ -401,7 +401,6 @@ def test_check_of_a_shallow_clone(clone: Clone) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("options", [(), ("--here",)])
 def has_log(directory: Path) -> bool:
     try:
         return any(directory.rglob("check.log"))
@@ -410,6 +409,7 @@ def has_log(directory: Path) -> bool:
         return False
 
 
+@pytest.mark.parametrize("options", [(), ("--here",)])
 def test_a_signal_ends_the_commands_and_leaves_nothing(
     clone: Clone, options: Sequence[str]
 ) -> None:
