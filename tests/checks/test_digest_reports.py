@@ -311,8 +311,8 @@ TESTS = {
             b'<testcase classname="tests.test_a" name="test_z" file="tests/test_a.py">'
             b'<failure message="no"/></testcase>'
             b'<testcase classname="tests.test_a" name="test_s" file="tests/test_a.py"><skipped/>'
-            b'</testcase><testcase classname="" name="tests.test_b"><error message="collection failure"/>'
-            b"</testcase></testsuite></testsuites>"
+            b'</testcase><testcase classname="" name="tests.test_b">'
+            b'<error message="collection failure"/></testcase></testsuite></testsuites>'
         ),
         ("tests/test_a.py::TestX::test_y[1]", "tests/test_a.py::test_z"),
         ("tests/test_a.py::test_s",),

@@ -98,6 +98,16 @@ def test_what_could_not_be_tried_counts_more_than_what_proves_nothing(
     assert meta.proof == Proof(state=ProofState.NOT_TRIED, check="unit")
 
 
+def test_a_test_that_fails_only_once_proves_nothing(here: WorkerEnvironment) -> None:
+    def fails_once(tree: Path) -> str | None:
+        return "test_other" if runs.count(False) == 1 and not is_fixed(tree) else None
+
+    runs = ran_on(here, "unit", fails_once)
+    meta = attempt(here, unit="test")
+    assert meta.proof == Proof(state=ProofState.NOT_PROVED, check="unit")
+    assert runs == [True, False, False]
+
+
 def test_a_failed_change_is_not_to_be_proved(here: WorkerEnvironment) -> None:
     runs = ran_on(here, "unit", is_red)
     meta = attempt(here, unit="test")
