@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.world import Fault
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import GoneError, UnconfirmedError
 from mulligan.domain.issue import IssueRef, LabelAct, OperatorAct, Stage
@@ -104,6 +105,29 @@ def test_an_issue_is_read_as_it_stands_now(office: TrackerEnvironment, tracker: 
     assert issue.url
     office.hub.world.close(ref, "wes")
     assert not tracker.read(ref).is_open
+
+
+def test_texts_come_as_github_renders_them(office: TrackerEnvironment, tracker: Tracker) -> None:
+    ref, world = office.ready(), office.hub.world
+    world.edit(ref, "wes", body="A *b* <!-- c -->")
+    world.comment(ref, "**d**", "wes")
+    world.comment(ref, "e", "zoe")
+    issue = tracker.read(ref, with_comments=True)
+    shown = tracker.with_renderings(issue)
+    assert shown == issue
+    assert shown.html.strip() == "<p>A <em>b</em> </p>"
+    assert [each.html.strip() for each in shown.comments] == ["<p><strong>d</strong></p>"]
+    # A text that has changed meanwhile is not rendered as another one.
+    world.edit(ref, "wes", body="A new text")
+    assert tracker.with_renderings(issue).html == ""
+    assert tracker.with_renderings(tracker.read(ref)).comments == ()
+
+
+def test_without_renderings_the_texts_stay(office: TrackerEnvironment, tracker: Tracker) -> None:
+    ref, world = office.ready(), office.hub.world
+    issue = tracker.read(ref)
+    world.faults = lambda method, _path: Fault(500) if method == "GET" else None
+    assert tracker.with_renderings(issue) is issue
 
 
 def test_only_an_issue_that_was_deleted_is_gone(

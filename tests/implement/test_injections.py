@@ -85,12 +85,12 @@ def test_an_issue_that_shows_nothing_is_blank() -> None:
 
 
 def test_what_was_taken_out_is_counted_over_all_texts() -> None:
-    body, comment = "a <!-- b --> c", Comment("ada", "<!-- d -->\u200b![e](f)", NINE)
+    body, comment = "a <!-- bad --> c", Comment("ada", "d <!-- die -->\u200b![e](f)", NINE)
     issue = replace(PLAIN, title="Mend\u202e it", body=body, comments=(comment,))
     assert visible_issue(issue).counts == {
         "bidirectional_controls": 1,
-        "comments": 2,
         "images": 1,
+        "words_not_shown": 2,
         "zero_width": 1,
     }
     assert visible_issue(PLAIN).counts == {}

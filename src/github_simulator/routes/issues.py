@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from github_simulator import json_shapes
+from github_simulator.body_html import with_body_html
 from github_simulator.issues import (
     NEW_LABEL_COLOR,
     add_comment,
@@ -76,7 +77,8 @@ def create(call: ApiCall) -> Reply:
 def read(call: ApiCall) -> Reply:
     """Show an issue."""
     call.world.follow_branches(call.repository())
-    return Reply(200, json_shapes.issue(call.urls, call.issue(), whole=True))
+    shape = json_shapes.issue(call.urls, call.issue(), whole=True)
+    return Reply(200, with_body_html(shape, call.headers.get("accept", "")))
 
 
 def change(call: ApiCall) -> Reply:
@@ -180,7 +182,11 @@ def issue_comments(call: ApiCall) -> Reply:
     """List the comments of an issue, oldest first."""
     place, issue, since = call.urls, call.issue(), call.since()
     found = [one for one in issue.comments if since is None or one.updated_at >= since]
-    return call.page(found, lambda comment: json_shapes.comment(place, issue, comment))
+    accept = call.headers.get("accept", "")
+    return call.page(
+        found,
+        lambda comment: with_body_html(json_shapes.comment(place, issue, comment), accept),
+    )
 
 
 def repository_comments(call: ApiCall) -> Reply:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
@@ -102,12 +102,16 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment by a person who is trusted on the repository."""
+    """A comment by a person who is trusted on the repository.
+
+    `html` is GitHub's rendering of its body; empty if it was not asked for.
+    """
 
     author: str
     body: str
     created_at: datetime
     id: int = 0
+    html: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class Issue:
 
     `comments` are trusted people's only, oldest first, if they were read. `comment_count` counts
     those of everybody; None if it is not known. `blockers` counts the open issues that GitHub lists
-    as blocking it.
+    as blocking it. `html` is GitHub's rendering of the body; empty if it was not asked for.
     """
 
     ref: IssueRef
@@ -131,6 +135,7 @@ class Issue:
     comments: tuple[Comment, ...] = ()
     comment_count: int | None = None
     blockers: int = 0
+    html: str = field(default="", repr=False, compare=False)
 
     def carries(self, label: str) -> bool:
         """Return whether the issue has a label; GitHub ignores the case of its name."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
@@ -99,6 +100,11 @@ ODD_ANSWERS = (
     ValueError,
 )
 """Errors of PyGithub's objects for an answer of an unexpected shape."""
+
+
+JSON = "application/vnd.github+json"
+FULL = "application/vnd.github.full+json"
+"""The media types of answers; with the second one, a text comes with GitHub's rendering of it."""
 
 
 class ETagCache:
@@ -249,12 +255,19 @@ class Client:
         """Close every thread's connection; the next call opens its own again."""
         self._sessions.close()
 
-    def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
+    def read(
+        self,
+        shape: TypeAdapter[T],
+        path: str,
+        params: Mapping[str, str] | None = None,
+        accept: str = JSON,
+    ) -> T:
         """Get one object; NotFoundError for a 404, DeletedError for a 410.
 
-        An unchanged answer costs no quota.
+        An unchanged answer costs no quota. `accept` is the media type.
         """
-        return self._with_retries(lambda: self._conditional_get(shape, path, params or {}))[1]
+        get = partial(self._conditional_get, shape, path, params or {}, accept)
+        return self._with_retries(get)[1]
 
     def read_all(
         self,
@@ -262,13 +275,14 @@ class Client:
         path: str,
         params: Mapping[str, str] | None = None,
         enough: Callable[[Sequence[T]], bool] | None = None,
+        accept: str = JSON,
     ) -> list[T]:
         """Get the pages of a list until `enough` accepts one; unchanged pages cost no quota."""
         found: list[T] = []
         query = {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
             answer, page = self._with_retries(
-                lambda query=query: self._conditional_get(shape, path, query)
+                partial(self._conditional_get, shape, path, query, accept)
             )
             found += page
             following = self._next(answer)
@@ -346,7 +360,8 @@ class Client:
 
     def _send(self, verb: str, path: str, query: Mapping[str, str], body: object) -> Answer:
         if verb == "GET":
-            found, _ = self._with_retries(lambda: self._conditional_get(ANYTHING, path, query))
+            get = partial(self._conditional_get, ANYTHING, path, query, JSON)
+            found, _ = self._with_retries(get)
             return found
         sent = None if body is None else self._redactor.tree(BODY.validate_python(body))
         answer = self._ask(ApiRequest(verb, path, query, body=sent, is_write=True))
@@ -386,14 +401,15 @@ class Client:
         return (seconds or grown) + wait_random(0, 1)(state)
 
     def _conditional_get(
-        self, shape: TypeAdapter[T], path: str, query: Mapping[str, str]
+        self, shape: TypeAdapter[T], path: str, query: Mapping[str, str], accept: str
     ) -> tuple[Answer, T]:
         """Send a GET with the cached ETag; on 304 Not Modified return the cached answer."""
-        key = f"{path}?{urlencode(query)}"
+        key = f"{path}?{urlencode(query)}" + ("" if accept == JSON else f" {accept}")
         if seen := self._cached_reads.find(key):
             return seen, parsed(shape, seen, f"GET {path}")
         known = self._cache.find(key)
-        headers = {"If-None-Match": known.headers["etag"]} if known else {}
+        headers = {"Accept": accept}
+        headers |= {"If-None-Match": known.headers["etag"]} if known else {}
         answer = self._ask(ApiRequest("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
             self._cached_reads.keep(key, known)
@@ -464,7 +480,7 @@ class Client:
 
     def _ask_once(self, ask: ApiRequest) -> Answer:
         session = self._sessions.of(self._token(ask.repository_asked))
-        sent = {"Accept": "application/vnd.github+json", **ask.headers}
+        sent = {"Accept": JSON, **ask.headers}
         request = f"{ask.verb} {urlsplit(ask.path).path}"
         self._await_rate_limit(session.backoff, request)
         if ask.is_write:

@@ -121,6 +121,9 @@ class LocalTracker:
             raise GoneError(f"A rehearsal works on {self.issue.ref} only, not on {ref}.")
         return self.issue
 
+    def with_renderings(self, issue: Issue) -> Issue:
+        return issue
+
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Return None: in a rehearsal, the command is the request."""
         del ref, ready_label

@@ -71,6 +71,7 @@ class IssueShape(Shape):
     number: int
     title: str
     body: str | None = None
+    body_html: str | None = None
     user: Account | None = None
     state: str
     locked: bool = False
@@ -86,6 +87,7 @@ class IssueShape(Shape):
 class CommentShape(Shape):
     id: int
     body: str | None = None
+    body_html: str | None = None
     user: Account | None = None
     created_at: AwareDatetime
     updated_at: AwareDatetime | None = None

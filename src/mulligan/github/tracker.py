@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -10,7 +11,7 @@ import structlog
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Labels
 from mulligan.domain.command import CommandBatch
-from mulligan.domain.errors import GoneError, UnavailableError
+from mulligan.domain.errors import GoneError, UnavailableError, WorldError
 from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     AuthorisingAct,
@@ -25,17 +26,28 @@ from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import DeletedError, MovedError, NotFoundError, not_found
 from mulligan.github.authorization import Authorization, TrustReader
-from mulligan.github.client import Client
+from mulligan.github.client import FULL, Client
 from mulligan.github.comments import CommandReader, Comments
 from mulligan.github.credentials import Identity
 from mulligan.github.found_work import WorkReader
 from mulligan.github.labels import priority_rank
 from mulligan.github.pulls import GitHubPulls, closers, opened_elsewhere
-from mulligan.github.shapes import ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
+from mulligan.github.shapes import (
+    COMMENTS,
+    ISSUE,
+    ISSUES,
+    LABELS,
+    REPOSITORY,
+    IssueShape,
+    leads_to,
+)
 from mulligan.implement.ports import Clock
 
 FACTS_TTL = timedelta(seconds=10)
 """How long the facts about a repository are cached: each push and each issue changes their ETag."""
+
+RENDERED_COMMENTS = 30
+"""How many comments of an issue are read as GitHub renders them; older ones are rendered here."""
 
 MAX_PERMISSION_LOOKUPS = 50
 """Limit of permissions to read for one issue; the most recent commenters come first."""
@@ -161,6 +173,34 @@ class GitHubTracker:
             comments=self._trusted_comments(ref) if with_comments and found.comments else (),
             comment_count=found.comments,
             blockers=blocked.blocked_by if (blocked := found.issue_dependencies_summary) else 0,
+        )
+
+    def with_renderings(self, issue: Issue) -> Issue:
+        """Add GitHub's renderings of the texts, if these are still the same (TRUST-4).
+
+        Without them, the texts are rendered here.
+        """
+        path = f"/repos/{issue.ref.repository}/issues/{issue.ref.number}"
+        try:
+            found = self._client.read(ISSUE, path, accept=FULL)
+            comments = self._rendered_comments(issue, f"{path}/comments")
+        except WorldError as error:
+            log.warning("renderings_missing", issue=str(issue.ref), error=str(error))
+            return issue
+        html = found.body_html or "" if (found.body or "") == issue.body else ""
+        return replace(issue, html=html, comments=comments)
+
+    def _rendered_comments(self, issue: Issue, path: str) -> tuple[Comment, ...]:
+        """Add the renderings of the newest comments; a prompt has room for no more."""
+        newest = issue.comments[-RENDERED_COMMENTS:]
+        if not newest:
+            return ()
+        since = {"since": newest[0].created_at.astimezone(UTC).isoformat()}
+        shown = self._client.read_all(COMMENTS, path, since, accept=FULL)
+        html = {(comment.id, comment.body or ""): comment.body_html or "" for comment in shown}
+        return tuple(
+            replace(comment, html=html.get((comment.id, comment.body), ""))
+            for comment in issue.comments
         )
 
     def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:

@@ -121,6 +121,10 @@ class Tracker(Protocol):
         """Return a repository's facts, which may have been read a few seconds ago."""
         ...
 
+    def with_renderings(self, issue: Issue) -> Issue:
+        """Add GitHub's own renderings of an issue's texts, as far as they are known (TRUST-4)."""
+        ...
+
     def list_labelled(
         self,
         repository: str,

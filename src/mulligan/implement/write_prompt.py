@@ -63,8 +63,9 @@ class _RunInputs:
 def write_first_prompt(at: AttemptContext) -> Task:
     """Write, store and record the first prompt of an attempt; give the agent's task."""
     case, tree, context = at.case, at.worktree, at.context
+    shown = replace(case, issue=context.tracker.with_renderings(case.issue))
     composed = deliver_prompt(
-        case, at.policy, context.artifacts, context.redactor, at.agent.limits, tree
+        shown, at.policy, context.artifacts, context.redactor, at.agent.limits, tree
     )
     if composed.assembled:
         _record_context(composed.assembled, at)

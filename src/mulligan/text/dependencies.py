@@ -1,16 +1,14 @@
 """Read which issues an issue waits for, from its text as GitHub shows it (COMMAND-2). Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
-from typing import NamedTuple
-
-from markdown_it.token import Token
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from mulligan.domain.issue import REPOSITORY, Issue, IssueRef
 from mulligan.text.escape import one_line
-from mulligan.text.markdown import parse
-from mulligan.text.visible import visible_text
+
+if TYPE_CHECKING:
+    from mulligan.text.page_lines import Line
 
 MAX_DEPENDENCIES = 10
 """Limit of dependencies to check for an issue; further ones are ignored."""
@@ -36,9 +34,13 @@ def depends_on_itself(issue: Issue) -> bool:
 
 
 def _named(issue: Issue) -> list[Dependency]:
-    tokens, _ = parse(visible_text(issue.body).text)
     found = dict[IssueRef, Dependency]()
-    for line, names in _sentences(_lines(tokens)):
+    if not WORDS.search(issue.body):
+        return []
+    # Imported only where a text may name one: the libraries take 60 ms.
+    from mulligan.text.page_lines import lines_of  # noqa: PLC0415
+
+    for line, names in _sentences(lines_of(issue.body, NAME)):
         for ref in _refs(names, issue):
             found.setdefault(ref, Dependency(ref, one_line(line, QUOTE_CHARS)))
     return [*found.values()]
@@ -81,6 +83,9 @@ def _refs(names: Iterable[re.Match[str]], issue: Issue) -> Iterator[IssueRef]:
 
 # Lines that say so.
 
+WORDS = re.compile(r"depends|blocked", re.IGNORECASE)
+"""One of them is in every text that names a dependency."""
+
 OPENING = re.compile(
     r"[^\w\"'“”‘’«`]*(?:depends[\s-]+on|blocked[\s-]+by)\b[\s:]*",
     re.IGNORECASE,
@@ -88,18 +93,7 @@ OPENING = re.compile(
 """The words at the beginning of a line, with a symbol or an emoji before them."""
 
 
-class Line(NamedTuple):
-    """A line of a text, as it is shown; `blocks` are its list, item and paragraph, outermost first.
-
-    `is_done` is set for a checked item of a task list.
-    """
-
-    text: str
-    blocks: tuple[int, ...]
-    is_done: bool
-
-
-def _sentences(lines: Iterable[Line]) -> Iterator[tuple[str, Iterator[re.Match[str]]]]:
+def _sentences(lines: "Iterable[Line]") -> Iterator[tuple[str, Iterator[re.Match[str]]]]:
     """Yield the lines that name dependencies, with the names.
 
     If the words are alone on their line, the names begin the lines of the next list or paragraph.
@@ -124,74 +118,6 @@ def _sentences(lines: Iterable[Line]) -> Iterator[tuple[str, Iterator[re.Match[s
                 yield f"{words.text} {line.text}", _names(line.text)
 
 
-def _block_below(words: Line, line: Line) -> int:
+def _block_below(words: "Line", line: "Line") -> int:
     """Return the block of a line that does not contain the words; else their paragraph."""
     return next((block for block in line.blocks if block not in words.blocks), line.blocks[-1])
-
-
-# Lines of a text.
-
-BLOCKS = frozenset({"bullet_list", "ordered_list", "list_item", "paragraph", "heading"})
-
-HIDING_BLOCKS = frozenset({"blockquote", "table", "footnote"})
-
-TASK = re.compile(r"\[([ xX])\]\s+")
-
-
-def _lines(tokens: Sequence[Token]) -> Iterator[Line]:
-    """Yield the lines of paragraphs, headings and list items, without quotations and tables."""
-    numbers, blocks, hiding, in_item = count(), list[int](), 0, False
-    for token in tokens:
-        kind = token.type.removesuffix("_open").removesuffix("_close")
-        if kind in HIDING_BLOCKS:
-            hiding += token.nesting
-        elif kind in BLOCKS and token.nesting > 0:
-            blocks.append(next(numbers))
-            in_item = kind == "list_item" or (in_item and kind == "paragraph")
-        elif kind in BLOCKS:
-            blocks.pop()
-            in_item = False
-        elif token.type == "inline" and not hiding:
-            text = "".join(_shown(token.children or ()))
-            task = TASK.match(text) if in_item else None
-            is_done = bool(task) and task[1] != " "
-            for line in text[task.end() if task else 0 :].split("\n"):
-                yield Line(line.strip(), tuple(blocks), is_done)
-
-
-STRUCK = re.compile(r"<(/?)(?:s|del|strike)\b", re.IGNORECASE)
-
-
-def _shown(children: Sequence[Token]) -> Iterator[str]:
-    """Yield the text of a paragraph, without code and without text that is struck out."""
-    struck, links = 0, list[bool]()
-    for child in children:
-        tag = STRUCK.match(child.content) if child.type == "html_inline" else None
-        if child.type in {"s_open", "s_close"}:
-            struck += child.nesting
-        elif tag:
-            struck += -1 if tag[1] else 1
-        elif struck <= 0:
-            yield from _part(child, links)
-
-
-def _part(child: Token, links: list[bool]) -> Iterator[str]:
-    """Yield the text of a part; of a link to an issue its address. `links` are the open ones."""
-    match child.type:
-        case "link_open":
-            target = str(child.attrs.get("href", ""))
-            links.append(bool(NAME.fullmatch(target)))
-            if links[-1]:
-                yield target
-        case "link_close":
-            links.pop()
-        case "softbreak" | "hardbreak":
-            yield "\n"
-        case "html_inline" if child.content.lower().startswith("<br"):
-            yield "\n"
-        case "code_inline":
-            yield f"`{child.content}`"
-        case "text" | "text_special" | "address" if not any(links):
-            yield child.content
-        case _:
-            return

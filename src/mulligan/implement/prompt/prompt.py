@@ -34,8 +34,10 @@ class SeenIssue:
 
 def visible_issue(issue: Issue) -> SeenIssue:
     """Read the title, the body and the comments as GitHub shows them."""
-    title, body = visible_title(issue.title), visible_text(issue.body)
-    visible = [visible_text(comment.body, COMMENT_BYTES) for comment in issue.comments]
+    title, body = visible_title(issue.title), visible_text(issue.body, issue.html)
+    visible = [
+        visible_text(comment.body, comment.html, most=COMMENT_BYTES) for comment in issue.comments
+    ]
     comments = (
         replace(comment, body=sight.text)
         for comment, sight in zip(issue.comments, visible, strict=True)
