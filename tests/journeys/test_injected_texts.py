@@ -54,7 +54,7 @@ def test_nothing_that_mulligan_does_is_changed_by_any_text(tmp_path: Path) -> No
         prompt = here.prompt(injected, 1)
         ((title, body),) = pulls_of(here, injected)
         assert not list(tmp_path.rglob(f"*{EVIL}*"))
-    assert manifest["hidden"]["comments"] >= 2
+    assert manifest["hidden"]["words_not_shown"] >= 2 * len(EVIL.split())
     assert manifest["hidden"]["tag_characters"] >= len(EVIL)
     assert prompt.count("# Instructions\n\n- Work in the current directory") == 1
     assert "fixes `#1` `@ada`" in title

@@ -119,8 +119,7 @@ def _without(soup: BeautifulSoup, is_wanted: Callable[[Tag], bool]) -> int:
 def _replace(soup: BeautifulSoup, is_wanted: Callable[[Tag], bool], text: str) -> int:
     found = [tag for tag in soup.find_all() if is_wanted(tag)]
     for tag in found:
-        if tag.parent is not None:
-            tag.replace_with(text)
+        tag.replace_with(text)
     return len(found)
 
 
