@@ -28,8 +28,7 @@ def rendered(markdown: str, counts: Counts, html: str = "") -> BeautifulSoup:
         attributes={name: set(allowed) for name, allowed in ATTRIBUTES.items()},
         link_rel=None,
     )
-    soup = BeautifulSoup(page, "html.parser")
-    counts[Hidden.TOO_DEEP] += _flatten(soup)
+    soup = BeautifulSoup(_shallow(page, counts), "html.parser")
     counts[Hidden.ELEMENT] += _without(soup, _hides)
     counts[Hidden.DIAGRAM] += _replace(soup, _is_drawing, "[diagram]")
     counts[Hidden.FORMULA] += _without_hiding_formulas(soup)
@@ -80,17 +79,28 @@ FORMULA_TAG = "math-renderer"
 """GitHub's own element for a formula, with a style that does not hide it."""
 
 DEEPEST = 60
-"""Levels of elements that are read; deeper ones keep their text only."""
+"""Levels of elements that are read; of deeper ones, only the text."""
 
 
-def _flatten(soup: BeautifulSoup) -> int:
-    """Take the tags off what is nested too deep; return how often."""
-    level = [each for each in soup.children if isinstance(each, Tag)]
-    for _ in range(DEEPEST):
-        level = [each for tag in level for each in tag.children if isinstance(each, Tag)]
-    for tag in level:
-        tag.replace_with(tag.get_text())
-    return len(level)
+VOID = _names("br hr img input")
+TAG = re.compile(r'<(/?)([a-z][\w-]*)(?: [\w-]+(?:="[^"]*")?)*>')
+"""A tag as nh3 writes it."""
+
+
+def _shallow(page: str, counts: Counts) -> str:
+    """Take out the tags that are nested too deep; on these, the parser takes quadratic time."""
+    kept, at, depth = list[str](), 0, 0
+    for tag in TAG.finditer(page):
+        if tag[2] in VOID:
+            continue
+        closes = bool(tag[1])
+        depth -= closes
+        if depth >= DEEPEST:
+            counts[Hidden.TOO_DEEP] += not closes
+            kept.append(page[at : tag.start()])
+            at = tag.end()
+        depth += not closes
+    return "".join([*kept, page[at:]])
 
 
 HIDING = re.compile(
