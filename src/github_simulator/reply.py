@@ -36,18 +36,19 @@ class ErrorReply(Exception):  # noqa: N818 - an answer, not an error
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer before it is sent; a `body` of None is empty, a `page` is for a browser."""
+    """An answer before it is sent: JSON, a `page` for a browser, or the `content` of a file."""
 
     status: int
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     page: str = ""
+    content: bytes = b""
 
     @property
     def raw(self) -> bytes:
         """Return the body in bytes."""
         if self.body is None:
-            return self.page.encode()
+            return self.content or self.page.encode()
         return json.dumps(self.body, separators=(",", ":"), ensure_ascii=False).encode()
 
     @classmethod

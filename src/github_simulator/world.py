@@ -137,7 +137,8 @@ class World:
     each request and answer in full. `earlier` has the last answers, for stale ones.
     `faults` may be set (see Fault); `meter.limit` is the rate limit of each user. Without
     `graphql`, the server has no GraphQL. `viewer` is the person who reads and answers the pages in
-    a browser; without one they are read-only. The read methods return copies.
+    a browser; without one they are read-only. `uploads` has what people attached: a picture by its
+    id, and a file by `NUMBER/NAME`. The read methods return copies.
     """
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
@@ -156,6 +157,7 @@ class World:
         self.former_names: dict[str, Repository] = {}
         self.apps = Apps()
         self.runs = CheckRuns(self.stamps)
+        self.uploads: dict[str, bytes] = {}
 
     # Accounts and repositories.
 

@@ -104,6 +104,16 @@ def test_a_retry_can_read_the_previous_diff(play: Play, task: Task) -> None:
     assert (task.directory / "previous").read_text() == "-old\n+new\n"
 
 
+def test_the_attachments_of_an_issue_can_be_read(play: Play, task: Task) -> None:
+    play(behaviours.look_at_the_attachments, task)
+    assert (task.directory / "seen").read_text() == "[]"
+    place = task.private / "attachments"
+    place.mkdir(parents=True)
+    (place / "1.txt").write_text("a log")
+    play(behaviours.look_at_the_attachments, replace(task, attachments=place))
+    assert (task.directory / "seen").read_text() == "[('1.txt', 'a log')]"
+
+
 def test_a_first_attempt_hears_of_no_previous_diff(play: Play, task: Task) -> None:
     play(behaviours.read_the_previous_diff, task)
     assert (task.directory / "previous").read_text() == "none"

@@ -94,6 +94,37 @@ def test_a_file_that_github_gives_itself_is_read(office: TrackerEnvironment) -> 
     assert office.client.download(path) == b"1 failed"
 
 
+def test_an_upload_is_read_at_its_storage_without_a_token(office: TrackerEnvironment) -> None:
+    world, sent = office.hub.world, list[str]()
+    world.uploads["1/a.log"] = b"a" * 5_000
+    moved = {"location": "/user-attachments/files/1/a.log"}
+
+    def watched(_method: str, path: str) -> Fault | None:
+        sent.append(path)
+        return Fault(302, headers=moved) if path.endswith("/b.log") else None
+
+    world.faults, world.exchanges = watched, []
+    at = f"{office.hub.url}/user-attachments/files/1"
+    assert office.client.fetch_upload(f"{at}/b.log", 3_000) == b"a" * 3_000
+    assert office.client.fetch_upload(f"{at}/a.log", 6_000) == b"a" * 5_000
+    with pytest.raises(DeletedError):
+        office.client.fetch_upload(f"{at}/c.log", 10)
+    # Without a token, GitHub's limit for everybody counts them.
+    assert world.meter.window("mulligan-bot").used == 0
+
+
+def test_an_upload_without_end_or_at_an_unsafe_address_is_not_read(
+    office: TrackerEnvironment,
+) -> None:
+    at = f"{office.hub.url}/user-attachments/files/1/a.log"
+    fail_at(office, "/a.log", Fault(302, headers={"location": at}))
+    with pytest.raises(UnavailableError, match="redirects the address of a file too often"):
+        office.client.fetch_upload(at, 10)
+    fail_at(office, "/a.log", Fault(302, headers={"location": "file:///etc/passwd"}))
+    with pytest.raises(UnavailableError, match="an unsafe address"):
+        office.client.fetch_upload(at, 10)
+
+
 JOB = """\
 \ufeffCurrent runner version: '2.321.0'
 ##[group]Run actions/checkout@v4

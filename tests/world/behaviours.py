@@ -54,6 +54,12 @@ def read_the_previous_diff(given: AgentInput) -> None:
     given.write("previous", Path(place).read_text() if place else "none")
 
 
+def look_at_the_attachments(given: AgentInput) -> None:
+    place = given.environment.get("MULLIGAN_ATTACHMENTS")
+    listed = sorted(Path(place).iterdir()) if place else []
+    given.write("seen", str([(each.name, each.read_text()) for each in listed]))
+
+
 def be_blocked(given: AgentInput) -> None:
     given.report("blocked", "The database is missing.", "é: connection refused")
 
@@ -93,6 +99,7 @@ ALL: dict[str, Behaviour] = {
     for behaviour in (
         keep_what_was_given,
         read_the_previous_diff,
+        look_at_the_attachments,
         be_blocked,
         find_nothing_to_do,
         report_nonsense,

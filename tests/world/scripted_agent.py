@@ -96,7 +96,10 @@ class ScriptedAgent:
 def _environment(task: Task) -> dict[str, str]:
     task.private.mkdir(parents=True, exist_ok=True)
     own = Path(tempfile.mkdtemp(dir=task.private))
-    previous = {"MULLIGAN_PREVIOUS_DIFF": str(task.previous_diff)} if task.previous_diff else {}
+    paths = {
+        "MULLIGAN_PREVIOUS_DIFF": task.previous_diff,
+        "MULLIGAN_ATTACHMENTS": task.attachments,
+    }
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": tempfile.mkdtemp(dir=own),
@@ -104,7 +107,7 @@ def _environment(task: Task) -> dict[str, str]:
         "MULLIGAN_ATTEMPT": str(task.attempt),
         "MULLIGAN_FIX_ROUND": str(task.fix_round),
         "MULLIGAN_REPORT": str(own / "report"),
-        **previous,
+        **{name: str(path) for name, path in paths.items() if path},
     }
 
 

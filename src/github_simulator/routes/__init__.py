@@ -1,7 +1,7 @@
 """Routes of the simulated GitHub, one module for each kind of resource."""
 
 from github_simulator.request import Handler
-from github_simulator.routes import accounts, commits, graphql, issues, pulls
+from github_simulator.routes import accounts, commits, graphql, issues, pulls, uploads
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
@@ -9,5 +9,6 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *pulls.ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
+    *uploads.ROUTES,
 )
 """Method, path and handler of the API; the first match counts."""

@@ -78,7 +78,7 @@ def read(call: ApiCall) -> Reply:
     """Show an issue."""
     call.world.follow_branches(call.repository())
     shape = json_shapes.issue(call.urls, call.issue(), whole=True)
-    return Reply(200, with_body_html(shape, call.headers.get("accept", "")))
+    return Reply(200, with_body_html(shape, call.headers.get("accept", ""), call.base))
 
 
 def change(call: ApiCall) -> Reply:
@@ -185,7 +185,9 @@ def issue_comments(call: ApiCall) -> Reply:
     accept = call.headers.get("accept", "")
     return call.page(
         found,
-        lambda comment: with_body_html(json_shapes.comment(place, issue, comment), accept),
+        lambda comment: with_body_html(
+            json_shapes.comment(place, issue, comment), accept, place.base
+        ),
     )
 
 

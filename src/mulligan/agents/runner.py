@@ -452,7 +452,7 @@ def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandA
     return CommandAccess(
         read=(
             *moved(task.readable, tree, layer),
-            *([task.previous_diff] if task.previous_diff else ()),
+            *(path for path in (task.previous_diff, task.attachments) if path),
         ),
         write=(home.parent, *task.writable),
         worktree=place_in(tree, layer),
@@ -472,6 +472,8 @@ def _task_variables(task: Task, report: Path) -> dict[str, str]:
     }
     if task.previous_diff:
         variables["MULLIGAN_PREVIOUS_DIFF"] = str(task.previous_diff)
+    if task.attachments:
+        variables["MULLIGAN_ATTACHMENTS"] = str(task.attachments)
     return variables
 
 

@@ -635,6 +635,12 @@ class Policy(Settings):
 
     Example: [checks/, "*_check.py"]
     """
+    pictures: bool = True
+    """Whether the agent gets the pictures and text files that people attached to the issue. See
+    [Texts](text.md#pictures-and-files).
+
+    Example: off
+    """
     reviewer: Reviewer | None = None
     """A command that judges a change whose checks pass. None by default."""
     scope: Scope = Scope()

@@ -59,7 +59,8 @@ class Task:
 
     It runs in `directory`, or at the target of the `layer` above it; git needs the `readable` and
     `writable` paths there. `private` is for the run's own files, `log` for its output. `meter`
-    receives its usage, and `allowance` is what is left of the attempt's budget.
+    receives its usage, and `allowance` is what is left of the attempt's budget. `attachments` is a
+    directory with those of the issue, if there are any.
     """
 
     issue: str
@@ -71,6 +72,7 @@ class Task:
     log: Path
     manifest_hash: str
     previous_diff: Path | None = None
+    attachments: Path | None = None
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     layer: Layer | None = None

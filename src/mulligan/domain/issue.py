@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import PlainSerializer, PlainValidator
 
+from mulligan.domain.attachment import Attachment
 from mulligan.domain.errors import LeaseLostError, MisconfiguredError, UsageError
 
 # References.
@@ -121,6 +122,7 @@ class Issue:
     `comments` are trusted people's only, oldest first, if they were read. `comment_count` counts
     those of everybody; None if it is not known. `blockers` counts the open issues that GitHub lists
     as blocking it. `html` is GitHub's rendering of the body; empty if it was not asked for.
+    `attachments` are those of body and comments, in their order, if they were downloaded.
     """
 
     ref: IssueRef
@@ -136,6 +138,7 @@ class Issue:
     comment_count: int | None = None
     blockers: int = 0
     html: str = field(default="", repr=False, compare=False)
+    attachments: tuple[Attachment, ...] = ()
 
     def carries(self, label: str) -> bool:
         """Return whether the issue has a label; GitHub ignores the case of its name."""

@@ -43,12 +43,14 @@ from mulligan.github.connection import (
     Transport,
     certificate_error,
     fetch,
+    fetch_upload,
     is_refused,
     reason_of,
 )
 from mulligan.github.graphql import answered
 from mulligan.github.rate_limits import Backoff
 from mulligan.github.shapes import ANYTHING
+from mulligan.github.uploads import Uploads
 from mulligan.implement.ports import Guard
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.text.redact import Redactor
@@ -222,6 +224,7 @@ class Client:
         # GitHub Enterprise: /api/v3 beside /api/graphql.
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
+        self._uploads = Uploads.of(self._api_url)
         self._retry = retry or RetrySettings()
         self._redactor = redactor or Redactor()
         self._transport = transport or Transport()
@@ -294,6 +297,15 @@ class Client:
     def download(self, path: str) -> bytes:
         """Get the end of a file; follow the redirect to its storage without sending the token."""
         return self._with_retries(lambda: self._download_redirected(path))
+
+    def is_upload(self, address: str) -> bool:
+        """Return whether people's attachments to issues are at such an address of this GitHub."""
+        return self._uploads.has(address)
+
+    def fetch_upload(self, address: str, most: int) -> bytes:
+        """Get the first `most` bytes of an attachment, without a token; once."""
+        settings, bundle = self._retry, self._transport.bundle
+        return fetch_upload(address, self._api_url, settings.timeout, bundle, most=most)
 
     def query(
         self,

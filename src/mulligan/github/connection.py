@@ -3,11 +3,12 @@
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from github.Requester import (
     HTTPRequestsConnectionClass,
@@ -46,6 +47,11 @@ MAX_DOWNLOAD = 256 * 1024 * 1024
 
 DOWNLOAD_SECONDS = 60.0
 """Limit of a whole download in seconds."""
+
+UPLOAD_SECONDS = 20.0
+"""Limit of one upload in seconds."""
+
+MAX_REDIRECTS = 3
 
 DOWNLOAD_GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
@@ -291,18 +297,41 @@ class Sessions:
 
 def fetch(url: str, api_url: str, timeout: int, bundle: Path | None = None) -> bytes:
     """Download the end of a file; follow no redirects. `timeout` limits each read, in seconds."""
-    host = _host_of(url, api_url)
-    try:
-        status, body = _get(url, timeout, bundle)
-    except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
-        raise certificate_error(error, host) or TransientError(
-            f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
-        ) from error
-    if status in DOWNLOAD_GONE:
+    return _answered(_get(url, api_url, timeout, bundle, _end_of), url)
+
+
+def fetch_upload(
+    url: str, api_url: str, timeout: int, bundle: Path | None = None, *, most: int
+) -> bytes:
+    """Download the first `most` bytes of what a person uploaded; follow redirects to its storage.
+
+    No request has a token.
+    """
+    for _ in range(MAX_REDIRECTS):
+        got = _get(url, api_url, timeout, bundle, partial(_beginning_of, most=most))
+        if not got.location:
+            return _answered(got, url)
+        url = urljoin(url, got.location)
+    raise UnavailableError("GitHub redirects the address of a file too often.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Download:
+    """The answer of a storage: `location` is the address of a redirect, else empty."""
+
+    status: int
+    body: bytes = b""
+    location: str = ""
+
+
+def _answered(got: _Download, url: str) -> bytes:
+    """Return the file; DeletedError if it is gone, or a WorldError."""
+    host = urlsplit(url).hostname
+    if got.status in DOWNLOAD_GONE:
         raise DeletedError(f"{host} no longer has a file that GitHub kept there.")
-    if status != HTTPStatus.OK:
-        raise TransientError(f"{host} answered {status} for GitHub's file; try again later.")
-    return body
+    if got.status != HTTPStatus.OK:
+        raise TransientError(f"{host} answered {got.status} for GitHub's file; try again later.")
+    return got.body
 
 
 def _host_of(url: str, api_url: str) -> str:
@@ -313,21 +342,33 @@ def _host_of(url: str, api_url: str) -> str:
     return parts.hostname
 
 
-def _get(url: str, timeout: int, bundle: Path | None) -> tuple[int, bytes]:
-    verify = str(bundle) if bundle else True
-    with (
-        Session() as session,
-        session.get(
-            url,
-            auth=_without_credentials,
-            timeout=timeout,
-            verify=verify,
-            allow_redirects=False,
-            stream=True,
-        ) as response,
-    ):
-        fine = response.status_code == HTTPStatus.OK
-        return response.status_code, _end_of(response) if fine else b""
+def _get(
+    url: str,
+    api_url: str,
+    timeout: int,
+    bundle: Path | None,
+    read: Callable[[Response], bytes],
+) -> _Download:
+    host = _host_of(url, api_url)
+    try:
+        with (
+            Session() as session,
+            session.get(
+                url,
+                auth=_without_credentials,
+                timeout=timeout,
+                verify=str(bundle) if bundle else True,
+                allow_redirects=False,
+                stream=True,
+            ) as response,
+        ):
+            fine = response.status_code == HTTPStatus.OK
+            location = response.headers.get("location", "") if response.is_redirect else ""
+            return _Download(response.status_code, read(response) if fine else b"", location)
+    except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
+        raise certificate_error(error, host) or TransientError(
+            f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
+        ) from error
 
 
 def _without_credentials(request: PreparedRequest) -> PreparedRequest:
@@ -335,13 +376,30 @@ def _without_credentials(request: PreparedRequest) -> PreparedRequest:
     return request
 
 
+def _beginning_of(response: Response, most: int) -> bytes:
+    kept = bytearray()
+    for chunk in _chunks(response, UPLOAD_SECONDS):
+        kept += chunk
+        if len(kept) >= most:
+            break
+    return bytes(kept[:most])
+
+
 def _end_of(response: Response) -> bytes:
-    kept, read, deadline = bytearray(), 0, time.monotonic() + DOWNLOAD_SECONDS
-    while chunk := response.raw.read1(CHUNK, decode_content=True):
+    kept, read = bytearray(), 0
+    for chunk in _chunks(response, DOWNLOAD_SECONDS):
         kept += chunk
         read += len(chunk)
-        if time.monotonic() > deadline or read > MAX_DOWNLOAD:
-            raise InvalidResponseError(f"it was not complete within {DOWNLOAD_SECONDS:.0f} s")
+        if read > MAX_DOWNLOAD:
+            raise InvalidResponseError(f"it has more than {MAX_DOWNLOAD >> 20} MB")
         if len(kept) > 2 * MAX_DOWNLOAD_TAIL:
             del kept[:-MAX_DOWNLOAD_TAIL]
     return bytes(kept[-MAX_DOWNLOAD_TAIL:])
+
+
+def _chunks(response: Response, seconds: float) -> Iterator[bytes]:
+    deadline = time.monotonic() + seconds
+    while chunk := response.raw.read1(CHUNK, decode_content=True):
+        yield chunk
+        if time.monotonic() > deadline:
+            raise InvalidResponseError(f"it was not complete within {seconds:.0f} s")

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from mulligan.config.policy import Labels
 from mulligan.domain.command import CommandBatch
-from mulligan.domain.errors import GoneError
+from mulligan.domain.errors import GoneError, UnavailableError
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
@@ -123,6 +123,15 @@ class LocalTracker:
 
     def with_renderings(self, issue: Issue) -> Issue:
         return issue
+
+    def is_upload(self, address: str) -> bool:
+        """Return False: nothing is downloaded for a file's addresses."""
+        del address
+        return False
+
+    def fetch_upload(self, address: str, most: int) -> bytes:
+        del most
+        raise UnavailableError(f"A rehearsal downloads nothing, and so not {address}.")
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Return None: in a rehearsal, the command is the request."""

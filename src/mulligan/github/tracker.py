@@ -203,6 +203,14 @@ class GitHubTracker:
             for comment in issue.comments
         )
 
+    def is_upload(self, address: str) -> bool:
+        """Return whether an address is of a file that somebody uploaded to this GitHub."""
+        return self._client.is_upload(address)
+
+    def fetch_upload(self, address: str, most: int) -> bytes:
+        """Download the first `most` bytes of an upload; no token is sent (TRUST-6)."""
+        return self._client.fetch_upload(address, most)
+
     def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:
         """List the open issues that GitHub lists as blocking an issue, of any repository."""
         path = f"/repos/{ref.repository}/issues/{ref.number}/dependencies/blocked_by"

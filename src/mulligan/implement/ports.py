@@ -125,6 +125,14 @@ class Tracker(Protocol):
         """Add GitHub's own renderings of an issue's texts, as far as they are known (TRUST-4)."""
         ...
 
+    def is_upload(self, address: str) -> bool:
+        """Return whether an address is of a file that somebody attached to an issue (TRUST-6)."""
+        ...
+
+    def fetch_upload(self, address: str, most: int) -> bytes:
+        """Download the first `most` bytes of an upload; DeniedError if GitHub does not give it."""
+        ...
+
     def list_labelled(
         self,
         repository: str,

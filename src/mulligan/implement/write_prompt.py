@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mulligan.config.policy import Policy
+from mulligan.domain.attachment import Attachment
 from mulligan.domain.attempt import AttemptState, Task
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import (
@@ -21,6 +22,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.implement.attachments import directory_of, with_attachments
 from mulligan.implement.ports import Artifacts, AttemptContext, Ledger, Worktree
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
 from mulligan.implement.prompt.context_sections import failing_checks, fix_sections
@@ -57,13 +59,15 @@ class _RunInputs:
     earlier: tuple[str, ...]
     hidden: dict[str, int] = field(default_factory=dict[str, int])
     cut: dict[str, int] = field(default_factory=dict[str, int])
+    attachments: tuple[Attachment, ...] = ()
     fix_round: int = 0
 
 
 def write_first_prompt(at: AttemptContext) -> Task:
     """Write, store and record the first prompt of an attempt; give the agent's task."""
     case, tree, context = at.case, at.worktree, at.context
-    shown = replace(case, issue=context.tracker.with_renderings(case.issue))
+    issue = with_attachments(context.tracker.with_renderings(case.issue), at)
+    shown = replace(case, issue=issue)
     composed = deliver_prompt(
         shown, at.policy, context.artifacts, context.redactor, at.agent.limits, tree
     )
@@ -77,6 +81,7 @@ def write_first_prompt(at: AttemptContext) -> Task:
         earlier=tuple(meta.manifest_hash for meta in case.history if meta.manifest_hash),
         hidden=composed.hidden,
         cut=composed.cut,
+        attachments=issue.attachments,
     )
     return Task(
         issue=str(case.issue.ref),
@@ -88,6 +93,7 @@ def write_first_prompt(at: AttemptContext) -> Task:
         log=context.artifacts.path(case.issue.ref, case.status.number, "agent.log"),
         manifest_hash=_record(given, at),
         previous_diff=_write_previous_diff(composed.previous, tree),
+        attachments=directory if (directory := directory_of(at)).exists() else None,
         readable=tree.readable,
         writable=tree.writable,
         layer=tree.agent_layer,
@@ -212,6 +218,7 @@ def _record(given: _RunInputs, at: AttemptContext) -> str:
         fix_round=given.fix_round,
         context_window_hash=hash_of(given.window),
         rendered_prompt_hash=sha256(given.prompt.encode()),
+        attachments=given.attachments,
     )
     written = {INPUTS: inputs, MANIFEST: manifest.canonical(), PROMPT: given.prompt.encode()}
     if given.context:

@@ -1,18 +1,22 @@
 """Write Markdown from the HTML that GitHub shows (TRUST-4). Pure."""
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from textwrap import indent
 
 from bs4 import Tag
 from markdownify import MarkdownConverter
 
+from mulligan.text.attachments import without_query
 from mulligan.text.escape import code_block
 from mulligan.text.hidden import Counts, Hidden
 from mulligan.text.rendered import language_of
 
 LONGEST_TARGET = 300
 IMAGE = "[image]"
+PICTURE = re.compile(r"\[image(: [^\]]+)?\]")
+
 NAMES = frozenset({"user-mention", "team-mention", "issue-link", "commit-link"})
 """Classes of the links that GitHub makes of names such as @ada and #3."""
 
@@ -23,7 +27,7 @@ BACK = frozenset({"footnote-backref", "data-footnote-backref"})
 class MarkdownWriter(MarkdownConverter):
     """Writes Markdown without escapes, since nobody renders it again."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: Counts, attachments: Mapping[str, str]) -> None:
         super().__init__(
             heading_style="atx",
             bullets="-",
@@ -33,6 +37,7 @@ class MarkdownWriter(MarkdownConverter):
             sup_symbol="<sup>",
         )
         self._counts = counts
+        self._attachments = attachments
         self._items = Counter[int]()
 
     def _like_the_base(self, name: str, tag: Tag, text: str, parent_tags: set[str]) -> str:
@@ -55,7 +60,9 @@ class MarkdownWriter(MarkdownConverter):
         shown = " ".join(text.split())
         return f"\n\n{'#' * level} {shown}\n\n" if shown and "_inline" not in parent_tags else shown
 
-    def convert_img(self, _image: Tag, _text: str, **_: object) -> str:
+    def convert_img(self, image: Tag, _text: str, **_: object) -> str:
+        if words := self._attachments.get(without_query(str(image.get("src") or ""))):
+            return f"[image: {words}]"
         self._counts[Hidden.IMAGE] += 1
         return IMAGE
 
@@ -67,10 +74,12 @@ class MarkdownWriter(MarkdownConverter):
         if not shown:
             self._counts[Hidden.EMPTY_LINK] += 1
             return ""
+        if not target or target.startswith("#") or classes & NAMES or PICTURE.fullmatch(shown):
+            return text
+        if words := self._attachments.get(without_query(target)):
+            return f"{shown} [file: {words}]"
         if len(target) > LONGEST_TARGET:
             self._counts[Hidden.LONG_TARGET] += 1
-            return text
-        if not target or target.startswith("#") or classes & NAMES or shown == IMAGE:
             return text
         self._counts[Hidden.TARGET] += 1
         return text if target in {shown, f"http://{shown}"} else f"[{shown}]({target})"

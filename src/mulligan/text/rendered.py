@@ -66,6 +66,7 @@ UNSEEN_ELEMENTS = _names(
 ATTRIBUTES = {
     "*": _names("hidden aria-hidden style class"),
     "a": _names("href"),
+    "img": _names("src width height"),
     "pre": _names("lang"),
     "code": _names("lang"),
     "input": _names("type checked"),

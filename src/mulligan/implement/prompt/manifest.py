@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import Field, JsonValue, ValidationError
 
 from mulligan.config.policy import Policy
+from mulligan.domain.attachment import Attachment
 from mulligan.domain.issue import Issue
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import notes_for
@@ -27,7 +28,8 @@ class Manifest(Record):
     of the prompt that was written from them; both are null in the records of older versions.
     `sandbox` is the confinement in force. `hidden` counts the hidden text removed from the issue,
     and `cut` the omissions in the retry context, both by kind. `fix_round` is 0 for the attempt
-    itself; a fix round names that manifest as the last of the earlier ones.
+    itself; a fix round names that manifest as the last of the earlier ones. `attachments` are in
+    the attempt's own only.
     """
 
     inputs_hash: str
@@ -42,6 +44,7 @@ class Manifest(Record):
     fix_round: int = 0
     context_window_hash: str | None = None
     rendered_prompt_hash: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
     def canonical(self) -> bytes:
         """Return it as canonical JSON: the same bytes on any machine."""
@@ -192,6 +195,9 @@ def _broken_files(
         name = of_round(kind, fix_round)
         if expected and (why := _wrong(file(name), expected)):
             yield f"{name} {why}"
+    for each in manifest.attachments:
+        if each.name and (why := _wrong(file(each.name), each.sha256)):
+            yield f"{each.name} {why}"
 
 
 def _wrong(content: bytes | None, expected: str) -> str:
