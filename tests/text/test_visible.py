@@ -399,6 +399,9 @@ def test_all_that_github_shows_is_read_in_its_order(markdown: str) -> None:
         ("> a\n>\n> - b", "> a\n>\n> - b"),
         ("| a | b |\n| - | - |\n| c \\| d | `e` |", "| a | b |\n| --- | --- |\n| c \\| d | `e` |"),
         ("a<br>b", "a\nb"),
+        ("a<br>\nb", "a\nb"),
+        ("a  \nb\\\nc", "a\nb\nc"),
+        ("- a<br>\n  b\n\n> c<br>\n> d", "- a\n  b\n\n> c\n> d"),
         ("|a|\n|-|\n|b<br>c|", "| a |\n| --- |\n| b c |"),
         ("<!-- a --> <!-- b -->", ""),
         ("👨\u200d👩\u200d👧 ❤\ufe0f", "👨👩👧 ❤"),
@@ -495,7 +498,17 @@ SIGNED = "https://private-user-images.example/1/2.png?jwt=abc"
                 '<div class="markdown-alert markdown-alert-note" dir="auto"><p class="'
                 'markdown-alert-title"><svg class="octicon"></svg>Note</p><p>Look.</p></div>'
             ),
-            "Note\n\nLook.",
+            "> [!NOTE]\n>\n> Look.",
+        ),
+        (
+            (
+                '<div class="js-suggested-changes-blob"><div>Suggested change</div><table><tbody>'
+                '<tr><td class="blob-num blob-num-deletion" data-line-number="2"></td><td class="'
+                'border-0 blob-code blob-code-deletion">    <span class="x">a</span> | 1</td></tr>'
+                '<tr><td class="blob-num blob-num-addition"></td><td class="blob-code '
+                'blob-code-addition">    b</td></tr></tbody></table></div>'
+            ),
+            "```diff\n-    a | 1\n+    b\n```",
         ),
         ('<g-emoji class="g-emoji" alias="tada">🎉</g-emoji> done', "🎉 done"),
     ],

@@ -100,8 +100,11 @@ class MarkdownWriter(MarkdownConverter):
     def convert_hr(self, _rule: Tag, _text: str, **_: object) -> str:
         return "\n\n___\n\n"
 
-    def convert_br(self, _break: Tag, _text: str, parent_tags: set[str]) -> str:
-        return " " if "_inline" in parent_tags else "\n"
+    def convert_br(self, line_break: Tag, _text: str, parent_tags: set[str]) -> str:
+        if "_inline" in parent_tags:
+            return " "
+        # GitHub and cmark write a newline behind it, which stays.
+        return "" if str(line_break.next_sibling).startswith("\n") else "\n"
 
     def convert_td(self, cell: Tag, text: str, parent_tags: set[str]) -> str:
         return self._like_the_base("td", cell, text.replace("|", r"\|"), parent_tags)

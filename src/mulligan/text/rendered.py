@@ -28,8 +28,11 @@ def rendered(markdown: str, counts: Counts, html: str = "") -> BeautifulSoup:
         attributes={name: set(allowed) for name, allowed in ATTRIBUTES.items()},
         link_rel=None,
     )
-    soup = BeautifulSoup(_shallow(page, counts), "html.parser")
+    shallow = _shallow(page, counts)
+    soup = BeautifulSoup(shallow, "html.parser", preserve_whitespace_tags={"pre", "td"})
     counts[Hidden.ELEMENT] += _without(soup, _hides)
+    _write_suggestions(soup)
+    _quote_alerts(soup)
     counts[Hidden.DIAGRAM] += _replace(soup, _is_drawing, "[diagram]")
     counts[Hidden.FORMULA] += _without_hiding_formulas(soup)
     return soup
@@ -154,6 +157,33 @@ def language_of(code: Tag) -> str:
     highlighted = HIGHLIGHTED.search(around)
     found = LANGUAGE.search(str(code.get("lang") or ""))
     return highlighted[1] if highlighted else found[0][:20] if found else ""
+
+
+# What only GitHub's own rendering has
+
+SIGNS = {"blob-code-deletion": "-", "blob-code-addition": "+"}
+
+
+def _write_suggestions(soup: BeautifulSoup) -> None:
+    """Write the tables of a suggested change as a diff."""
+    for blob in soup.find_all(class_="js-suggested-changes-blob"):
+        cells = [(cell, frozenset(cell.get("class") or ())) for cell in blob.find_all("td")]
+        lines = (
+            f"{SIGNS[kind]}{cell.get_text()}"
+            for cell, classes in cells
+            for kind in SIGNS.keys() & classes
+        )
+        diff = Tag(name="pre", attrs={"lang": "diff"})
+        diff.string = "\n".join(lines)
+        blob.replace_with(diff)
+
+
+def _quote_alerts(soup: BeautifulSoup) -> None:
+    """Write an alert as in its source: a quotation that begins with `[!NOTE]` or the like."""
+    for alert in soup.find_all(class_="markdown-alert"):
+        alert.name = "blockquote"
+        for title in alert.find_all(class_="markdown-alert-title", limit=1):
+            title.string = f"[!{title.get_text(strip=True).upper()}]"
 
 
 # Formulas
