@@ -35,7 +35,7 @@ MANIFEST = Manifest(
 def test_the_manifest_is_canonical_json() -> None:
     written = MANIFEST.canonical()
     assert written == (
-        b'{"agent":"command","agent_version":"2.1.0","context_hash":null,'
+        b'{"agent":"command","agent_version":"2.1.0","attachments":[],"context_hash":null,'
         b'"context_window_hash":null,'
         b'"cut":{"previous_changes (lines)":3},"delivered_hash":"%b","fix_round":0,"hidden":{},'
         b'"inputs_hash":"%b","prior_manifest_hashes":["%b"],"rendered_prompt_hash":null,'

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from mulligan.daemon.doctor import FILE, STOP_AFTER, STOP_GRACE, AgentTrial, try_agent
 from mulligan.domain.attempt import AgentRun, Fault, TimeLimit
 from mulligan.domain.errors import MisconfiguredError
-from mulligan.domain.host import Diagnosis, Level
+from mulligan.domain.host import TRY_AGAIN, Diagnosis, Level
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -62,15 +62,15 @@ def test_a_good_agent_shows_all_of_it() -> None:
             AgentRun(0, AT_ONCE, USED, refusal="The agent was refused Bash; allow it there."),
             None,
             Level.FAULT,
-            "The agent was refused Bash.",
-            "Allow it there.",
+            "The agent was refused Bash; allow it there.",
+            TRY_AGAIN,
         ),
         (
             AgentRun(0, AT_ONCE, USED, refusal="The agent was refused Bash; allow it there."),
             "repaired",
             Level.WARNING,
-            "The agent was refused Bash.",
-            "Allow it there.",
+            "The agent was refused Bash; allow it there.",
+            TRY_AGAIN,
         ),
         (
             AgentRun(1, AT_ONCE, USED, fault=Fault(Outcome.DENIED, "Refused: bad key (HTTP 401).")),
@@ -144,7 +144,10 @@ def test_one_that_cannot_be_started_is_a_fault() -> None:
         raise MisconfiguredError(message)
 
     (found,) = try_agent(AgentTrial("agent x", play, lambda: None))
-    assert (found.level, found.fix) == (Level.FAULT, "Install it.")
+    assert (found.level, found.message) == (
+        Level.FAULT,
+        "The program 'x' cannot be started; install it.",
+    )
 
 
 # The command itself

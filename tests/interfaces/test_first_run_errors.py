@@ -84,8 +84,7 @@ def test_a_base_branch_that_is_missing_is_explained(here: MulliganInstallation) 
 def test_the_doctor_says_that_nothing_listens(here: MulliganInstallation) -> None:
     here.configure(github={"api_url": "http://127.0.0.1:1", "token": "$GITHUB_TOKEN"})
     told = here.run("doctor").stdout
-    assert "did not answer GET /user: connection refused." in told
-    assert "Start it, or fix github.api_url." in told
+    assert "did not answer GET /user: connection refused; start it" in " ".join(told.split())
 
 
 @pytest.mark.parametrize(

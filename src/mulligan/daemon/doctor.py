@@ -28,7 +28,6 @@ from mulligan.domain.host import (
     Level,
     SandboxStatus,
     disk_shortage,
-    failed,
     fault,
     fine,
     note,
@@ -102,7 +101,7 @@ def or_fault(area: str, found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
     try:
         yield from found
     except MulliganError as error:
-        yield failed(area, error, TRY_AGAIN)
+        yield fault(area, str(error), TRY_AGAIN)
 
 
 def try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
@@ -130,7 +129,7 @@ def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
         return
     yield _writes(stage, run)
     if run.refusal and stage.written() is not None:
-        yield _refused(stage, run, warning)
+        yield warning(stage.agent, run.refusal, TRY_AGAIN)
     elif not run.refusal:
         yield fine(stage.agent, "None of its tools was refused.")
     yield _reports(stage.agent, run.facts)
@@ -147,7 +146,7 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
             "Check that agent.model names the right model.",
         )
     if run.refusal:
-        return _refused(stage, run, fault)
+        return fault(stage.agent, run.refusal, TRY_AGAIN)
     if run.stopped_by is TimeLimit.TIMEOUT:
         return fault(
             stage.agent,
@@ -161,13 +160,6 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
         f"It wrote nothing and ended with exit code {run.exit_code}.{last}",
         "Fix the reported problem, for example in agent.arguments.",
     )
-
-
-def _refused(
-    stage: AgentTrial, run: AgentRun, kind: Callable[[str, str, str], Diagnosis]
-) -> Diagnosis:
-    message, _, fix = run.refusal.rpartition("; ")
-    return kind(stage.agent, f"{message}.", f"{fix[:1].upper()}{fix[1:]}")
 
 
 def _reports(agent: str, facts: AgentFacts) -> Diagnosis:
@@ -289,7 +281,7 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
         policy = probes.policy(name)
     except ConfigError as error:
         for mistake in split_mistakes(error):
-            yield failed(name, mistake, "Fix that file on the base branch.")
+            yield fault(name, str(mistake), "Fix that file on the base branch.")
         return
     except MulliganError:
         # The fetch above has already reported the same error.

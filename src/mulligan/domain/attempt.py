@@ -12,6 +12,7 @@ from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
     RefusedError,
+    ReviewsWithdrawnError,
     SetUpError,
     ShutdownError,
     WithdrawnError,
@@ -100,7 +101,8 @@ class Fault:
     """A cause outside the agent that ended the attempt.
 
     `budget` names the one used up, and `set_up` is the setup command that failed, if any. `rest` is
-    set if the cause concerns every run of the agent, on any issue.
+    set if the cause concerns every run of the agent, on any issue. `keeps_pull` leaves the pull
+    request as it is.
     """
 
     outcome: Outcome
@@ -109,6 +111,7 @@ class Fault:
     budget: str | None = None
     eats_budget: bool = False
     rest: RestKind | None = None
+    keeps_pull: bool = False
 
 
 NO_TEXT = Fault(Outcome.BLOCKED, "The issue has no title and no text; write what should change.")
@@ -402,6 +405,8 @@ def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
     match error:
         case ShutdownError():
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)
+        case ReviewsWithdrawnError():
+            return Fault(Outcome.CANCELLED, CHANGES_WITHDRAWN, keeps_pull=True)
         case WithdrawnError():
             return Fault(Outcome.CANCELLED, str(error))
         case DeniedError() if not isinstance(error, RefusedError):

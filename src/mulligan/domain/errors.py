@@ -97,6 +97,10 @@ class WithdrawnError(MulliganError):
     """A person withdrew the request; the work on it ends."""
 
 
+class ReviewsWithdrawnError(WithdrawnError):
+    """No review requests the changes any more; the pull request stays as it is."""
+
+
 class LeaseLostError(MulliganError):
     """Another worker took over the issue; this one must stop without further effects."""
 

@@ -6,8 +6,6 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from mulligan.domain.errors import MulliganError
-
 # Findings of `mulligan doctor`.
 
 
@@ -50,21 +48,12 @@ def fault(area: str, message: str, fix: str) -> Diagnosis:
     return Diagnosis(area, Level.FAULT, message, fix)
 
 
-def failed(area: str, error: MulliganError, fix: str) -> Diagnosis:
-    """Turn an error into a fault; the last part of its message is the fix, else `fix` is used."""
-    for mark in ("; ", ". "):
-        message, found, advice = str(error).rpartition(mark)
-        if found and advice.count(")") <= advice.count("("):
-            return fault(area, f"{message}.", f"{advice[:1].upper()}{advice[1:]}")
-    return fault(area, str(error), fix)
-
-
 AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox exposes the whole machine."
 
 NOT_AS_ROOT = "Run it as a separate, ordinary user."
 
 TRY_AGAIN = "Fix the named problem, then run `mulligan doctor` again."
-"""The fix for an error whose message names none."""
+"""The fix for an error; its message says how."""
 
 
 # Disk space.

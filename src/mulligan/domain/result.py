@@ -460,8 +460,8 @@ class WorkerResultMeta(Record):
     budget: str | None = None
     eats_budget: bool = False
     """Whether this issue has used more than half of that daily budget."""
-    probe: bool = False
-    """Whether it tested the key of its agent; only version 0.1 sets it."""
+    keeps_pull: bool = False
+    """Whether its end leaves the pull request as it is: the reviews were withdrawn."""
     base_dropped: bool = False
     """Whether a force-push has removed its base commit from the base branch since."""
     restored: bool = False

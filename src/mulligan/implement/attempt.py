@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from mulligan.domain.attempt import (
-    CHANGES_WITHDRAWN,
     NO_TEXT,
     AttemptState,
     Change,
@@ -17,7 +16,7 @@ from mulligan.domain.attempt import (
     worth_verifying,
 )
 from mulligan.domain.attempt_times import Part
-from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
+from mulligan.domain.errors import ReviewsWithdrawnError, ShutdownError, WithdrawnError, WorldError
 from mulligan.domain.events import AgentFinished, AgentStarted, AttemptStarted, WorktreeReset
 from mulligan.domain.issue import Issue
 from mulligan.domain.issue_context import IssueContext, bases_of, commits_on_branch, own_commits
@@ -144,7 +143,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
         ask_after_edit(ref, found, context)
         raise WithdrawnError(found.reason)
     if read_withdrawn_reviews(ref, context):
-        raise WithdrawnError(CHANGES_WITHDRAWN)
+        raise ReviewsWithdrawnError
     before = context.usage.rest(agent.name)
     context.ledger.append(ref, AgentStarted(agent=agent.name))
     with at.stopwatch.measure(Part.AGENT):

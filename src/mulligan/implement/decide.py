@@ -219,6 +219,7 @@ class EndedAttempt:
     eats_budget: bool = False
     verification: str = ""
     rest: Rest | None = None
+    keeps_pull: bool = False
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
@@ -231,6 +232,7 @@ class EndedAttempt:
             budget=meta.budget,
             eats_budget=meta.eats_budget,
             rest=meta.last_usage.rest if meta.last_usage else None,
+            keeps_pull=meta.keeps_pull,
         )
 
     @property
@@ -296,8 +298,7 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
         case Outcome.SUCCEEDED:
             return OpenPullRequest(reason=ended.verification)
         case Outcome.CANCELLED:
-            keeps_pull = ended.reason == CHANGES_WITHDRAWN
-            return StandDown(reason=ended.reason_sentence, keeps_pull=keeps_pull)
+            return StandDown(reason=ended.reason_sentence, keeps_pull=ended.keeps_pull)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
             return _after_daily_budget(ended, history)
         case (

@@ -12,7 +12,7 @@ from rich.text import Text
 from mulligan.config.document import split_mistakes
 from mulligan.daemon.doctor import diagnose
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.host import Diagnosis, Level, failed, fine
+from mulligan.domain.host import Diagnosis, Level, fault, fine
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -71,8 +71,10 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             yield from diagnose(operator, probes)
     except ConfigError as error:
         for mistake in split_mistakes(error):
-            yield failed(
-                CONFIGURATION, mistake, "Fix the file; docs/configuration.md describes every key."
+            yield fault(
+                CONFIGURATION,
+                str(mistake),
+                "Fix the file; docs/configuration.md describes every key.",
             )
 
 
