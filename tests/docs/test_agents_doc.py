@@ -90,7 +90,9 @@ def test_the_environment_is_the_one_that_the_page_lists(task: Task) -> None:
         re.findall(r"^\| `([A-Z_]+)` \|", section("What the agent is given"), re.MULTILINE)
     )
     settings = AgentSettings(command=("/bin/cat", "/proc/self/environ"))
-    CommandAgent(settings, {"X": "x"}).run(replace(task, previous_diff=task.log))
+    CommandAgent(settings, {"X": "x"}).run(
+        replace(task, previous_diff=task.log, attachments=task.log.parent)
+    )
     entries = task.log.read_text().split("\0")[:-1]
     assert {entry.partition("=")[0] for entry in entries} == listed
 

@@ -23,9 +23,9 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import (
     BotContext,
     NoRetention,
-    PublishContext,
     ReadContext,
     RetentionStore,
+    WriteContext,
 )
 from mulligan.sandbox.cancellation import stopping
 
@@ -97,7 +97,7 @@ def _is_unused(ref: IssueRef, keep: timedelta, context: ReadContext) -> bool:
 
 
 def _clean_up(
-    ref: IssueRef, files: Sequence[AttemptFiles], keep: timedelta, context: PublishContext
+    ref: IssueRef, files: Sequence[AttemptFiles], keep: timedelta, context: WriteContext
 ) -> Visit:
     deleted = () if needs_files(context.ledger.status(ref)) else files
     for each in deleted:
@@ -112,7 +112,7 @@ def _forget(
     ref: IssueRef,
     files: Sequence[AttemptFiles],
     history: tuple[RetentionStore, datetime],
-    context: PublishContext,
+    context: WriteContext,
 ) -> Visit:
     """Delete an issue's artifacts and worktree, then its events."""
     if not may_be_forgotten(context.ledger.status(ref)):

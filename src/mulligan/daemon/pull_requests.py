@@ -57,9 +57,6 @@ from mulligan.implement.effects import (
 from mulligan.implement.issue_snapshot import attempts_left, learnings_of, objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import (
-    AttemptTools,
-    ConcludeContext,
-    PublishContext,
     ReadContext,
     WriteContext,
 )
@@ -155,7 +152,7 @@ def _note_base(ref: IssueRef, text: str, context: WriteContext) -> Visit:
 
 
 def _read_reviews(
-    ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: ConcludeContext
+    ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: WriteContext
 ) -> Visit:
     """Read the reviews, and record them once no more have come for `review.settle` (PR-2)."""
     status, settings = context.ledger.status(ref), context.policies.in_force(ref.repository).review
@@ -199,7 +196,7 @@ def _find_conflicts(
     return done
 
 
-def _rebuild(ref: IssueRef, pair: tuple[str, str], context: PublishContext) -> Visit:
+def _rebuild(ref: IssueRef, pair: tuple[str, str], context: WriteContext) -> Visit:
     """Record a conflict for the next attempt, if any is left and all commits are ours (PR-4)."""
     status, (base, head) = context.ledger.status(ref), pair
     history, known = context.ledger.history(ref), Conflict(base, head) in status.handled
@@ -216,7 +213,7 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], context: PublishContext) -> V
     return Visit(ref)
 
 
-def _end(ref: IssueRef, context: PublishContext) -> Visit:
+def _end(ref: IssueRef, context: WriteContext) -> Visit:
     """Resolve an issue whose pull request was merged or closed; safe to repeat (PR-5)."""
     status = context.ledger.status(ref)
     if not status.pull.number or status.phase is not Phase.IDLE:
@@ -239,7 +236,7 @@ def _end(ref: IssueRef, context: PublishContext) -> Visit:
 
 
 def _accept_learnings(
-    status: IssueStatus, history: Sequence[WorkerResultMeta], context: PublishContext
+    status: IssueStatus, history: Sequence[WorkerResultMeta], context: WriteContext
 ) -> None:
     """Record the facts that the merged pull request lists, if the policy asks for it."""
     ref = status.issue
@@ -251,9 +248,7 @@ def _accept_learnings(
         context.ledger.append(ref, accepted)
 
 
-def _clean_up(
-    ref: IssueRef, ended: PullState, own: Collection[str], context: PublishContext
-) -> None:
+def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: WriteContext) -> None:
     """Close the issue if GitHub does not; delete branch and worktree; log failures."""
     try:
         if ended.is_merged and not ended.into_default:
@@ -298,7 +293,7 @@ def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: R
     return behind and context.tracker.pulls.state(ref, pull.number).is_behind
 
 
-def _update(ref: IssueRef, head: str, base: str, context: PublishContext) -> Visit:
+def _update(ref: IssueRef, head: str, base: str, context: WriteContext) -> Visit:
     """Merge and push. Record the commit as Mulligan's own before the push makes it visible."""
     status = context.ledger.status(ref)
     if status.stage is not Stage.REVIEW or status.phase is not Phase.IDLE:
@@ -337,7 +332,7 @@ def _push_refusal(ref: IssueRef, base: str, context: ReadContext) -> str:
     return f"{wrong.reason}." if wrong and not wrong.by_edit else ""
 
 
-def _finish(ref: IssueRef, merged: str, context: PublishContext) -> Visit:
+def _finish(ref: IssueRef, merged: str, context: WriteContext) -> Visit:
     """Record a pushed merge, and update the status comment."""
     status = context.ledger.status(ref)
     found = status.unrecorded_merge(merged)
@@ -396,7 +391,7 @@ def _read_checks(
     return SeenChecks(head, runs, base, without_ignored(on_base, ignored))
 
 
-def _judge(ref: IssueRef, now: SeenChecks, context: AttemptTools) -> Visit:
+def _judge(ref: IssueRef, now: SeenChecks, context: WriteContext) -> Visit:
     """Record the results of the checks, once for each head, and show what they wait for."""
     status, head = context.ledger.status(ref), now.head_sha
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
@@ -417,7 +412,7 @@ def _judge(ref: IssueRef, now: SeenChecks, context: AttemptTools) -> Visit:
 
 
 def _record_checks(
-    status: IssueStatus, head: str, failed: tuple[CheckRun, ...], context: AttemptTools
+    status: IssueStatus, head: str, failed: tuple[CheckRun, ...], context: WriteContext
 ) -> None:
     ref = status.issue
     shown = failed[:MAX_CHECKS]

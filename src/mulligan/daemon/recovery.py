@@ -14,7 +14,7 @@ from mulligan.domain.outcome import Escalate
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
 from mulligan.implement.effects import reopen_or_show, write_deferred_status
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import ConcludeContext, ReadContext
+from mulligan.implement.ports import ReadContext, WriteContext
 from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
 
 Wait = Callable[[float], None]
@@ -58,7 +58,7 @@ def recover(
     return Recovered(failed, escalated)
 
 
-def _recover(ref: IssueRef, context: ConcludeContext) -> Visit:
+def _recover(ref: IssueRef, context: WriteContext) -> Visit:
     phase = context.ledger.status(ref).phase
     decision = resume(ref, context)
     status = context.ledger.status(ref)

@@ -10,7 +10,7 @@ from mulligan.domain.hold import Hold
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import Rest, RestKind
 from mulligan.implement.decide import AgentUnavailable
-from mulligan.implement.ports import AgentRegistry, CodingAgent, StartContext, UsageStore
+from mulligan.implement.ports import AgentRegistry, CodingAgent, ReadContext, UsageStore
 
 
 def select_agent(case: IssueContext, policy: Policy, registry: AgentRegistry) -> CodingAgent:
@@ -38,7 +38,7 @@ def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str
     return order[min(case.counted, len(order) - 1)]
 
 
-def choosable_agents(repository: str, context: StartContext) -> frozenset[str]:
+def choosable_agents(repository: str, context: ReadContext) -> frozenset[str]:
     """Name every configured agent that an issue of a repository may get, now or on a retry."""
     policy, registry = context.policies.in_force(repository), context.agents
     first = {policy.agent, *policy.labels.agents.values()}
@@ -46,7 +46,7 @@ def choosable_agents(repository: str, context: StartContext) -> frozenset[str]:
     return frozenset((first | later) & {"", *registry.named})
 
 
-def missing_agent(case: IssueContext, context: StartContext) -> str:
+def missing_agent(case: IssueContext, context: ReadContext) -> str:
     """Say that the agent of the next attempt cannot start on this machine; "" if it can."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     if not context.holds.is_missing(name):
@@ -65,7 +65,7 @@ def _by_label(case: IssueContext, policy: Policy) -> str:
     return next(chosen, "")
 
 
-def rests_until(case: IssueContext, context: StartContext) -> AgentUnavailable | None:
+def rests_until(case: IssueContext, context: ReadContext) -> AgentUnavailable | None:
     """Return until when, and why, the agent of the next attempt rests; None if it does not."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agents.default)
@@ -74,7 +74,7 @@ def rests_until(case: IssueContext, context: StartContext) -> AgentUnavailable |
 
 
 def hold_of_agents(
-    agents: Collection[str], context: StartContext, *, until_a_run: bool = False
+    agents: Collection[str], context: ReadContext, *, until_a_run: bool = False
 ) -> Hold | None:
     """Return why none of these agents may start a run: all rest, or are missing (OUTCOME-6).
 

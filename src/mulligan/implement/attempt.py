@@ -31,7 +31,7 @@ from mulligan.implement.effects import (
     read_withdrawn_reviews,
 )
 from mulligan.implement.issue_snapshot import check_request, load_context
-from mulligan.implement.ports import AttemptContext, AttemptTools, PullRequestBase
+from mulligan.implement.ports import AttemptContext, PullRequestBase, WriteContext
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.result import attempt_record, commit_text, with_times
 from mulligan.implement.set_up import set_up
@@ -41,7 +41,7 @@ from mulligan.implement.write_prompt import write_first_prompt, write_fix_prompt
 from mulligan.sandbox.cancellation import ignore_cancellation
 
 
-def begin_attempt(issue: Issue, context: AttemptTools) -> IssueContext:
+def begin_attempt(issue: Issue, context: WriteContext) -> IssueContext:
     """Record that an attempt starts, before any other step of it (ATTEMPT-1)."""
     case = load_context(issue, context)
     started = AttemptStarted(
@@ -55,7 +55,7 @@ def begin_attempt(issue: Issue, context: AttemptTools) -> IssueContext:
     return replace(case, status=context.ledger.append(issue.ref, started))
 
 
-def make_attempt(case: IssueContext, context: AttemptTools) -> WorkerResultMeta:
+def make_attempt(case: IssueContext, context: WriteContext) -> WorkerResultMeta:
     """Run one attempt in a clean worktree, verify the change, and return the record.
 
     If the attempt ends early, the record holds everything known until then.
@@ -73,7 +73,7 @@ def make_attempt(case: IssueContext, context: AttemptTools) -> WorkerResultMeta:
 
 
 def _run_steps(
-    case: IssueContext, context: AttemptTools, stopwatch: Stopwatch
+    case: IssueContext, context: WriteContext, stopwatch: Stopwatch
 ) -> Iterator[AttemptState]:
     """Prepare the worktree, then run one or more rounds; yield the state after each step."""
     ref = case.issue.ref

@@ -22,7 +22,7 @@ from mulligan.domain.spending import (
     spent_on,
 )
 from mulligan.implement.decide import ISSUE_BUDGET
-from mulligan.implement.ports import BudgetContext, CodingAgent
+from mulligan.implement.ports import CodingAgent, ReadContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class BudgetMeter:
     run: Run
     case: IssueContext
     spent_before: Spent
-    context: BudgetContext
+    context: ReadContext
 
     def meter(self, usage: AgentFacts) -> bool:
         """Record the usage of the run so far; return whether it may continue."""
@@ -67,7 +67,7 @@ class BudgetMeter:
 
 
 def open_budget_meter(
-    case: IssueContext, known: AttemptState, agent: CodingAgent, context: BudgetContext
+    case: IssueContext, known: AttemptState, agent: CodingAgent, context: ReadContext
 ) -> BudgetMeter:
     """Start metering the next run of an attempt."""
     ref, number = case.issue.ref, case.status.number
@@ -75,7 +75,7 @@ def open_budget_meter(
     return BudgetMeter(run, case, spent_now(known), context)
 
 
-def spent_today(ref: IssueRef, context: BudgetContext) -> Fault | None:
+def spent_today(ref: IssueRef, context: ReadContext) -> Fault | None:
     """Return which of today's budgets is used up for an issue's repository; None for none."""
     today = context.clock.now().astimezone(UTC).date()
     used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
@@ -111,7 +111,7 @@ def used_so_far(
     )
 
 
-def _used_on(day: date, context: BudgetContext) -> Mapping[str, Spent]:
+def _used_on(day: date, context: ReadContext) -> Mapping[str, Spent]:
     """Read the day's usage by repository; nothing is read if no day has a budget."""
     limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
     is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)

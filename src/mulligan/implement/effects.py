@@ -105,7 +105,7 @@ from mulligan.implement.issue_snapshot import (
     settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import ConcludeContext, Ledger, PublishContext, WriteContext
+from mulligan.implement.ports import Ledger, WriteContext
 from mulligan.implement.prompt.feedback import (
     ReviewAnswer,
     answers_in_commit,
@@ -157,7 +157,7 @@ def drop_withdrawn_reviews(ref: IssueRef, reviews: Sequence[Review], context: Wr
     return found.ends_work
 
 
-def delete_branch(ref: IssueRef, own: Collection[str], context: PublishContext) -> None:
+def delete_branch(ref: IssueRef, own: Collection[str], context: WriteContext) -> None:
     """Delete the issue's branch, unless another open pull request needs it (PR-5).
 
     GitHub closes a pull request whose head or base is deleted. If the pull requests cannot be read,
@@ -194,7 +194,7 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         ask_for_label(ref, act.act, admission.text_change, context)
 
 
-def defer(ref: IssueRef, cause: Deferral, context: ConcludeContext) -> None:
+def defer(ref: IssueRef, cause: Deferral, context: WriteContext) -> None:
     """Show why an attempt cannot start, and when it is tried again; no attempt counts."""
     match cause:
         case Obstructed(obstacle, reason, is_shown):
@@ -332,9 +332,7 @@ PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
 
-def store_commit(
-    ref: IssueRef, attempt: WorkerResultMeta, context: PublishContext
-) -> str | LostWork:
+def store_commit(ref: IssueRef, attempt: WorkerResultMeta, context: WriteContext) -> str | LostWork:
     """Store the verified commit of an attempt for every worker; give it (COMMIT-2)."""
     bundle = bundle_of(ref, attempt, context.artifacts)
     head = find_commit(ref, attempt, bundle, context.worktrees)
@@ -344,7 +342,7 @@ def store_commit(
     return head
 
 
-def publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
+def publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | None:
     """Push the verified commit and open the pull request; report a `Situation` that prevents it.
 
     No agent runs, and no attempt counts. While it fails, the issue shows why; a refusal may pass,
@@ -372,7 +370,7 @@ def _delay_publication(ref: IssueRef, reason: str, context: WriteContext) -> tim
     return now - known.since if known else timedelta()
 
 
-def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
+def _publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | None:
     """Publish in five steps."""
     # 1. Leave a pull request alone to which somebody pushed meanwhile.
     last = context.ledger.history(ref)[-1]
@@ -421,7 +419,7 @@ def _publish(ref: IssueRef, head: str, context: PublishContext) -> Situation | N
     return None
 
 
-def _refusal(ref: IssueRef, head: str, context: PublishContext) -> Situation | None:
+def _refusal(ref: IssueRef, head: str, context: WriteContext) -> Situation | None:
     """Check base, people, text and reviews right before the push."""
     found = check_publication(ref, context.ledger.history(ref)[-1], context)
     if found is None and read_withdrawn_reviews(ref, context):
@@ -579,7 +577,7 @@ def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
         write_record(ref, context)
 
 
-def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: ConcludeContext) -> None:
+def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: WriteContext) -> None:
     """Wait until midnight UTC; not at all if today's budget has room again."""
     now = context.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -621,7 +619,7 @@ def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> Non
 
 
 def escalate(
-    ref: IssueRef, decision: Escalate, context: PublishContext
+    ref: IssueRef, decision: Escalate, context: WriteContext
 ) -> Withdrawn | ChangesWithdrawn | TakenElsewhere | None:
     """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1)."""
     if why := withdrawal(ref, context):
@@ -657,7 +655,7 @@ def _note_missed_before_escalation(ref: IssueRef, context: WriteContext) -> None
             _note_missed(case, read_missed(case, context), command, context)
 
 
-def draft_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> str:
+def draft_work(ref: IssueRef, work: ShownWork, context: WriteContext) -> str:
     """Show unverified work as a draft pull request; report why that is refused, "" if it is not.
 
     Only Mulligan's own open draft is updated, and only if nobody else pushed to it: unverified work
@@ -677,7 +675,7 @@ def draft_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> str:
     return ""
 
 
-def _open_draft(case: IssueContext, work: ShownWork, context: PublishContext) -> None:
+def _open_draft(case: IssueContext, work: ShownWork, context: WriteContext) -> None:
     ref, number = case.issue.ref, work.attempt.number
     context.git.push(ref, work.head_sha, expected_remote_head(case.status, work.attempt))
     record_effect(ref, Pushed(ref.branch, work.head_sha), context.ledger)
@@ -693,7 +691,7 @@ def _open_draft(case: IssueContext, work: ShownWork, context: PublishContext) ->
         context.ledger.append(ref, drafted)
 
 
-def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
+def _delete_unused_branch(ref: IssueRef, context: WriteContext) -> None:
     """Delete the pushed branch if it has no pull request; best effort."""
     status = context.ledger.status(ref)
     pushed = status.effects.pushed
@@ -705,7 +703,7 @@ def _delete_unused_branch(ref: IssueRef, context: PublishContext) -> None:
         log.warning("branch_not_deleted", issue=str(ref), reason=str(error))
 
 
-def push_work(ref: IssueRef, work: ShownWork, context: PublishContext) -> None:
+def push_work(ref: IssueRef, work: ShownWork, context: WriteContext) -> None:
     """Push an attempt's change to a separate ref, for people to inspect; best effort."""
     try:
         why = check_shown_work(ref, work.attempt, context)

@@ -67,7 +67,6 @@ from mulligan.implement.ports import (
     Artifacts,
     LedgerReader,
     ReadContext,
-    StartContext,
     Tracker,
     Worktrees,
 )
@@ -147,7 +146,7 @@ def _request(ref: IssueRef, ready: str, context: ReadContext) -> AuthorisingAct 
 # The facts for the start of an attempt.
 
 
-def read_start(facts: Facts, context: StartContext, *, has_kept_commit: bool) -> StartFacts:
+def read_start(facts: Facts, context: ReadContext, *, has_kept_commit: bool) -> StartFacts:
     """Read agent, disk, budget and key for an attempt at an admitted issue."""
     ref, case = facts.issue.ref, load_context(facts.issue, context)
     short, spent = context.disk_shortage(), spent_today(ref, context)
@@ -182,7 +181,7 @@ def find_commit(
     return CommitLost(attempt) if is_based else BaseDropped(attempt)
 
 
-def find_kept_commit(ref: IssueRef, context: StartContext) -> str | LostWork | None:
+def find_kept_commit(ref: IssueRef, context: ReadContext) -> str | LostWork | None:
     """Return the verified commit that an earlier attempt kept, if one did."""
     if not context.ledger.status(ref).is_kept:
         return None

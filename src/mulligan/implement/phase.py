@@ -41,11 +41,11 @@ from mulligan.implement.decide import (
     reconsider,
 )
 from mulligan.implement.issue_snapshot import collect_facts, find_kept_commit, read_start
-from mulligan.implement.ports import ConcludeContext, RouteContext
+from mulligan.implement.ports import WriteContext
 from mulligan.implement.result import interrupted_record
 
 
-def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None = None) -> Result:
+def implement(ref: IssueRef, context: WriteContext, act: AuthorisingAct | None = None) -> Result:
     """Make one attempt at an issue, decide what follows, and carry that out.
 
     `act` is an operator's command. Without one, a label, comment or review of a trusted person
@@ -88,7 +88,7 @@ def implement(ref: IssueRef, context: RouteContext, act: AuthorisingAct | None =
     return conclude(ref, context)
 
 
-def admit(ref: IssueRef, context: ConcludeContext) -> None:
+def admit(ref: IssueRef, context: WriteContext) -> None:
     """Record the request of an issue that must wait for a worker, and show that it is queued."""
     facts = collect_facts(ref, context)
     admission = decide_admission(facts)
@@ -97,7 +97,7 @@ def admit(ref: IssueRef, context: ConcludeContext) -> None:
         effects.sync_labels_and_status(ref, context)
 
 
-def hold(ref: IssueRef, reason: str, context: ConcludeContext) -> None:
+def hold(ref: IssueRef, reason: str, context: WriteContext) -> None:
     """Record the request of an issue, and show that no agent of its repository can start a run."""
     if not context.ledger.status(ref).epoch:
         facts = collect_facts(ref, context)
@@ -105,7 +105,7 @@ def hold(ref: IssueRef, reason: str, context: ConcludeContext) -> None:
     effects.show_hold(ref, reason, context)
 
 
-def conclude(ref: IssueRef, context: ConcludeContext) -> Decision:
+def conclude(ref: IssueRef, context: WriteContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
     # 1. Read the attempts of this epoch.
     *earlier, last = context.ledger.history(ref)
@@ -123,7 +123,7 @@ def conclude(ref: IssueRef, context: ConcludeContext) -> Decision:
     return carry_out(ref, decision, context)
 
 
-def carry_out(ref: IssueRef, decision: Decision, context: ConcludeContext) -> Decision:
+def carry_out(ref: IssueRef, decision: Decision, context: WriteContext) -> Decision:
     """Carry a recorded decision out on GitHub; give the decision that was carried out in the end.
 
     Safe to repeat: every effect is looked up first.
@@ -148,7 +148,7 @@ def carry_out(ref: IssueRef, decision: Decision, context: ConcludeContext) -> De
     return _reconsider(ref, found, context) if found else decision
 
 
-def _reconsider(ref: IssueRef, found: Situation, context: ConcludeContext) -> Decision:
+def _reconsider(ref: IssueRef, found: Situation, context: WriteContext) -> Decision:
     """Decide again in a world that has changed, record that, and carry it out."""
     event = reconsider(found)
     context.ledger.append(ref, event)
@@ -157,7 +157,7 @@ def _reconsider(ref: IssueRef, found: Situation, context: ConcludeContext) -> De
     return conclude(ref, context)
 
 
-def resume(ref: IssueRef, context: ConcludeContext) -> Decision | None:
+def resume(ref: IssueRef, context: WriteContext) -> Decision | None:
     """Continue where a killed process left an issue; None if nothing is unfinished (RECOVERY-1)."""
     status = context.ledger.status(ref)
     match status.phase:

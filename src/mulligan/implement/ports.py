@@ -1047,11 +1047,11 @@ class Clock(Protocol):
         ...
 
 
-# What the steps are given. Each function names the narrowest of these contexts that it needs.
+# What the steps are given.
 
 
 class ReadContext(Protocol):
-    """The dependencies of a read; nothing in them writes on GitHub or in the ledger."""
+    """The dependencies of a read; nothing in them writes on GitHub, in git or in the ledger."""
 
     @property
     def tracker(self) -> Tracker: ...
@@ -1065,20 +1065,10 @@ class ReadContext(Protocol):
     def clock(self) -> Clock: ...
     @property
     def limits(self) -> Limits: ...
-
-
-class BudgetContext(ReadContext, Protocol):
-    """The dependencies of a function that reads the spending."""
-
     @property
     def usage(self) -> UsageStore: ...
     @property
     def budget(self) -> Budget: ...
-
-
-class StartContext(BudgetContext, Protocol):
-    """The dependencies of a function that reads the facts for the start of an attempt."""
-
     @property
     def artifacts(self) -> Artifacts: ...
     @property
@@ -1090,59 +1080,26 @@ class StartContext(BudgetContext, Protocol):
 
 
 class WriteContext(ReadContext, Protocol):
-    """The dependencies of an effect on an issue."""
+    """The dependencies of an attempt and of an effect."""
 
     @property
     def ledger(self) -> Ledger: ...
     @property
     def writer(self) -> TrackerWriter: ...
     @property
+    def git(self) -> GitWriter: ...
+    @property
     def owners(self) -> Owners: ...
     @property
     def mirror(self) -> Mirror: ...
     @property
     def redactor(self) -> Redactor: ...
-
-
-class PublishContext(WriteContext, Protocol):
-    """The dependencies of an effect that pushes commits."""
-
-    @property
-    def git(self) -> GitWriter: ...
-    @property
-    def artifacts(self) -> Artifacts: ...
-
-
-class ConcludeContext(PublishContext, BudgetContext, Protocol):
-    """The dependencies of a function that concludes an attempt: the decision and its effects."""
-
-
-class AttemptTools(ConcludeContext, Protocol):
-    """The dependencies of an attempt: all but the leases and the ones for its start."""
-
     @property
     def verifier(self) -> Verifier: ...
-    @property
-    def agents(self) -> AgentRegistry: ...
     @property
     def baselines(self) -> RunningBaselines: ...
     @property
     def worker(self) -> str: ...
-
-
-class SetUpTools(Protocol):
-    """The dependencies of setting up a worktree."""
-
-    @property
-    def verifier(self) -> Verifier: ...
-    @property
-    def artifacts(self) -> Artifacts: ...
-    @property
-    def clock(self) -> Clock: ...
-
-
-class RouteContext(AttemptTools, StartContext, Protocol):
-    """All dependencies of the route of one issue."""
 
 
 def _no_shortage() -> None:
@@ -1185,5 +1142,5 @@ class AttemptContext:
     policy: Policy
     worktree: Worktree
     agent: CodingAgent
-    context: AttemptTools
+    context: WriteContext
     stopwatch: Stopwatch

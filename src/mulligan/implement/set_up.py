@@ -1,6 +1,7 @@
 """Set up a worktree: use what setup commands left earlier, or run them (SETUP-1, SETUP-2)."""
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from mulligan.config.policy import Policy, SetUp
 from mulligan.domain.attempt import Change
@@ -8,7 +9,7 @@ from mulligan.domain.errors import SetUpError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import key_inputs, select_inputs
-from mulligan.implement.ports import AttemptContext, SetUpTools, Worktree
+from mulligan.implement.ports import Artifacts, AttemptContext, Clock, Verifier, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.stopwatch import Stopwatch
@@ -17,6 +18,17 @@ CACHE_VERSION = 1
 """Increase to run every setup command again."""
 
 SET_UP_LOG = "setup.log"
+
+
+class SetUpTools(Protocol):
+    """What setup needs: less than a WriteContext, since `mulligan check` has no ledger."""
+
+    @property
+    def verifier(self) -> Verifier: ...
+    @property
+    def artifacts(self) -> Artifacts: ...
+    @property
+    def clock(self) -> Clock: ...
 
 
 def set_up(
