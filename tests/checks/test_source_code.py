@@ -54,7 +54,7 @@ SAMPLES = {
     "a.swift": ("func add() -> Int {\n  return 1\n}\n", 2, [(1, 3)]),
     "a.scala": ("object A {\n  def add = {\n    1\n  }\n}\n", 3, [(1, 5), (2, 4)]),
     "a.sh": ("add() {\n  echo 1\n}\n", 2, [(1, 3)]),
-    "a.lua": ("function add()\n  return 1\nend\n", 2, [(1, 3)]),
+    "a.lua": ("function add()\n  return 1\nend\n", 2, [(1, 2)]),
     "a.unknown": ("top:\n  inner:\n\n    here\n    more\n  beside\n", 4, [(1, 6), (2, 5)]),
 }
 

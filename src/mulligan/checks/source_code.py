@@ -3,13 +3,14 @@
 import os
 import re
 import stat
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
-from tree_sitter import Node
-from tree_sitter_language_pack import SupportedLanguage, get_parser
+from tree_sitter import Language, Node, Parser
 
 from mulligan.domain.result import Finding, SourceExcerpt
 
@@ -81,37 +82,38 @@ def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
 
 # The functions and classes that enclose a line
 
-LANGUAGES: Mapping[str, SupportedLanguage] = {
+LANGUAGES: Mapping[str, str] = {
     **dict.fromkeys((".py", ".pyi"), "python"),
     **dict.fromkeys((".js", ".cjs", ".mjs", ".jsx"), "javascript"),
-    **dict.fromkeys((".ts", ".cts", ".mts"), "typescript"),
+    **dict.fromkeys((".ts", ".cts", ".mts"), "typescript.language_typescript"),
     **dict.fromkeys((".c", ".h"), "c"),
     **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
     **dict.fromkeys((".kt", ".kts"), "kotlin"),
     **dict.fromkeys((".sh", ".bash"), "bash"),
-    **dict.fromkeys((".ml", ".mli"), "ocaml"),
-    **dict.fromkeys((".pl", ".pm"), "perl"),
-    **dict.fromkeys((".groovy", ".gradle"), "groovy"),
-    ".tsx": "tsx",
+    ".tsx": "typescript.language_tsx",
     ".go": "go",
     ".rs": "rust",
     ".java": "java",
-    ".cs": "csharp",
+    ".cs": "c_sharp",
     ".rb": "ruby",
-    ".php": "php",
+    ".php": "php.language_php",
     ".swift": "swift",
     ".scala": "scala",
-    ".lua": "lua",
-    ".hs": "haskell",
-    ".dart": "dart",
-    ".zig": "zig",
-    ".r": "r",
-    ".jl": "julia",
-    ".m": "objc",
-    ".ps1": "powershell",
-    ".sol": "solidity",
 }
-"""Grammars by file suffix; blocks of other languages are found by indentation."""
+"""Grammars by file suffix; blocks of other languages are found by indentation.
+
+A grammar is a package `tree_sitter_NAME`, and the function in it that gives the language.
+"""
+
+
+@cache
+def _parser(grammar: str) -> Parser:
+    package, _, function = grammar.partition(".")
+    # Imported only for a file of that language.
+    module = import_module(f"tree_sitter_{package}")
+    language: Callable[[], object] = getattr(module, function or "language")
+    return Parser(Language(language()))
+
 
 BLOCK = re.compile(
     r"(?:\w+_)?(?:function|func|method|class|struct|interface|trait|impl|constructor|object|mod"
@@ -132,7 +134,7 @@ def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
         return ()
     if language is None:
         return _by_indentation([row.decode(errors="replace") for row in lines], line)
-    root = get_parser(language).parse(content).root_node
+    root = _parser(language).parse(content).root_node
     row = lines[line - 1]
     at = (line - 1, len(row) - len(row.lstrip()))
     found = root.named_descendant_for_point_range(at, at)
