@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml requirements/runtime.txt requirements/build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mulligan needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
 	@echo "1/3 Making a Python environment in .venv"
 	@$(PYTHON) -m venv .venv
-	@echo "2/3 Installing $$(grep -c == requirements/runtime.txt) libraries, about 50 MB to download"
+	@echo "2/3 Installing $$(grep -c == requirements/runtime.txt) libraries, about 25 MB to download"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt -r requirements/build.txt
 	@echo "3/3 Installing Mulligan: $(BIN)/mulligan"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml requirements/runtime.txt requirements/build.txt
 
 # The tools of the targets below: for tests, checks, documentation and releases.
 $(TOOLS): $(STAMP) requirements/dev.txt
-	@echo "Installing the tools for tests and checks, about 400 MB to download"
+	@echo "Installing the tools for tests and checks, about 200 MB to download"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $(TOOLS)
 
