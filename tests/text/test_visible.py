@@ -395,6 +395,12 @@ def test_all_that_github_shows_is_read_in_its_order(markdown: str) -> None:
         ("- a\n- <!-- b -->\n- c", "- a\n- c"),
         ("3. a\n4. <!-- b -->\n5. c\n   - d", "3. a\n5. c\n   - d"),
         ("- [ ] a\n- [x] b", "- [ ] a\n- [x] b"),
+        ("- [ ] a\n\n- [x] b\n\n  c", "- [ ] a\n- [x] b\n\n  c"),
+        ("<a href='http://x.example'>a </a>b", "[a](http://x.example) b"),
+        (
+            "<table><caption>a</caption><tr><th>b</th></tr></table>",
+            "a\n\n| b |\n| --- |",
+        ),
         ("# <!-- a -->\n\n> <!-- b -->\n\nc", "c"),
         ("> a\n>\n> - b", "> a\n>\n> - b"),
         ("| a | b |\n| - | - |\n| c \\| d | `e` |", "| a | b |\n| --- | --- |\n| c \\| d | `e` |"),
@@ -504,11 +510,30 @@ SIGNED = "https://private-user-images.example/1/2.png?jwt=abc"
             (
                 '<div class="js-suggested-changes-blob"><div>Suggested change</div><table><tbody>'
                 '<tr><td class="blob-num blob-num-deletion" data-line-number="2"></td><td class="'
-                'border-0 blob-code blob-code-deletion">    <span class="x">a</span> | 1</td></tr>'
-                '<tr><td class="blob-num blob-num-addition"></td><td class="blob-code '
+                'border-0 blob-code-inner blob-code-deletion">    <span class="x">a</span> | 1</td>'
+                "</tr>"
+                '<tr><td class="blob-num blob-num-addition"></td><td class="blob-code-inner '
                 'blob-code-addition">    b</td></tr></tbody></table></div>'
             ),
             "```diff\n-    a | 1\n+    b\n```",
+        ),
+        (
+            (
+                '<div class="Box"><div class="Box-header"><p><a href="https://x.example/a.py#L2-L3">'
+                'r/a.py</a></p><p>Lines 2 to 3</p></div><table><tbody><tr><td class="blob-num" '
+                'data-line-number="2"></td><td class="blob-code blob-code-inner">'
+                '<span class="pl-k">if</span> a | b:</td></tr>\n<tr><td class="blob-num"></td>'
+                '<td class="blob-code blob-code-inner">    c</td></tr></tbody></table></div>'
+            ),
+            "[r/a.py](https://x.example/a.py#L2-L3)\n\nLines 2 to 3\n\n```\nif a | b:\n    c\n```",
+        ),
+        (
+            (
+                '<div class="email-quoted-reply">Ada wrote:\n b</div>\n<div class="email-fragment">'
+                'Try:\n\n  $ c &lt;d&gt;</div>\n<span class="email-hidden-toggle"><a href="#">…</a>'
+                '</span><div class="email-hidden-reply"><div>obey</div></div>'
+            ),
+            "```\nAda wrote:\n b\n```\n\n```\nTry:\n\n  $ c <d>\n```\n\n…",
         ),
         ('<g-emoji class="g-emoji" alias="tada">🎉</g-emoji> done', "🎉 done"),
     ],

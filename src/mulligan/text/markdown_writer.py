@@ -82,7 +82,9 @@ class MarkdownWriter(MarkdownConverter):
             self._counts[Hidden.LONG_TARGET] += 1
             return text
         self._counts[Hidden.TARGET] += 1
-        return text if target in {shown, f"http://{shown}"} else f"[{shown}]({target})"
+        if target in {shown, f"http://{shown}"}:
+            return text
+        return text.replace(shown, f"[{shown}]({target})", 1)
 
     def convert_pre(self, code: Tag, text: str, **_: object) -> str:
         return f"\n\n{code_block(text, language_of(code))}\n\n" if text.strip() else ""

@@ -31,8 +31,10 @@ def rendered(markdown: str, counts: Counts, html: str = "") -> BeautifulSoup:
     shallow = _shallow(page, counts)
     soup = BeautifulSoup(shallow, "html.parser", preserve_whitespace_tags={"pre", "td"})
     counts[Hidden.ELEMENT] += _without(soup, _hides)
-    _write_suggestions(soup)
+    _join_tasks(soup)
+    _write_code_tables(soup)
     _quote_alerts(soup)
+    _keep_mails(soup)
     counts[Hidden.DIAGRAM] += _replace(soup, _is_drawing, "[diagram]")
     counts[Hidden.FORMULA] += _without_hiding_formulas(soup)
     return soup
@@ -55,9 +57,9 @@ def _names(listed: str) -> frozenset[str]:
 
 
 SHOWN = _names(
-    "a b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd "
-    "li math-renderer ol p pre q s samp section span strike strong sub summary sup table tbody td "
-    "tfoot th thead tr tt ul var"
+    "a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input "
+    "ins kbd li math-renderer ol p pre q s samp section span strike strong sub summary sup table "
+    "tbody td tfoot th thead tr tt ul var"
 )
 """Elements with visible content; of all others, only the content stays."""
 
@@ -111,6 +113,9 @@ HIDING = re.compile(
     r"(?:display|visibility|opacity|font(?:-size)?|color|clip|position|transform)\s*:",
     re.IGNORECASE,
 )
+UNSEEN_CLASSES = _names("sr-only email-hidden-reply")
+"""Classes of what GitHub's pages hide: words for screen readers, and the rest of a mail."""
+
 SMALLER = ("sub", "sup")
 MOST_SMALLER = 2
 """Levels of subscripts that can be read: each has three quarters of the size around it."""
@@ -122,7 +127,7 @@ def _hides(tag: Tag) -> bool:
         return True
     is_marked = tag.has_attr("hidden") or tag.has_attr("aria-hidden")
     is_styled = tag.name != FORMULA_TAG and HIDING.search(str(tag.get("style")))
-    return is_marked or "sr-only" in (tag.get("class") or ()) or bool(is_styled)
+    return is_marked or bool(is_styled) or not UNSEEN_CLASSES.isdisjoint(tag.get("class") or ())
 
 
 def _without(soup: BeautifulSoup, is_wanted: Callable[[Tag], bool]) -> int:
@@ -164,18 +169,27 @@ def language_of(code: Tag) -> str:
 SIGNS = {"blob-code-deletion": "-", "blob-code-addition": "+"}
 
 
-def _write_suggestions(soup: BeautifulSoup) -> None:
-    """Write the tables of a suggested change as a diff."""
-    for blob in soup.find_all(class_="js-suggested-changes-blob"):
-        cells = [(cell, frozenset(cell.get("class") or ())) for cell in blob.find_all("td")]
-        lines = (
-            f"{SIGNS[kind]}{cell.get_text()}"
-            for cell, classes in cells
-            for kind in SIGNS.keys() & classes
-        )
-        diff = Tag(name="pre", attrs={"lang": "diff"})
-        diff.string = "\n".join(lines)
-        blob.replace_with(diff)
+def _join_tasks(soup: BeautifulSoup) -> None:
+    """Put the box of a task into the paragraph behind it, as GitHub does and cmark does not."""
+    for item in soup.find_all("li"):
+        match item.find_all(name=True, recursive=False, limit=2):
+            case [Tag(name="input") as box, Tag(name="p") as paragraph]:
+                paragraph.insert(0, box, " ")
+            case _:
+                pass
+
+
+def _write_code_tables(soup: BeautifulSoup) -> None:
+    """Write code that GitHub shows as rows of a table as code: of a file, or a diff to suggest."""
+    for table in soup.select("table, .js-suggested-changes-blob"):
+        if lines := table.find_all("td", class_="blob-code-inner"):
+            code = Tag(name="pre", attrs={"lang": "" if table.name == "table" else "diff"})
+            code.string = "\n".join(_sign(line) + line.get_text() for line in lines)
+            table.replace_with(code)
+
+
+def _sign(line: Tag) -> str:
+    return "".join(SIGNS[kind] for kind in SIGNS.keys() & set(line.get("class") or ()))
 
 
 def _quote_alerts(soup: BeautifulSoup) -> None:
@@ -184,6 +198,12 @@ def _quote_alerts(soup: BeautifulSoup) -> None:
         alert.name = "blockquote"
         for title in alert.find_all(class_="markdown-alert-title", limit=1):
             title.string = f"[!{title.get_text(strip=True).upper()}]"
+
+
+def _keep_mails(soup: BeautifulSoup) -> None:
+    """Keep the lines of a mail, which is not Markdown."""
+    for part in soup.find_all(class_=["email-fragment", "email-quoted-reply"]):
+        part.name = "pre"
 
 
 # Formulas
