@@ -12,8 +12,6 @@ from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from github.Issue import Issue
-from github.Repository import Repository
 from pydantic import JsonValue, TypeAdapter
 from requests import RequestException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -21,8 +19,7 @@ from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import HTTPError
 
 from github import GithubException
-from mulligan.domain.errors import ConfigError, InvariantError, UnavailableError
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.github.answers import (
     Answer,
     MovedError,
@@ -37,7 +34,6 @@ from mulligan.github.answers import (
 )
 from mulligan.github.connection import (
     InvalidResponseError,
-    RecordingRequester,
     RedirectError,
     Sessions,
     Transport,
@@ -49,7 +45,6 @@ from mulligan.github.connection import (
 )
 from mulligan.github.graphql import answered
 from mulligan.github.rate_limits import Backoff
-from mulligan.github.shapes import ANYTHING
 from mulligan.github.uploads import Uploads
 from mulligan.implement.ports import Guard
 from mulligan.sandbox.cancellation import sleep_until_cancelled
@@ -91,17 +86,6 @@ LIBRARY_FAULTS = (
     AssertionError,  # PyGithub's own checks
     InvalidResponseError,
 )
-
-
-ODD_ANSWERS = (
-    GithubException,
-    AssertionError,
-    AttributeError,
-    KeyError,
-    TypeError,
-    ValueError,
-)
-"""Errors of PyGithub's objects for an answer of an unexpected shape."""
 
 
 JSON = "application/vnd.github+json"
@@ -346,40 +330,9 @@ class Client:
 
         The body is redacted; `as_sent` returns a text as it will appear on GitHub.
         """
-        return parsed(shape, self._send(verb, path, {}, body), f"{verb} {path}")
-
-    def call(
-        self, shape: TypeAdapter[T], repository: str, use: Callable[[Repository], object]
-    ) -> T:
-        """Use PyGithub's object of a repository for one request; return the validated answer.
-
-        A GET is conditional and tried again, as in `read`. A write is sent once, as in `write`.
-        """
-        requester = RecordingRequester(self._api_url, self._send)
-        try:
-            use(Repository(requester, url=f"/repos/{repository}"))
-        except ODD_ANSWERS:
-            # PyGithub does not validate what it receives; `parsed` below reports the error.
-            if requester.answer is None:
-                raise
-        if requester.answer is None:
-            raise InvariantError(f"PyGithub asked nothing of {repository}.")
-        return parsed(shape, requester.answer, requester.request)
-
-    def on_issue(self, shape: TypeAdapter[T], ref: IssueRef, use: Callable[[Issue], object]) -> T:
-        """Use PyGithub's object of an issue or pull request, as `call` does."""
-        return self.call(shape, ref.repository, lambda repo: use(repo.get_issue(ref.number)))
-
-    def _send(self, verb: str, path: str, query: Mapping[str, str], body: object) -> Answer:
-        if verb == "GET":
-            get = partial(self._conditional_get, ANYTHING, path, query, JSON)
-            found, _ = self._with_retries(get)
-            return found
-        sent = None if body is None else self._redactor.tree(BODY.validate_python(body))
-        answer = self._ask(ApiRequest(verb, path, query, body=sent, is_write=True))
-        if wrong := fault(answer, f"{verb} {path}"):
-            raise wrong
-        return answer
+        sent = self._redactor.tree(BODY.validate_python(body))
+        answer = self._ask(ApiRequest(verb, path, body=sent, is_write=True))
+        return parsed(shape, answer, f"{verb} {path}")
 
     def as_sent(self, text: str) -> str:
         """Return a text as `write` sends it, to compare it with the text on GitHub."""

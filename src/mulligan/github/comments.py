@@ -87,22 +87,15 @@ class Comments:
             return None
 
     def _read(self, ref: IssueRef, comment: int) -> CommentShape:
-        return self._client.on_issue(
-            COMMENT,
-            ref,
-            lambda issue: issue.get_comment(comment).raw_data,
-        )
+        return self._client.read(COMMENT, f"/repos/{ref.repository}/issues/comments/{comment}")
 
     def _own_in(self, listed: Sequence[CommentShape], marker: str) -> CommentShape | None:
         return next((found for found in listed if self.is_own(found, marker)), None)
 
     def _write(self, ref: IssueRef, marker: str, text: str) -> CommentShape:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
         try:
-            written = self._client.on_issue(
-                COMMENT,
-                ref,
-                lambda issue: issue.create_comment(text),
-            )
+            written = self._client.write(COMMENT, "POST", path, {"body": text})
         except UnavailableError:
             # After a failed request, the comment may exist all the same (PUBLISH-2).
             if found := self._own_in(self.list_on(ref), marker):
@@ -113,12 +106,9 @@ class Comments:
     def edit(self, ref: IssueRef, comment: int, text: str) -> CommentShape:
         """Edit a comment of Mulligan; NotFoundError if it was deleted."""
         text = self._client.as_sent(text)
+        path = f"/repos/{ref.repository}/issues/comments/{comment}"
         try:
-            edited = self._client.on_issue(
-                COMMENT,
-                ref,
-                lambda issue: issue.get_comment(comment).edit(text),
-            )
+            edited = self._client.write(COMMENT, "PATCH", path, {"body": text})
         except UnavailableError:
             edited = self._read(ref, comment)
             if not same_text(edited.body, text):

@@ -3,7 +3,7 @@
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -13,7 +13,6 @@ from urllib.parse import urljoin, urlsplit
 from github.Requester import (
     HTTPRequestsConnectionClass,
     HTTPSRequestsConnectionClass,
-    Requester,
     RequestsResponse,
 )
 from requests import PreparedRequest, RequestException, Response, Session, Timeout
@@ -23,7 +22,7 @@ from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github
 from mulligan.domain.errors import CertificateError, UnavailableError
-from mulligan.github.answers import Answer, DeletedError, TransientError
+from mulligan.github.answers import DeletedError, TransientError
 from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
 from mulligan.text.certificates import GITHUB_TRUST, certificate_fault
 
@@ -33,9 +32,6 @@ MAX_BODY = 50 * 1024 * 1024
 """Limit of one answer in bytes; GitHub's largest pages are about 10 MB."""
 
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
-
-Send = Callable[[str, str, Mapping[str, str], object], Answer]
-"""Sends a verb, a path, a query and a body; WorldError if the answer is an error."""
 
 MAX_SESSIONS = 64
 """Limit per thread; an App uses one session per repository, and a new one every hour."""
@@ -179,46 +175,6 @@ class Bearer(Auth.Token):
     def token_type(self) -> str:
         """Return the scheme of the `Authorization` header."""
         return "Bearer"
-
-
-class RecordingRequester(Requester):
-    """The requester of PyGithub's objects for one call; records the answer for validation.
-
-    These objects send every request through `requestJson`, which is `send` here. It adds ETags,
-    retries, rate limits and the lease check, and raises a WorldError for an error answer.
-    """
-
-    def __init__(self, api_url: str, send: Send) -> None:
-        super().__init__(
-            auth=None,
-            base_url=api_url,
-            timeout=1,
-            user_agent="mulligan",
-            per_page=100,
-            verify=True,
-            retry=None,
-            pool_size=None,
-            lazy=True,
-        )
-        self._send = send
-        self.request = ""
-        self.answer: Answer | None = None
-
-    def requestJson(  # noqa: N802, PLR0917 - PyGithub's signature
-        self,
-        verb: str,
-        url: str,
-        parameters: dict[str, str] | None = None,
-        headers: dict[str, str] | None = None,
-        input: object = None,  # noqa: A002
-        cnx: Connection | None = None,
-        follow_302_redirect: bool = False,  # noqa: FBT001, FBT002
-    ) -> tuple[int, dict[str, str], str]:
-        """Send a request with `send`, and record its answer."""
-        del headers, cnx, follow_302_redirect
-        self.request = f"{verb} {url}"
-        self.answer = self._send(verb, url, parameters or {}, input)
-        return self.answer.status, dict(self.answer.headers), self.answer.body
 
 
 @dataclass(frozen=True, slots=True)

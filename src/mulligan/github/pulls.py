@@ -73,7 +73,7 @@ PENDING_STATE = "pending"
 def read_pull(client: Client, repository: str, number: int) -> PullShape:
     """Read a pull request; UnconfirmedError if GitHub does not find it."""
     try:
-        return client.call(PULL, repository, lambda repo: repo.get_pull(number).raw_data)
+        return client.read(PULL, f"/repos/{repository}/pulls/{number}")
     except NotFoundError as error:
         raise not_found(f"the pull request {repository}#{number}") from error
 
@@ -378,9 +378,7 @@ def failed_steps(job: bytes) -> bytes:
 
 def _said(client: Client, repository: str, run: CheckRun) -> bytes:
     path = f"/repos/{repository}/check-runs/{run.id}"
-    output = client.call(
-        CHECK_RUN, repository, lambda repo: repo.get_check_run(run.id).raw_data
-    ).output
+    output = client.read(CHECK_RUN, path).output
     notes = client.read_all(ANNOTATIONS, f"{path}/annotations")
     parts = [output.title, *map(_annotation, notes), output.summary, output.text]
     return "\n".join(part for part in parts if part).encode()

@@ -97,7 +97,7 @@ class GitHubTracker:
         """Read the facts about a repository that work needs."""
         now = self._clock.now()
         try:
-            found = self._client.call(REPOSITORY, name, lambda repo: repo.raw_data)
+            found = self._client.read(REPOSITORY, f"/repos/{name}")
         except NotFoundError as error:
             raise not_found(f"the repository {name}") from error
         except MovedError as error:
@@ -302,7 +302,7 @@ class GitHubTracker:
 
 def read_issue(client: Client, ref: IssueRef) -> IssueShape:
     """Read an issue; UnavailableError if GitHub returns another one."""
-    found = client.on_issue(ISSUE, ref, lambda issue: issue.raw_data)
+    found = client.read(ISSUE, f"/repos/{ref.repository}/issues/{ref.number}")
     if found.number != ref.number:
         message = f"GitHub gave issue {found.number} for {ref}; try again later."
         raise UnavailableError(message)

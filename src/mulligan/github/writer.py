@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 import structlog
-from github.GithubObject import NotSet
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.command import PendingCommand
@@ -168,12 +167,9 @@ class GitHubWriter:
         text = self.client.as_sent(f"{marker('answer', ref)}\n{text}")
         if found := self._answered(ref, number, thread, text):
             return str(found.id)
+        path = f"/repos/{ref.repository}/pulls/{number}/comments/{thread}/replies"
         try:
-            written = self.client.call(
-                NOTE,
-                ref.repository,
-                lambda repo: repo.get_pull(number).create_review_comment_reply(thread, text),
-            )
+            written = self.client.write(NOTE, "POST", path, {"body": text})
         except NotFoundError as error:
             raise DeniedError(f"The comment {thread} on #{number} was not found.") from error
         except UnavailableError:
@@ -192,11 +188,9 @@ class GitHubWriter:
     def close_issue(self, ref: IssueRef) -> None:
         """Close an issue whose pull request was merged into a branch that does not close it."""
         if read_issue(self.client, ref).state == "open":
-            self.client.on_issue(
-                ISSUE,
-                ref,
-                lambda issue: issue.edit(state="closed", state_reason="completed"),
-            )
+            path = f"/repos/{ref.repository}/issues/{ref.number}"
+            closed = {"state": "closed", "state_reason": "completed"}
+            self.client.write(ISSUE, "PATCH", path, closed)
 
     def _answered(self, ref: IssueRef, number: int, thread: int, text: str) -> NoteShape | None:
         own = self.own_login().casefold()
@@ -204,11 +198,8 @@ class GitHubWriter:
         return next((note for note in notes if _review_says(note, thread, own, text)), None)
 
     def create_label(self, repository: str, look: LabelStyle) -> None:
-        self.client.call(
-            ANYTHING,
-            repository,
-            lambda repo: repo.create_label(look.name, look.color, look.description),
-        )
+        label = {"name": look.name, "color": look.color, "description": look.description}
+        self.client.write(ANYTHING, "POST", f"/repos/{repository}/labels", label)
 
     def find_branch(self, repository: str, head: str) -> PullShape | None:
         """Return the newest pull request of a branch that belongs to no issue."""
@@ -218,13 +209,9 @@ class GitHubWriter:
         self, repository: str, head: str, base: str, title: str, body: str
     ) -> PullShape:
         """Open a pull request of a branch that belongs to no issue."""
-        sent = self.client.as_sent(title), self.client.as_sent(body)
+        pull = {"base": base, "head": head, "title": title, "body": body}
         try:
-            return self.client.call(
-                PULL,
-                repository,
-                lambda repo: repo.create_pull(base, head, title=sent[0], body=sent[1]),
-            )
+            return self.client.write(PULL, "POST", f"/repos/{repository}/pulls", pull)
         except (UnavailableError, AlreadyExistsError):
             # After a failed request, the pull request may exist all the same (PUBLISH-2).
             if found := find_any(self.client, repository, head):
@@ -246,7 +233,6 @@ class GitHubWriter:
             if not carried.issuperset(name.casefold() for name in change.add):
                 message = f"GitHub did not add the labels of {ref}; try again later."
                 raise UnavailableError(message)
-        # PyGithub's remove_from_labels does not escape a slash in the label's name.
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
         for name in change.remove:
             try:
@@ -296,22 +282,16 @@ class GitHubWriter:
     def _add_labels(
         self, repository: str, number: int, names: Collection[str]
     ) -> Collection[Label]:
-        """Add labels to an issue or a pull request; return all its labels.
-
-        PyGithub's `add_to_labels` sends a bare list; GitHub's API description has only the object.
-        """
+        """Add labels to an issue or a pull request; return all its labels."""
         path = f"/repos/{repository}/issues/{number}/labels"
         return self.client.write(LABELS, "POST", path, {"labels": list(names)})
 
     def _assign(self, ref: IssueRef, assignees: Sequence[str]) -> None:
         if not assignees:
             return
+        path = f"/repos/{ref.repository}/issues/{ref.number}/assignees"
         try:
-            self.client.on_issue(
-                ANYTHING,
-                ref,
-                lambda issue: issue.add_to_assignees(*assignees),
-            )
+            self.client.write(ANYTHING, "POST", path, {"assignees": list(assignees)})
         except WorldError as error:
             log.warning("pull_request_not_assigned", issue=str(ref), reason=str(error))
 
@@ -360,18 +340,15 @@ class GitHubWriter:
     def _create(
         self, ref: IssueRef, base_branch: str, wanted: PullText, *, draft: bool
     ) -> PullShape:
+        pull = {
+            "base": base_branch,
+            "head": ref.branch,
+            "title": wanted.title,
+            "body": wanted.body,
+            "draft": draft,
+        }
         try:
-            created = self.client.call(
-                PULL,
-                ref.repository,
-                lambda repo: repo.create_pull(
-                    base_branch,
-                    ref.branch,
-                    title=wanted.title,
-                    body=wanted.body,
-                    draft=draft,
-                ),
-            )
+            created = self.client.write(PULL, "POST", f"/repos/{ref.repository}/pulls", pull)
         except (UnavailableError, AlreadyExistsError) as error:
             # After a failed request, the pull request may exist all the same (PUBLISH-2).
             if found := find_open(self.client, ref):
@@ -383,12 +360,10 @@ class GitHubWriter:
         return belongs(created, ref)
 
     def _update(self, pull: PullShape, ref: IssueRef, wanted: PullText) -> PullShape:
+        path = f"/repos/{ref.repository}/pulls/{pull.number}"
+        text = {"title": wanted.title, "body": wanted.body}
         try:
-            updated = self.client.call(
-                PULL,
-                ref.repository,
-                lambda repo: repo.get_pull(pull.number).edit(wanted.title, wanted.body),
-            )
+            updated = self.client.write(PULL, "PATCH", path, text)
         except UnavailableError:
             updated = read_pull(self.client, ref.repository, pull.number)
             if not _says(updated, wanted):
@@ -411,18 +386,10 @@ class GitHubWriter:
         if labels:
             self._try("labels", case, lambda: self._add_labels(repository, pull.number, labels))
         if people or teams:
-            self._try(
-                "reviewers",
-                case,
-                lambda: self.client.call(
-                    ANYTHING,
-                    repository,
-                    lambda repo: repo.get_pull(pull.number).create_review_request(
-                        people or NotSet, teams or NotSet
-                    ),
-                ),
-            )
-
+            path = f"/repos/{repository}/pulls/{pull.number}/requested_reviewers"
+            asked = {"reviewers": people} if people else {}
+            asked |= {"team_reviewers": teams} if teams else {}
+            self._try("reviewers", case, lambda: self.client.write(ANYTHING, "POST", path, asked))
         if settings.check_run:
             self._try("check run", case, lambda: self._show_verdict(case))
 
@@ -446,22 +413,19 @@ class GitHubWriter:
         runs = self.client.read_all(CHECK_RUNS, path)
         if any(each.external_id == text.external_id for each in runs):
             return
-        self.client.call(
-            ANYTHING,
-            repository,
-            lambda repo: repo.create_check_run(
-                CHECK_RUN_NAME,
-                head,
-                external_id=text.external_id,
-                status="completed",
-                conclusion=text.conclusion,
-                output={
-                    "title": text.title,
-                    "summary": text.summary,
-                    "annotations": [*text.annotations],
-                },
-            ),
-        )
+        run = {
+            "name": CHECK_RUN_NAME,
+            "head_sha": head,
+            "external_id": text.external_id,
+            "status": "completed",
+            "conclusion": text.conclusion,
+            "output": {
+                "title": text.title,
+                "summary": text.summary,
+                "annotations": [*text.annotations],
+            },
+        }
+        self.client.write(ANYTHING, "POST", f"/repos/{repository}/check-runs", run)
 
     def _try(self, what: str, case: IssueContext, send: Callable[[], object]) -> None:
         try:
