@@ -15,7 +15,6 @@ from mulligan.domain.events import (
     Authorised,
     BaselineRecorded,
     Decided,
-    EffectDone,
     Event,
     IssueSeen,
     LearningsAccepted,
@@ -25,7 +24,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
-from mulligan.domain.recorded_effects import UnknownEffect
+from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Ledger
 from mulligan.storage.git_ref import RefLedger
@@ -201,9 +200,9 @@ def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
         own = IssueRef("octo/own", thread + 1)
         for turn in range(turns):
             ledger.append(own, IssueSeen(title=f"{turn}"))
-            done = EffectDone(effect="thread", key=f"{thread}-{turn}", remote_id="x")
+            done = WorkPushed(attempt=10 * thread + turn, git_ref="x")
             ledger.append(REF, done)
-            assert UnknownEffect("thread", done.key, "x") in ledger.status(REF).effects.done
+            assert done in ledger.status(REF).effects.done
 
     with switching_often(), ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))

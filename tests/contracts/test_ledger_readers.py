@@ -21,7 +21,7 @@ from mulligan.domain.events import (
     Resolved,
 )
 from mulligan.domain.issue import CommentAct, Stage
-from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommentsRead
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
 from mulligan.interfaces.cli.app import app
@@ -111,7 +111,7 @@ def test_the_dashboard_reads_on_from_where_it_was(ledger: SqlLedger) -> None:
 
 def test_an_old_issue_is_let_go_of_at_once(ledger: SqlLedger) -> None:
     attic = SqlRetentionStore(ledger.database, ledger.clock)
-    ledger.append(ONE, event_of(CommentsRead(9)))
+    ledger.append(ONE, CommentsRead(read_to=9))
     assert list(attic.outdated(LATER)) == [ONE]
     assert attic.forget(ONE, LATER)
     (kept,) = ledger.events(ONE)

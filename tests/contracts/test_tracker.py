@@ -219,7 +219,7 @@ def test_a_status_comment_on_record_is_the_one(
     ref = office.ready()
     known = office.writer.update_status(case_for(case(), ref))
     told = case_for(case(attempt(1), stage=Stage.HITL), ref)
-    effects = Effects().plus(StatusWritten(known or ""))
+    effects = Effects().plus(StatusWritten(comment=known or ""))
     recorded = replace(told, status=replace(told.status, effects=effects))
     assert writer.update_status(recorded) == known
 

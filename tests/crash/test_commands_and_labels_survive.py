@@ -200,7 +200,7 @@ CHAPTERS = {
     ),
     "label": Chapter(
         edited_by_a_stranger,
-        (f"POST /repos/{NAME}/issues/1/comments", "ledger effect_done"),
+        (f"POST /repos/{NAME}/issues/1/comments", "ledger label_requested"),
         assert_the_label_is_asked_for_once,
     ),
     "hold": Chapter(

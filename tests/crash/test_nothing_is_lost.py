@@ -233,7 +233,7 @@ def test_every_kind_of_effect_is_among_the_points(
     issue, pulls = f"/repos/{NAME}/issues/1", f"/repos/{NAME}/pulls"
     assert effects >= {
         *("ledger authorised", "ledger attempt_started", "ledger attempt_completed"),
-        *("ledger decided", "ledger published", "ledger escalated", "ledger effect_done"),
+        *("ledger decided", "ledger published", "ledger escalated", "ledger status_written"),
         *("git fetch", "git reset", "git commit-tree", "git push", "agent"),
         *(f"POST {pulls}", f"POST {issue}/comments", f"POST {issue}/labels"),
         f"DELETE {issue}/labels/mulligan:running",

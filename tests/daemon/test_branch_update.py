@@ -173,7 +173,7 @@ def test_who_is_killed_after_it_finds_the_merge_to_be_its_own(
     base = move_base(here)
 
     def die(_status: IssueStatus, event: Event) -> None:
-        kind = {"the effect": "effect_done", "the event": "brought_up_to_date"}.get(last)
+        kind = {"the effect": "base_merged", "the event": "brought_up_to_date"}.get(last)
         if event.kind == kind:
             raise Killed
 

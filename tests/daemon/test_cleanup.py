@@ -14,7 +14,7 @@ from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.events import RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommentsRead
 from mulligan.git.worktrees.files import locked
 from mulligan.git.worktrees.naming import WorktreePaths, worktree_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
@@ -98,7 +98,7 @@ def test_that_comments_of_the_repository_were_read_keeps_no_worktree(
 ) -> None:
     ref = reviewed(here, context)
     here.desk.clock.time += 8 * DAY
-    here.ledger.append(ref, event_of(CommentsRead(9)))
+    here.ledger.append(ref, CommentsRead(read_to=9))
     clean_up(context, Worker(context), RetentionPlan())
     assert not context.worktrees.exists(ref)
 

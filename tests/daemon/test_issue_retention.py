@@ -10,8 +10,9 @@ from sqlalchemy import text
 from mulligan.daemon.cleanup import RetentionPlan, clean_up
 from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
-from mulligan.domain.events import EffectDone, Forgotten, HumanResponded
+from mulligan.domain.events import Forgotten, HumanResponded
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.recorded_effects import Effect
 from mulligan.storage.ledger import SqlLedger
 from world.behaviours import AgentInput
 from world.simulated import NAME
@@ -141,5 +142,5 @@ def test_commands_that_were_obeyed_are_not_obeyed_again(here: WorkerEnvironment)
     assert isinstance(here.events(ref)[0], Forgotten)
     here.desk.ready("Another")
     do(here)
-    told = [each for each in here.events(ref) if not isinstance(each, EffectDone)]
+    told = [each for each in here.events(ref) if not isinstance(each, Effect)]
     assert [type(each) for each in told] == [Forgotten]

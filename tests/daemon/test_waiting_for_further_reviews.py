@@ -8,9 +8,10 @@ import pytest
 
 from mulligan.daemon.explain import explain
 from mulligan.daemon.once import PassResult, run_once
-from mulligan.domain.events import EffectDone, ReviewReceived
+from mulligan.domain.events import ReviewReceived
 from mulligan.domain.explanation import describe_review
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.recorded_effects import Effect
 from mulligan.interfaces.json_output import status_row
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
@@ -52,7 +53,7 @@ def object_to(here: WorkerEnvironment, pull: IssueRef, by: str = "wes") -> datet
 
 
 def notes_of(here: WorkerEnvironment, ref: IssueRef) -> int:
-    return len([each for each in here.events(ref) if isinstance(each, EffectDone)])
+    return len([each for each in here.events(ref) if isinstance(each, Effect)])
 
 
 def test_everybody_who_looks_is_told_until_when_it_waits(here: WorkerEnvironment) -> None:

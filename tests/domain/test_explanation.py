@@ -257,7 +257,7 @@ def test_a_review_that_further_ones_are_waited_for_is_told(
     told: bool,  # noqa: FBT001
 ) -> None:
     effects, handled = (
-        NO_EFFECTS.plus(ReviewsSettling(7, NOON)),
+        NO_EFFECTS.plus(ReviewsSettling(review=7, until=NOON)),
         reduce(Handled.plus, heard, Handled()),
     )
     status = replace(KNOWN, stage=stage, handled=handled, effects=effects)

@@ -13,7 +13,6 @@ from mulligan.domain.events import (
     CiPassed,
     Conflicted,
     Drafted,
-    EffectDone,
     Escalated,
     Event,
     FailedCheck,
@@ -29,7 +28,7 @@ from mulligan.domain.fold import advance
 from mulligan.domain.issue import LabelAct, ReviewAct, Stage
 from mulligan.domain.issue_context import own_commits
 from mulligan.domain.outcome import Escalate, Outcome
-from mulligan.domain.recorded_effects import BaseMerged
+from mulligan.domain.recorded_effects import BaseMerged, Pushed, StageShown
 from mulligan.domain.status import (
     Conflict,
     FailedHead,
@@ -173,7 +172,7 @@ def test_attempts_for_checks_on_github_are_counted_by_the_epoch() -> None:
 
 
 def test_what_passed_on_github_is_shown_until_the_head_is_another() -> None:
-    shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
+    shown = StageShown(stage=Stage.REVIEW)
     passed = after(shown, CiPassed(head_sha="h", count=2))
     assert (passed.pull.passed, passed.stage, passed.is_shown) == (2, Stage.REVIEW, False)
     for event in (REVIEWED, FAILED, PUBLISHED, AttemptStarted(attempt=2, number=2, worker="x")):
@@ -192,11 +191,11 @@ def test_a_draft_is_known_until_its_work_is_verified() -> None:
 
 
 def test_a_merge_of_the_base_is_mulligans_own_and_its_checks_are_to_come() -> None:
-    merge = EffectDone(effect="merge", key="b:abc", remote_id="def")
-    shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
+    merge = BaseMerged(base_sha="b", head_sha="abc", merge="def")
+    shown = StageShown(stage=Stage.REVIEW)
     update = BroughtUpToDate(base_sha="b", head_sha="def")
-    pushed = EffectDone(effect="push", key=REF.branch, remote_id="abc")
-    assert after(pushed, merge).unrecorded_merge("def") == BaseMerged("b", "abc", "def")
+    pushed = Pushed(branch=REF.branch, head_sha="abc")
+    assert after(pushed, merge).unrecorded_merge("def") == merge
     assert after(pushed, merge).unrecorded_merge("abc") is None
     assert after(pushed, merge, update).unrecorded_merge("def") is None
     status = after(CiPassed(head_sha="abc", count=2), merge, shown, update)

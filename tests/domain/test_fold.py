@@ -44,8 +44,6 @@ from mulligan.domain.recorded_effects import (
     CommentsRead,
     Pushed,
     StageShown,
-    event_of,
-    kept_effect,
 )
 from mulligan.domain.status import (
     CommandTimes,
@@ -76,7 +74,7 @@ def order(verb: Verb, comment: int, *, is_done: bool = False) -> PendingCommand:
 
 ABORT, SKIP, SECOND_SKIP = order(Verb.ABORT, 10), order(Verb.SKIP, 11), order(Verb.SKIP, 12)
 PENDING = (ABORT, SKIP, SECOND_SKIP)
-UNSHOWN = NO_EFFECTS.plus(Pushed(REF.branch, "old"))
+UNSHOWN = NO_EFFECTS.plus(Pushed(branch=REF.branch, head_sha="old"))
 BUSY = IssueStatus(
     REF,
     stage=Stage.REVIEW,
@@ -101,7 +99,7 @@ BUSY = IssueStatus(
     paused_by="bob",
     commanded=CommandTimes(START, START),
     handled=Handled().plus(CommentAct(10)),
-    effects=UNSHOWN.plus(StageShown(Stage.REVIEW)),
+    effects=UNSHOWN.plus(StageShown(stage=Stage.REVIEW)),
     known_since=START,
     asked_at="https://x/1#old",
     elsewhere=True,
@@ -359,17 +357,17 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
         CiPassed(head_sha="h", count=7),
         {"pull": replace(BUSY.pull, passed=7), "effects": UNSHOWN},
     ),
-    "read comments": (BUSY, event_of(CommentsRead(9)), {}),
+    "read comments": (BUSY, CommentsRead(read_to=9), {}),
     "a push": (
         replace(BUSY, stage=Stage.READY),
-        event_of(Pushed(REF.branch, "new")),
-        {"effects": BUSY.effects.plus(Pushed(REF.branch, "new"))},
+        Pushed(branch=REF.branch, head_sha="new"),
+        {"effects": BUSY.effects.plus(Pushed(branch=REF.branch, head_sha="new"))},
     ),
     **{
         f"the stage {stage} on GitHub": (
             replace(BUSY, stage=stage),
-            event_of(StageShown(stage)),
-            {"effects": BUSY.effects.plus(StageShown(stage)), "labelled": labelled},
+            StageShown(stage=stage),
+            {"effects": BUSY.effects.plus(StageShown(stage=stage)), "labelled": labelled},
         )
         for stage, labelled in (
             *((Stage.READY, False), (Stage.RUNNING, False), (Stage.RESOLVED, False)),
@@ -378,8 +376,8 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     },
     "the stage of an issue without a label": (
         FRESH,
-        event_of(StageShown(Stage.REVIEW)),
-        {"effects": BUSY.effects.plus(StageShown(Stage.REVIEW))},
+        StageShown(stage=Stage.REVIEW),
+        {"effects": BUSY.effects.plus(StageShown(stage=Stage.REVIEW))},
     ),
     "a pull request": (
         replace(BUSY, stage=Stage.RUNNING, labelled=False),
@@ -404,7 +402,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
         BroughtUpToDate(base_sha="b1", head_sha="new"),
         {
             "pull": replace(BUSY.pull, passed=0, updated_to="b1"),
-            "effects": UNSHOWN.plus(Pushed(REF.branch, "new")),
+            "effects": UNSHOWN.plus(Pushed(branch=REF.branch, head_sha="new")),
         },
     ),
     "another attempt": (
@@ -491,7 +489,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             rounds=1,
             ci_attempts=2,
             paused_by="mia",
-            effects=(kept_effect(BaseMerged("b", "h", "m")), kept_effect(CommentsRead(9))),
+            effects=(BaseMerged(base_sha="b", head_sha="h", merge="m"), CommentsRead(read_to=9)),
             handled=("comment<=30",),
         ),
         {
@@ -501,7 +499,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             "rounds": 1,
             "ci_attempts": 2,
             "paused_by": "mia",
-            "effects": BUSY.effects.plus(BaseMerged("b", "h", "m")),
+            "effects": BUSY.effects.plus(BaseMerged(base_sha="b", head_sha="h", merge="m")),
             "handled": Handled(HandledIds(30)),
         },
     ),
@@ -533,14 +531,14 @@ def test_an_event_changes_what_it_is_about_and_nothing_else(name: str) -> None:
 
 
 def test_a_forgotten_history_leaves_its_sum_and_nothing_else() -> None:
-    pushed = Pushed(REF.branch, "last")
+    pushed = Pushed(branch=REF.branch, head_sha="last")
     event = Forgotten(
         reason="It was merged.",
         number=9,
         act="labeled:3",
         known_since=START - timedelta(days=90),
         pull_request="https://x/pull/2",
-        effects=(kept_effect(pushed), kept_effect(CommentsRead(9))),
+        effects=(pushed, CommentsRead(read_to=9)),
         epochs=4,
         heard=("comment<=30", "review<=6"),
     )

@@ -8,40 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from mulligan.domain.events import EffectDone, Forgotten, IssueSeen
+from mulligan.domain.events import Forgotten, IssueSeen, comments_read_to
 from mulligan.domain.issue import (
     CommentAct,
     ConsoleAct,
     LabelAct,
     OperatorAct,
     ReviewAct,
-    Stage,
     UnknownAct,
     parse_act,
 )
 from mulligan.domain.recorded_effects import (
     MAX_EFFECTS_PER_KIND,
     NO_EFFECTS,
-    Answered,
     BaseMerged,
-    BlockShown,
     CommandAnswered,
     CommentsRead,
     Effect,
     Effects,
     LabelRequested,
-    MergeRefused,
-    Obstacle,
     Pushed,
-    ReviewsSettling,
-    StageShown,
+    ReviewAnswered,
     StatusWritten,
-    UnknownEffect,
-    WorkPushed,
-    comments_read_to,
-    effect_of,
-    event_of,
-    kept_effect,
 )
 from mulligan.domain.status import (
     MAX_HANDLED_PER_KIND,
@@ -129,17 +117,24 @@ def effects(*each: Effect) -> Effects:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 10**6), max_size=150), st.integers(10**6, 10**7))
 def test_the_effects_of_the_last_attempt_are_kept(numbers: list[int], last: int) -> None:
-    once = (Pushed("mulligan/issue-12", "c0ffee"), StatusWritten("7"))
-    replies = (CommandAnswered(CommentAct(number), "1") for number in numbers)
-    answers = (Answered(number, 1, "2") for number in numbers)
-    found = effects(*once, *replies, *answers, *(Answered(n, last, "3") for n in range(50)))
+    once = (Pushed(branch="mulligan/issue-12", head_sha="c0ffee"), StatusWritten(comment="7"))
+    replies = (CommandAnswered(act=CommentAct(number), comment="1") for number in numbers)
+    answers = (ReviewAnswered(number=number, attempt=1, comment="2") for number in numbers)
+    found = effects(
+        *once,
+        *replies,
+        *answers,
+        *(ReviewAnswered(number=n, attempt=last, comment="3") for n in range(50)),
+    )
     assert len(found.done) <= 2 * MAX_EFFECTS_PER_KIND + 2
     assert all(found.has_answered(number, last) for number in range(50))
     assert (found.pushed, found.status_comment) == ("c0ffee", "7")
 
 
 def test_a_comment_that_asks_for_the_label_is_known_by_its_act() -> None:
-    found = effects(LabelRequested(LabelAct(7), "78"), LabelRequested(LabelAct(8), "79"))
+    found = effects(
+        LabelRequested(act=LabelAct(7), comment="78"), LabelRequested(act=LabelAct(8), comment="79")
+    )
     assert [found.label_request(act) for act in (LabelAct(7), LabelAct(8), None)] == [
         "78",
         "79",
@@ -149,44 +144,19 @@ def test_a_comment_that_asks_for_the_label_is_known_by_its_act() -> None:
 
 def test_effects_and_handled_acts_are_stored_and_read_back() -> None:
     stored = TypeAdapter(tuple[Effects, Handled])
-    done = effects(StatusWritten("7"), Pushed("mulligan/issue-12", "c0ffee"))
+    done = effects(
+        StatusWritten(comment="7"), Pushed(branch="mulligan/issue-12", head_sha="c0ffee")
+    )
     found = (done, handled(ConsoleAct("2025"), CommentAct(7), Conflict("a", "b")))
     assert stored.validate_json(stored.dump_json(found)) == found
 
 
 def test_what_was_done_last_is_kept_whatever_its_key() -> None:
-    merges = [BaseMerged(f"b{n}", f"h{n}", f"m{n}") for n in range(3 * MAX_EFFECTS_PER_KIND)]
+    merges = [
+        BaseMerged(base_sha=f"b{n}", head_sha=f"h{n}", merge=f"m{n}")
+        for n in range(3 * MAX_EFFECTS_PER_KIND)
+    ]
     assert effects(*merges).all(BaseMerged) == tuple(merges[-MAX_EFFECTS_PER_KIND:])
-
-
-@pytest.mark.parametrize(
-    ("effect", "kind", "key", "remote_id"),
-    [
-        (StageShown(Stage.REVIEW), "shown_stage", "issue", "review"),
-        (StageShown(None), "shown_stage", "issue", "later"),
-        (StatusWritten("77"), "status_comment", "issue", "77"),
-        (LabelRequested(LabelAct(7), "78"), "label_comment", "labeled:7", "78"),
-        (BlockShown(Obstacle.ISSUE, 2, "ab"), "held", "issue", "2:ab"),
-        (BlockShown(Obstacle.DISK, 2, "ab"), "held", "disk", "2:ab"),
-        (Pushed("mulligan/issue-1", "c0"), "push", "mulligan/issue-1", "c0"),
-        (WorkPushed(3, "refs/x"), "pushed_work", "3", "refs/x"),
-        (BaseMerged("b", "h", "m"), "merge", "b:h", "m"),
-        (MergeRefused("b", "h"), "merge_refused", "b:h", "refused"),
-        (ReviewsSettling(7, NOON), "settling", "issue", f"7 {NOON.isoformat()}"),
-        (ReviewsSettling(), "settling", "issue", ""),
-        (Answered(7, 2, "79"), "answer", "7:2", "79"),
-        (Answered(7, None, "79"), "answer", "review:7", "79"),
-        (CommandAnswered(ConsoleAct("x"), "80"), "reply", "command:x", "80"),
-        (CommentsRead(9), "comments_read", "issue", "to:9"),
-        (UnknownEffect("later_kind", "k", "v"), "later_kind", "k", "v"),
-        (UnknownEffect("pushed_work", "no number", "v"), "pushed_work", "no number", "v"),
-    ],
-)
-def test_an_effect_is_read_as_it_was_written(
-    effect: Effect, kind: str, key: str, remote_id: str
-) -> None:
-    assert event_of(effect) == EffectDone(effect=kind, key=key, remote_id=remote_id)
-    assert effect_of(kind, key, remote_id) == effect
 
 
 @pytest.mark.parametrize(
@@ -207,14 +177,13 @@ def test_an_act_is_read_as_it_was_written(act: object, text: str) -> None:
 
 
 def test_only_a_cursor_says_how_far_comments_were_read() -> None:
-    assert comments_read_to(event_of(CommentsRead(9))) == 9
-    assert comments_read_to(EffectDone(effect="comments_read", key="issue", remote_id="x")) == 0
-    assert comments_read_to(event_of(StatusWritten("9"))) == 0
+    assert comments_read_to(CommentsRead(read_to=9)) == 9
+    assert comments_read_to(StatusWritten(comment="9")) == 0
     assert comments_read_to(IssueSeen(title="to:9")) == 0
 
 
 def test_a_forgotten_history_keeps_how_far_comments_were_read() -> None:
-    kept = (kept_effect(CommentsRead(9)), kept_effect(StatusWritten("77")))
+    kept = (CommentsRead(read_to=9), StatusWritten(comment="77"))
     left = Forgotten(reason="merged", number=1, act="labeled:7", known_since=NOON, effects=kept)
     assert comments_read_to(left) == 9
     assert comments_read_to(left.model_copy(update={"effects": kept[1:]})) == 0

@@ -9,7 +9,7 @@ from mulligan.domain.fold import advance
 from mulligan.domain.in_hand import ClosingPull, describe_in_hand, insists, waits_in_hand
 from mulligan.domain.issue import Act, CommentAct, ConsoleAct, IssueRef, LabelAct, Stage
 from mulligan.domain.outcome import WaitForPullRequest
-from mulligan.domain.recorded_effects import InHand, effect_of
+from mulligan.domain.recorded_effects import InHand
 from mulligan.domain.status import Effects, IssueStatus, Phase, Request
 
 pytestmark = pytest.mark.pure
@@ -21,7 +21,7 @@ DRAFT = ClosingPull(8, "https://github.com/octo/hello/pull/8", "bob", is_draft=T
 
 
 def waiting(request: Act | None, stage: Stage = Stage.READY) -> IssueStatus:
-    effects = Effects().plus(InHand(LabelAct(7)))
+    effects = Effects().plus(InHand(act=LabelAct(7)))
     asked = Request(str(request)) if request else Request()
     return IssueStatus(REF, stage, effects=effects, request=asked)
 
@@ -80,8 +80,3 @@ def test_the_commit_is_kept_while_it_waits() -> None:
     decided = IssueStatus(REF, Stage.RUNNING, Phase.DECIDED, decision=decision)
     rests = advance(decided, Waiting(until=None, reason="It waits."), NOON)
     assert (rests.stage, rests.phase, rests.is_kept) == (Stage.READY, Phase.IDLE, True)
-
-
-def test_the_record_reads_back() -> None:
-    kept = InHand(LabelAct(7))
-    assert effect_of(kept.kind, *kept.written) == kept

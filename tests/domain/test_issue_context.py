@@ -55,7 +55,9 @@ def test_work_goes_on_top_of_others_where_the_last_that_succeeded_does() -> None
 
 
 def test_work_stands_on_the_bases_of_its_attempts_and_on_those_that_were_merged() -> None:
-    status = IssueStatus(REF, effects=NO_EFFECTS.plus(BaseMerged("merged", "head", "merge")))
+    status = IssueStatus(
+        REF, effects=NO_EFFECTS.plus(BaseMerged(base_sha="merged", head_sha="head", merge="merge"))
+    )
     assert bases_of(status, (OLD.model_copy(update={"base_sha": "first"}), NEW)) == {
         *("merged", "first")
     }

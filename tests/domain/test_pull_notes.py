@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mulligan.domain.events import AttemptStarted, Authorised, EffectDone
+from mulligan.domain.events import AttemptStarted, Authorised
 from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Stage
@@ -13,9 +13,6 @@ from mulligan.domain.recorded_effects import (
     PullNote,
     StageShown,
     Topic,
-    UnknownEffect,
-    effect_of,
-    event_of,
 )
 from mulligan.domain.status import IssueStatus
 
@@ -25,7 +22,7 @@ NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 SHOWN = IssueStatus(
     IssueRef("octo/calc", 12),
     stage=Stage.REVIEW,
-    effects=NO_EFFECTS.plus(StageShown(Stage.REVIEW)),
+    effects=NO_EFFECTS.plus(StageShown(stage=Stage.REVIEW)),
 )
 
 
@@ -42,40 +39,29 @@ def test_another_base_is_named_with_what_to_do() -> None:
 
 
 def test_of_each_topic_the_last_note_counts() -> None:
-    effects = NO_EFFECTS.plus(PullNote(Topic.TEXT, "One.")).plus(PullNote(Topic.TEXT, "Two."))
-    assert effects.pull_notes == ("Two.",)
-    assert effects.plus(PullNote(Topic.TEXT, "")).pull_notes == ()
-
-
-def test_a_note_is_read_back_from_its_event() -> None:
-    note = PullNote(Topic.TEXT, "One.")
-    written = event_of(note)
-    assert effect_of(written.effect, written.key, written.remote_id) == note
-
-
-def test_a_topic_of_a_later_version_is_ignored() -> None:
-    assert effect_of(PullNote.kind, "weather", "It rains.") == UnknownEffect(
-        PullNote.kind, "weather", "It rains."
+    effects = NO_EFFECTS.plus(PullNote(topic=Topic.TEXT, text="One.")).plus(
+        PullNote(topic=Topic.TEXT, text="Two.")
     )
+    assert effects.pull_notes == ("Two.",)
+    assert effects.plus(PullNote(topic=Topic.TEXT, text="")).pull_notes == ()
 
 
 def test_a_new_note_has_the_stage_shown_again_and_an_equal_one_has_not() -> None:
-    note = event_of(PullNote(Topic.TEXT, "One."))
+    note = PullNote(topic=Topic.TEXT, text="One.")
     noted = advance(SHOWN, note, NOW)
     assert not noted.is_shown
-    shown = advance(noted, event_of(StageShown(Stage.REVIEW)), NOW)
+    shown = advance(noted, StageShown(stage=Stage.REVIEW), NOW)
     assert advance(shown, note, NOW).is_shown
-    assert isinstance(note, EffectDone)
 
 
 def test_a_new_request_ends_the_note_on_what_the_work_missed() -> None:
-    noted = advance(SHOWN, event_of(PullNote(Topic.MEANWHILE, "One.")), NOW)
-    noted = advance(noted, event_of(PullNote(Topic.BASE, "Two.")), NOW)
+    noted = advance(SHOWN, PullNote(topic=Topic.MEANWHILE, text="One."), NOW)
+    noted = advance(noted, PullNote(topic=Topic.BASE, text="Two."), NOW)
     request = Authorised(act="comment:7", actor="wes", act_at=NOW)
     assert advance(noted, request, NOW).effects.pull_notes == ("Two.",)
 
 
 def test_an_attempt_ends_the_notes() -> None:
-    noted = advance(SHOWN, event_of(PullNote(Topic.TEXT, "One.")), NOW)
+    noted = advance(SHOWN, PullNote(topic=Topic.TEXT, text="One."), NOW)
     started = AttemptStarted(attempt=1, number=1, worker="one", position=1, most=3)
     assert advance(noted, started, NOW).effects.pull_notes == ()

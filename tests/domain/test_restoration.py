@@ -306,7 +306,7 @@ def test_the_checksum_is_of_everything_but_the_place_in_the_ledger() -> None:
 def test_the_record_of_a_published_issue() -> None:
     good = attempt(2, Outcome.SUCCEEDED).model_copy(update={"base_sha": "b", "start_sha": "s"})
     found = published(attempt(1, error="x" * 300), good)
-    pushed = NO_EFFECTS.plus(Pushed("b", "abc"))
+    pushed = NO_EFFECTS.plus(Pushed(branch="b", head_sha="abc"))
     status = replace(found.status, pull=PullStatus(URL, 13), effects=pushed, forgotten_epochs=1)
     record = record_of(replace(found, status=status))
     assert (record.stage, record.epoch, record.number, record.pull) == (Stage.REVIEW, 2, 2, 13)

@@ -9,13 +9,7 @@ from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.events import Authorised, Forgotten
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import CommentAct, IssueRef, LabelAct, Stage
-from mulligan.domain.recorded_effects import (
-    NO_EFFECTS,
-    CommentsRead,
-    Pushed,
-    event_of,
-    kept_effect,
-)
+from mulligan.domain.recorded_effects import NO_EFFECTS, CommentsRead, Pushed
 from mulligan.domain.retention import (
     AttemptFiles,
     has_rested,
@@ -114,7 +108,7 @@ def test_a_history_is_forgotten_once_nothing_is_open(
 
 
 def test_what_a_forgotten_history_leaves_keeps_effects_and_handled_acts() -> None:
-    pushed = Pushed(ONE.branch, "abc")
+    pushed = Pushed(branch=ONE.branch, head_sha="abc")
     status = replace(
         GONE,
         reason="merged",
@@ -127,15 +121,15 @@ def test_what_a_forgotten_history_leaves_keeps_effects_and_handled_acts() -> Non
         handled=Handled().plus(CommentAct(9)),
     )
     asked = Authorised(act="labeled:7", actor="ada", act_at=NOW)
-    cursors = [event_of(CommentsRead(number)) for number in (5, 8, 7)]
+    cursors = [CommentsRead(read_to=number) for number in (5, 8, 7)]
     assert remnant_of(status, [asked, *cursors]) == Forgotten(
         reason="merged",
         number=4,
         act="labeled:7",
         known_since=NOW,
         pull_request="https://x/pull/2",
-        effects=(kept_effect(pushed), kept_effect(CommentsRead(8))),
+        effects=(pushed, CommentsRead(read_to=8)),
         epochs=3,
         heard=("comment<=9",),
     )
-    assert remnant_of(status, [asked]).effects == (kept_effect(pushed),)
+    assert remnant_of(status, [asked]).effects == (pushed,)

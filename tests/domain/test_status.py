@@ -1,6 +1,6 @@
 """Where an issue stands after its events, told as the stories that can happen."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -14,7 +14,6 @@ from mulligan.domain.events import (
     Authorised,
     CommandReceived,
     Decided,
-    EffectDone,
     Escalated,
     Event,
     HumanResponded,
@@ -29,9 +28,14 @@ from mulligan.domain.events import (
     WorktreeReset,
 )
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import LabelAct, Stage
+from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
-from mulligan.domain.recorded_effects import Pushed, StageShown, UnknownEffect, event_of
+from mulligan.domain.recorded_effects import (
+    CommandAnswered,
+    Pushed,
+    StageShown,
+    key_of,
+)
 from mulligan.domain.status import IssueStatus, Phase, Request
 from world.ledgers import ISSUES, START, completed, events
 
@@ -106,7 +110,7 @@ def test_the_decision_is_kept_so_that_it_can_be_carried_out_again() -> None:
 
 def test_a_new_epoch_counts_afresh_and_forgets_nothing_that_was_made() -> None:
     answer = Authorised(act="labeled:9", actor="bob", act_at=DUE)
-    pushed = EffectDone(effect="push", key="branch", remote_id="abc")
+    pushed = Pushed(branch="branch", head_sha="abc")
     status = after(SEEN, AUTHORISED, FIRST, pushed, GOOD, OPEN, PUBLISHED, answer)
     assert (status.epoch, status.attempt, status.number) == (2, 0, 1)
     assert status.request == Request(str(LabelAct(9)), "bob", at=DUE)
@@ -116,16 +120,16 @@ def test_a_new_epoch_counts_afresh_and_forgets_nothing_that_was_made() -> None:
 
 
 def test_an_effect_done_again_takes_the_place_of_the_first() -> None:
-    first = EffectDone(effect="push", key="branch", remote_id="abc")
-    second = EffectDone(effect="push", key="branch", remote_id="def")
-    other = EffectDone(effect="comment", key="issue", remote_id="1")
+    first = Pushed(branch="branch", head_sha="abc")
+    second = Pushed(branch="branch", head_sha="def")
+    other = CommandAnswered(act=CommentAct(1), comment="1")
     status = after(first, other, second)
-    assert status.effects.done == (UnknownEffect("comment", "issue", "1"), Pushed("branch", "def"))
+    assert status.effects.done == (other, second)
     assert status.effects.pushed == "def"
 
 
 def test_a_stage_is_shown_until_it_changes() -> None:
-    shown = event_of(StageShown(Stage.READY))
+    shown = StageShown(stage=Stage.READY)
     assert after(AUTHORISED, shown).is_shown
     assert after(AUTHORISED, shown, SEEN).is_shown
     assert not after(AUTHORISED, shown, FIRST).is_shown
@@ -140,8 +144,8 @@ def test_events_that_only_tell_a_story_change_nothing(story: Event) -> None:
     assert after(AUTHORISED, FIRST, story) == after(AUTHORISED, FIRST)
 
 
-def written(status: IssueStatus) -> set[tuple[str, str]]:
-    return {(each.kind, each.written[0]) for each in status.effects.done}
+def keys(status: IssueStatus) -> set[Hashable]:
+    return set(map(key_of, status.effects.done))
 
 
 @given(st.lists(events(), max_size=20))
@@ -159,7 +163,7 @@ def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
             continue
         opens = event.opens_epoch if isinstance(event, ReviewReceived) else False
         assert following.epoch - status.epoch == (event.kind == "authorised" or opens)
-        assert written(status) <= written(following)
+        assert keys(status) <= keys(following)
         settled = following.stage in {Stage.REVIEW, Stage.HITL, Stage.RESOLVED}
         if settled and following.stage is not status.stage:
             assert (following.phase, following.due) == (Phase.IDLE, None)
@@ -185,9 +189,9 @@ def test_work_is_ended_by_a_command_other_than_the_one_that_asked_for_it() -> No
 
 
 def test_a_comment_that_is_delayed_shows_no_stage() -> None:
-    status = after(SEEN, AUTHORISED, event_of(StageShown(None)))
+    status = after(SEEN, AUTHORISED, StageShown(stage=None))
     assert (status.has_deferred_comment, status.is_shown) == (True, False)
-    assert not after(SEEN, AUTHORISED, event_of(StageShown(Stage.READY))).has_deferred_comment
+    assert not after(SEEN, AUTHORISED, StageShown(stage=Stage.READY)).has_deferred_comment
 
 
 def test_a_pause_ends_with_the_issue_and_not_with_the_label() -> None:

@@ -8,7 +8,6 @@ import pytest
 from mulligan.domain.absence import absence_reason, absences, absent_since
 from mulligan.domain.eligibility import Facts, opens_epoch
 from mulligan.domain.errors import MisconfiguredError
-from mulligan.domain.events import EffectDone
 from mulligan.domain.explanation import QUEUED, describe_publication, describe_queue
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import (
@@ -39,8 +38,8 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
 REF = IssueRef("o/r", 7)
 READY = IssueStatus(REF, Stage.READY, epoch=1)
-MISSING = NotFoundSince("the issue o/r#3", NOON)
-DELAYED = PublicationDelayed(NOON, "GitHub is away.")
+MISSING = NotFoundSince(what="the issue o/r#3", since=NOON)
+DELAYED = PublicationDelayed(since=NOON, reason="GitHub is away.")
 
 
 def with_effects(*done: NotFoundSince | PublicationDelayed | Pushed) -> IssueStatus:
@@ -48,22 +47,12 @@ def with_effects(*done: NotFoundSince | PublicationDelayed | Pushed) -> IssueSta
 
 
 def test_what_is_not_found_is_named_with_its_time() -> None:
-    status = with_effects(MISSING, NotFoundSince("the repository o/x"))
+    status = with_effects(MISSING, NotFoundSince(what="the repository o/x"))
     assert absent_since(status, MISSING.what) == NOON
     assert absent_since(status, "the issue o/r#4") is None
     assert absences(status) == (MISSING,)
     said = "GitHub has not found the issue o/r#3 since 2026-03-01 12:00 UTC; check that it exists"
     assert absence_reason(MISSING).startswith(said)
-
-
-@pytest.mark.parametrize(
-    "effect",
-    [MISSING, NotFoundSince("the issue o/r#3"), InHand(LabelAct(3)), DELAYED],
-)
-def test_an_effect_is_read_as_it_was_written(
-    effect: NotFoundSince | InHand | PublicationDelayed,
-) -> None:
-    assert effect.read(*effect.written) == effect
 
 
 def test_a_hold_names_its_next_try() -> None:
@@ -149,7 +138,7 @@ def test_a_branch_in_the_way_is_named(
 
 
 def test_the_branch_of_the_issue_may_only_have_commits_of_mulligan() -> None:
-    own = commits_on_branch(with_effects(Pushed(REF.branch, "c0ffee")), ())
+    own = commits_on_branch(with_effects(Pushed(branch=REF.branch, head_sha="c0ffee")), ())
     assert commits_on_branch(READY, ()) == frozenset()
     check_branches({f"refs/heads/{REF.branch}": "c0ffee"}, "o/r", REF, own)
     with pytest.raises(MisconfiguredError, match="commits that Mulligan did not make"):
@@ -171,11 +160,10 @@ def test_a_request_that_was_stopped_later_opens_nothing(
     ("effect", "said"),
     [
         (MISSING, "GitHub does not find the issue o/r#3."),
-        (NotFoundSince("the issue o/r#3"), "GitHub finds the issue o/r#3."),
-        (InHand(LabelAct(3)), "An open pull request of somebody else closes the issue."),
+        (NotFoundSince(what="the issue o/r#3"), "GitHub finds the issue o/r#3."),
+        (InHand(act=LabelAct(3)), "An open pull request of somebody else closes the issue."),
         (DELAYED, "The publication failed: GitHub is away."),
     ],
 )
 def test_the_events_say_it(effect: NotFoundSince | InHand | PublicationDelayed, said: str) -> None:
-    key, value = effect.written
-    assert sentence_of(EffectDone(effect=effect.kind, key=key, remote_id=value)) == said
+    assert sentence_of(effect) == said

@@ -18,12 +18,7 @@ from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, ZeroKind
-from mulligan.domain.recorded_effects import (
-    PublicationDelayed,
-    PullNote,
-    Topic,
-    WorkPushed,
-)
+from mulligan.domain.recorded_effects import PublicationDelayed, PullNote, Topic, WorkPushed
 from mulligan.domain.result import Finding, FixRound, GuardKind, GuardViolation, OnBase
 from mulligan.domain.status import Phase, PullStatus
 from mulligan.git.worktrees.naming import message_of
@@ -113,10 +108,10 @@ def rich(outcome: Outcome, stage: Stage) -> IssueContext:
     found = case(meta, meta.model_copy(update={"attempt": 2, "number": 2}), stage=stage)
     effects = found.status.effects
     for each in (
-        PullNote(Topic.TEXT, "Note."),
-        PullNote(Topic.MEANWHILE, "Meanwhile."),
-        PublicationDelayed(NOON, "Away."),
-        WorkPushed(2, "refs/mulligan/work/12"),
+        PullNote(topic=Topic.TEXT, text="Note."),
+        PullNote(topic=Topic.MEANWHILE, text="Meanwhile."),
+        PublicationDelayed(since=NOON, reason="Away."),
+        WorkPushed(attempt=2, git_ref="refs/mulligan/work/12"),
     ):
         effects = effects.plus(each)
     status = replace(

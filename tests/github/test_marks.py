@@ -162,7 +162,7 @@ def test_a_status_comment_that_a_person_wrote_above_stays_the_only_one(
 
 def known(told: IssueContext, comment: str) -> IssueContext:
     """Record the status comment in the ledger."""
-    effects = told.status.effects.plus(StatusWritten(comment))
+    effects = told.status.effects.plus(StatusWritten(comment=comment))
     return replace(told, status=replace(told.status, effects=effects))
 
 

@@ -292,7 +292,7 @@ def test_a_publication_that_fails_is_no_agent_at_work() -> None:
         stage=Stage.RUNNING,
         phase=Phase.DECIDED,
         decision=OpenPullRequest(reason="Passed."),
-        effects=Effects((PublicationDelayed(NOON, "GitHub is away."),)),
+        effects=Effects((PublicationDelayed(since=NOON, reason="GitHub is away."),)),
     )
     text = status_comment(replace(found, status=status))
     assert "The change is ready, and is not published yet." in text
@@ -355,14 +355,14 @@ def test_a_review_without_a_successful_attempt_claims_none() -> None:
 @pytest.mark.parametrize("stage", [Stage.REVIEW, Stage.READY, Stage.RESOLVED, Stage.HITL])
 def test_notes_about_the_pull_request_are_shown_by_topic(stage: Stage) -> None:
     found = case(attempt(1), stage=stage)
-    effects = NO_EFFECTS.plus(PullNote(Topic.TEXT, "`a*b` is by @zoe *too*."))
+    effects = NO_EFFECTS.plus(PullNote(topic=Topic.TEXT, text="`a*b` is by @zoe *too*."))
     status = replace(found.status, effects=effects, asked_at="#13")
     assert "\n\n**Note:** `a*b` is by `@zoe` \\*too\\*." in status_comment(
         replace(found, status=status)
     )
     same = replace(status, reason="`a*b` is by @zoe *too*.")
     assert status_comment(replace(found, status=same)).count("`@zoe`") == 1
-    none = replace(found.status, effects=effects.plus(PullNote(Topic.TEXT, "")))
+    none = replace(found.status, effects=effects.plus(PullNote(topic=Topic.TEXT, text="")))
     assert "a*b" not in status_comment(replace(found, status=none))
 
 
@@ -373,7 +373,7 @@ def test_the_link_to_a_comment_is_kept_and_no_other(
     found = case(attempt(1), stage=Stage.REVIEW)
     link = f"{found.issue.url}#issuecomment-5"
     said = f"dep[bot] commented ({link}), not https://evil.org#issuecomment-5 of @zoe now."
-    effects = NO_EFFECTS.plus(PullNote(Topic.MEANWHILE, said))
+    effects = NO_EFFECTS.plus(PullNote(topic=Topic.MEANWHILE, text=said))
     text = text_of(replace(found, status=replace(found.status, effects=effects)))
     shown = f"dep\\[bot\\] commented ({link}), not `https://evil.org#issuecomment-5` of `@zoe` now."
     assert text.count(shown) == 1

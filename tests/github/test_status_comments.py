@@ -33,7 +33,7 @@ def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
 def known(found: IssueContext, ref: IssueRef, *, since: int = 1, comment: str = "") -> IssueContext:
     """Let an installation tell of the issue that heard of it at some second."""
     told = case_for(found, ref)
-    effects = NO_EFFECTS.plus(StatusWritten(comment)) if comment else NO_EFFECTS
+    effects = NO_EFFECTS.plus(StatusWritten(comment=comment)) if comment else NO_EFFECTS
     at = EARLY + timedelta(seconds=since)
     return replace(told, status=replace(told.status, known_since=at, effects=effects))
 
@@ -188,7 +188,7 @@ def test_what_passes_in_a_moment_is_told_by_the_next_pass(
     comment = office.writer.update_status(known(published(attempt(1)), ref)) or ""
     passing = known(case(attempt(1), stage=stage), ref, comment=comment)
     assert office.writer.update_status(passing) is None
-    late = passing.status.effects.plus(StageShown(None))
+    late = passing.status.effects.plus(StageShown(stage=None))
     still = replace(passing, status=replace(passing.status, effects=late))
     assert office.writer.update_status(still) == comment
     assert "asks for a review" not in bodies(office, ref)[0]

@@ -258,7 +258,7 @@ def test_a_status_comment_on_record_is_found_where_the_list_lacks_it(
 
 
 def on_record(told: IssueContext, known: str) -> IssueContext:
-    effects = NO_EFFECTS.plus(StatusWritten(known)).plus(StageShown(None))
+    effects = NO_EFFECTS.plus(StatusWritten(comment=known)).plus(StageShown(stage=None))
     return replace(told, status=replace(told.status, effects=effects))
 
 

@@ -318,14 +318,14 @@ def test_a_refused_publication_reaches_a_person_with_the_fix() -> None:
 def test_the_head_of_the_branch_is_mulligans_or_what_was_worked_on(
     tip: str | None, start: str, *, foreign: bool
 ) -> None:
-    status = replace(KNOWN, effects=Effects((Pushed(REF.branch, "pushed"),)))
+    status = replace(KNOWN, effects=Effects((Pushed(branch=REF.branch, head_sha="pushed"),)))
     last = DONE.model_copy(update={"base_sha": "b", "start_sha": start, "head_sha": "c"})
     assert is_foreign(tip, status, last) is foreign
 
 
 def test_before_the_first_attempt_the_branch_has_what_was_pushed() -> None:
     assert expected_remote_head(KNOWN, None) is None
-    pushed = replace(KNOWN, effects=Effects((Pushed(REF.branch, "pushed"),)))
+    pushed = replace(KNOWN, effects=Effects((Pushed(branch=REF.branch, head_sha="pushed"),)))
     assert expected_remote_head(pushed, None) == "pushed"
 
 

@@ -32,7 +32,7 @@ from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
-from mulligan.domain.recorded_effects import PullNote, Topic, event_of
+from mulligan.domain.recorded_effects import PullNote, Topic
 from mulligan.domain.result import AgentFacts, AttemptTimes, OnBase
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
@@ -180,8 +180,8 @@ def test_the_page_of_an_issue_says_where_the_time_went(dashboard: Dashboard) -> 
 
 def test_the_page_of_an_issue_has_the_notes_about_its_pull_request(dashboard: Dashboard) -> None:
     dashboard.begin(ONE, "Mend it")
-    note = PullNote(Topic.CHECKS, f"Waits for `tide` since 10:31 UTC; `{EVIL}` failed.")
-    dashboard.stores.ledger.append(ONE, event_of(note))
+    note = PullNote(topic=Topic.CHECKS, text=f"Waits for `tide` since 10:31 UTC; `{EVIL}` failed.")
+    dashboard.stores.ledger.append(ONE, note)
     page = dashboard.ask("/issues/octo/one/1").text
     assert "Waits for `tide` since 10:31 UTC" in page
     assert "<script>alert" not in page

@@ -27,7 +27,6 @@ from mulligan.domain.events import (
     Conflicted,
     Decided,
     Drafted,
-    EffectDone,
     Escalated,
     Event,
     FailedCheck,
@@ -56,6 +55,13 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Retry
+from mulligan.domain.recorded_effects import (
+    NotFoundSince,
+    PullNote,
+    ReviewsSettling,
+    StageShown,
+    Topic,
+)
 from mulligan.domain.result import Proof, ProofState, VerifierOutcome
 from mulligan.interfaces.cli.events import (
     FIELDS,
@@ -67,6 +73,7 @@ from mulligan.interfaces.cli.events import (
 from mulligan.interfaces.event_text import sentence_of
 from mulligan.text.redact import Redactor
 from world.attempts import check
+from world.effects import EFFECTS
 from world.ledgers import completed, events
 
 pytestmark = pytest.mark.pure
@@ -157,6 +164,24 @@ BASE = BaselineRecorded(key="k", start_sha="s", name="pytest", check=None)
 NOTED = NotedFact(text="Use uv.", number=1, noted_at=NOON)
 PULL = {"pull_request": "https://x/pull/4", "number": 4, "head_sha": "c0ffee"}
 
+EFFECT_SENTENCES = (
+    "GitHub shows the stage review.",
+    "Mulligan wrote the status comment.",
+    "Mulligan asked for the label again, because the text was changed.",
+    "The issue shows why it cannot be worked on.",
+    "Mulligan pushed the commit c0ffee.",
+    "Mulligan pushed unverified work to refs/mulligan/work/1.",
+    "Mulligan merged the base branch, at b.",
+    "A merge of the base branch, at b, could not be pushed.",
+    "A review waits for further ones until 2026-11-01 12:00:05 UTC.",
+    "Somebody edited the text.",
+    "Mulligan answered a review.",
+    "Mulligan answered a command in a comment.",
+    "The comments of the repository were read, up to 81.",
+    "GitHub does not find the issue o/r#3.",
+    "The publication failed: GitHub is away.",
+    "An open pull request of somebody else closes the issue.",
+)
 SENTENCES: list[tuple[Event, str]] = [
     (IssueSeen(title="Mend it"), "Mulligan read the issue: Mend it"),
     (Authorised(act="labeled:7", actor="ada", act_at=NOON), "ada requested the work."),
@@ -226,10 +251,14 @@ SENTENCES: list[tuple[Event, str]] = [
         AttemptContextDelivered(delivered_hash="d", manifest_hash="h", prompt_artifact="p"),
         "The agent received its prompt.",
     ),
+    *zip(EFFECTS, EFFECT_SENTENCES, strict=True),
+    (StageShown(stage=None), "The edit of the status comment is delayed."),
+    (ReviewsSettling(), "No review waits for further ones."),
     (
-        EffectDone(effect="status_comment", key="issue", remote_id="7"),
-        "Mulligan wrote to GitHub: status comment.",
+        PullNote(topic=Topic.BASE, text=""),
+        "The note about the pull request (base) was removed.",
     ),
+    (NotFoundSince(what="the issue o/r#3"), "GitHub finds the issue o/r#3."),
     (PublishStarted(head_sha="c" * 40), "Mulligan pushes the commit cccccccccc."),
     (
         RetryScheduled(due=NOON, reason="GitHub was away."),

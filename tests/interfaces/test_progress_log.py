@@ -28,7 +28,6 @@ from mulligan.domain.events import (
     Conflicted,
     Decided,
     Drafted,
-    EffectDone,
     Escalated,
     Event,
     FailedCheck,
@@ -72,6 +71,7 @@ from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
 from world.attempts import MESSAGE, REF, TEST_ID, attempt, check, failing_test
+from world.effects import EFFECTS
 
 pytestmark = pytest.mark.pure
 
@@ -315,7 +315,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (FIRST, AgentStarted(agent="command")),
     (FIRST, ProofFinished(proof=Proof(state=ProofState.NO_TEST))),
     (FIRST, AttemptCompleted(meta=attempt(1, Outcome.SUCCEEDED))),
-    (FIRST, EffectDone(effect="push", key="b", remote_id="c0ffee")),
+    *((FIRST, effect) for effect in EFFECTS),
     (FIRST, PublishStarted(head_sha="c0ffee")),
     (came_to(Outcome.CHECKS_FAILED, Retry(reason="x")), RetryScheduled(due=NOON, reason="x")),
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),

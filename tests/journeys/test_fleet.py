@@ -10,7 +10,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mulligan.domain.events import EffectDone
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.recorded_effects import StageShown, StatusWritten
 from mulligan.interfaces.bootstrap.stores import at_work
@@ -85,11 +84,8 @@ def test_what_a_killed_worker_had_is_taken_over_by_another(crew: Fleet) -> None:
 
 def lasting(crew: Fleet) -> list[int]:
     """Leave out the status comment: it may have been put off, and any worker writes it then."""
-    shown = {StatusWritten.kind, StageShown.kind}
     return [
-        each.seq
-        for each in crew.events()
-        if not (isinstance(each.event, EffectDone) and each.event.effect in shown)
+        each.seq for each in crew.events() if not isinstance(each.event, StatusWritten | StageShown)
     ]
 
 

@@ -8,16 +8,12 @@ from mulligan.storage.git_ref import confirmed, mark_of
 
 
 def line(kind: str, **values: str) -> bytes:
-    return json.dumps({"event": {"kind": kind, **values}}).encode() + b"\n"
-
-
-def effect(name: str) -> bytes:
-    return line("effect_done", effect=name, key="issue", remote_id="7")
+    return json.dumps({"schema_version": 2, "event": {"kind": kind, **values}}).encode() + b"\n"
 
 
 STARTED, DONE = line("attempt_started"), line("attempt_completed")
-WRITTEN, SHOWN, READ = effect("status_comment"), effect("shown_stage"), effect("comments_read")
-PUSHED = effect("pushed")
+WRITTEN, SHOWN = line("status_written", comment="7"), line("stage_shown", stage="review")
+READ, PUSHED = line("comments_read", read_to="7"), line("pushed", branch="b", head_sha="c")
 TEXT = STARTED + WRITTEN + DONE
 
 

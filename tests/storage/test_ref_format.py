@@ -10,7 +10,6 @@ from mulligan.domain.events import (
     AgentStarted,
     AttemptStarted,
     Authorised,
-    EffectDone,
     Event,
     IssueSeen,
     RecordedEvent,
@@ -18,9 +17,9 @@ from mulligan.domain.events import (
     Waiting,
 )
 from mulligan.domain.hold import Pause
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import CommentAct, IssueRef
 from mulligan.domain.ownership import StandBack
-from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.git_ref import (
     LEASES_FILE,
@@ -90,7 +89,7 @@ def test_what_cannot_be_read_is_said_in_one_sentence(damaged: bytes) -> None:
 
 def test_what_a_newer_version_wrote_is_refused() -> None:
     text = write_lines(recorded(IssueSeen(title="a")), PLAIN)
-    newer = text.replace(b'"schema_version": 1', b'"schema_version": 99')
+    newer = text.replace(b'"schema_version": 2', b'"schema_version": 99')
     with pytest.raises(ConfigError, match="newer version"):
         read_lines(REF, newer)
 
@@ -132,8 +131,8 @@ def test_an_issue_without_a_completed_attempt_is_shortened_too() -> None:
 
 
 def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
-    marks = [event_of(CommentsRead(n)) for n in range(9)]
-    answered = [EffectDone(effect="reply", key=f"comment:{n}", remote_id=f"{n}") for n in (1, 2)]
+    marks = [CommentsRead(read_to=n) for n in range(9)]
+    answered = [CommandAnswered(act=CommentAct(n), comment=f"{n}") for n in (1, 2)]
     events = recorded(IssueSeen(title="a"), *marks, *answered)
     text = write_lines(events, PLAIN)
     shorter = read_lines(REF, shortened(REF, text, PLAIN, most=len(text) - 1))
@@ -142,7 +141,7 @@ def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
 
 
 def test_the_issue_that_holds_how_far_comments_were_read_stays() -> None:
-    mark = event_of(CommentsRead(7))
+    mark = CommentsRead(read_to=7)
     stood = {REF: recorded(StoodDown(reason="a"), mark), OTHER: recorded(StoodDown(reason="a"))}
     assert outdated(stood, dict.fromkeys(stood, 1), START + RESOLVED_RETENTION + DAY) == {OTHER}
 
@@ -199,7 +198,7 @@ def test_a_row_that_was_damaged_is_named() -> None:
         recorded_of(damaged)
 
 
-@pytest.mark.parametrize("change", [{"schema_version": 2}, {"body": '{"kind": "of_later"}'}])
+@pytest.mark.parametrize("change", [{"schema_version": 3}, {"body": '{"kind": "of_later"}'}])
 def test_a_row_of_a_newer_version_is_named(change: dict[str, str | int]) -> None:
     later = row_of(SEEN)._replace(**change)
     later = later._replace(checksum=checksum_of(later))
@@ -213,7 +212,7 @@ def test_half_a_character_becomes_a_question_mark() -> None:
 
 
 def test_a_replay_gives_every_status_and_how_far_comments_were_read() -> None:
-    cursors = [event_of(CommentsRead(number)) for number in (5, 9, 7)]
+    cursors = [CommentsRead(read_to=number) for number in (5, 9, 7)]
     events = [*recorded(SEEN, *cursors[:2]), *recorded(SEEN, *cursors[2:], ref=OTHER)]
     statuses, read_to = replay(events)
     assert statuses == {ref: folded(ref, recorded(SEEN, ref=ref)) for ref in (REF, OTHER)}

@@ -13,12 +13,10 @@ from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
     CommandReceived,
-    EffectDone,
     Event,
     Forgotten,
     HumanResponded,
     IssueSeen,
-    KeptEffect,
     Published,
     PullEnd,
     Resolved,
@@ -26,7 +24,7 @@ from mulligan.domain.events import (
     StoodDown,
 )
 from mulligan.domain.issue import CommentAct, IssueRef, ReviewAct, Stage
-from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommentsRead, Pushed
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
 from mulligan.storage.ledger import SqlLedger
@@ -36,7 +34,7 @@ from world.ledgers import ISSUES, START, open_ledger_at, rebuild
 
 REF, OTHER, THIRD = ISSUES
 LATER = START + timedelta(days=1)
-PUSHED = EffectDone(effect="push", key=REF.branch, remote_id="c0ffee")
+PUSHED = Pushed(branch=REF.branch, head_sha="c0ffee")
 PULL = Published(pull_request="https://x.example/pull/7", number=7, head_sha="c0ffee")
 RESOLVED = Resolved(resolution=PullEnd.MERGED, total_attempts=2, total_duration_ms=1)
 LIFE: tuple[Event, ...] = (
@@ -46,7 +44,7 @@ LIFE: tuple[Event, ...] = (
     PUSHED,
     PULL,
     RESOLVED,
-    event_of(CommentsRead(9)),
+    CommentsRead(read_to=9),
 )
 
 
@@ -88,10 +86,7 @@ def test_a_remnant_holds_what_the_next_request_needs(
         known_since=known,
         epochs=1,
         pull_request="https://x.example/pull/7",
-        effects=(
-            KeptEffect(name=f"push:{REF.branch}", remote_id="c0ffee"),
-            KeptEffect(name="comments_read:issue", remote_id="to:9"),
-        ),
+        effects=(PUSHED, CommentsRead(read_to=9)),
     )
     assert kept.seq > max(each.seq for each in ledger.events(OTHER))
     assert SqlUsageStore(ledger.database).usage_of_attempt(REF, 2) == {}
@@ -148,7 +143,7 @@ def test_that_comments_were_read_does_not_make_a_remnant_old_again(
 ) -> None:
     live(ledger, REF, *LIFE)
     attic.forget(REF, LATER)
-    ledger.append(REF, event_of(CommentsRead(12)))
+    ledger.append(REF, CommentsRead(read_to=12))
     assert list(attic.outdated(LATER + timedelta(days=400))) == []
     assert ledger.comments_read_to(REF.repository) == 12
 

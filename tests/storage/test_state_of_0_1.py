@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from mulligan.domain.events import EVENTS, AttemptStarted, IssueSeen
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import Effect
 from mulligan.storage.fast_status import read_fast_status
 from mulligan.storage.git_ref import RefLedger
 from mulligan.storage.ledger import SqlLedger
@@ -75,13 +76,19 @@ def remote(tmp_path: Path) -> Path:
 
 
 def test_every_event_would_be_written_again_as_it_was(path: Path, ledger: SqlLedger) -> None:
-    """Fields that later versions added are left out: an old event does not have them."""
+    """Fields that later versions added are left out: an old event does not have them.
+
+    Effects are written in another way since; test_old_events.py reads them.
+    """
     with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT seq, body FROM events ORDER BY seq").fetchall()
-    assert len(rows) > 100
+        rows = connection.execute(
+            "SELECT seq, body FROM events WHERE kind != 'effect_done' ORDER BY seq"
+        ).fetchall()
+    assert len(rows) > 75
     again = [
         (each.seq, json.loads(EVENTS.dump_json(each.event, exclude_unset=True)))
         for each in ledger.events()
+        if not isinstance(each.event, Effect)
     ]
     assert again == [(seq, json.loads(body)) for seq, body in rows]
 

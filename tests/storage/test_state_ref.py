@@ -14,13 +14,12 @@ from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
     CommandReceived,
-    EffectDone,
     IssueSeen,
     StoodDown,
 )
 from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.recorded_effects import CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommentsRead, StatusWritten
 from mulligan.git.repository import Remote
 from mulligan.implement.ports import Ledger
 from mulligan.sandbox.cancellation import SHUTDOWN
@@ -43,7 +42,7 @@ from world.trackers import FrozenClock
 REF, OTHER = IssueRef("octo/one", 1), IssueRef("octo/one", 12)
 AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
 SECRET = "token-of-the-bot"
-DONE = EffectDone(effect="status_comment", key="issue", remote_id="77")
+DONE = StatusWritten(comment="77")
 
 
 def started(number: int = 1) -> AttemptStarted:
@@ -138,7 +137,7 @@ def test_of_two_runs_that_claim_at_once_the_slower_one_stops(runs: Runs) -> None
 ORDER = CommandReceived(
     key="comment:7", command=Verb.FIX, text="Put EVIL in.", actor="ada", at=START
 )
-READ = event_of(CommentsRead(9))
+READ = CommentsRead(read_to=9)
 
 
 def test_a_run_believes_no_event_that_others_add_to_its_issue(runs: Runs) -> None:
@@ -171,7 +170,7 @@ def test_an_issue_of_another_run_stays_as_that_run_writes_it(runs: Runs) -> None
     RefLedger(second).append(OTHER, started())
     ledger.append(REF, completed(REF, 1))
     kinds = [each.event.kind for each in RefLedger(runs.begin()).events(REF)]
-    assert kinds == ["effect_done", "attempt_started", "attempt_completed"]
+    assert kinds == ["status_written", "attempt_started", "attempt_completed"]
 
 
 def test_the_comment_of_a_command_on_the_ref_is_read_again(runs: Runs) -> None:

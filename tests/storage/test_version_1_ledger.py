@@ -17,6 +17,7 @@ from mulligan.domain.events import EVENTS, RetryScheduled
 from mulligan.domain.issue import Issue, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import Effect
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.prompt.compose import Previous, compose
 from mulligan.implement.prompt.manifest import verify_manifests
@@ -63,9 +64,12 @@ def lost(written: JsonValue, read: JsonValue, at: str = "") -> list[str]:
 
 
 def test_every_event_is_read_as_it_was_written(place: Path, ledger: SqlLedger) -> None:
+    """Effects are written in another way since; test_old_events.py reads them."""
     with closing(sqlite3.connect(place)) as connection:
-        rows = connection.execute("SELECT seq, body FROM events ORDER BY seq").fetchall()
-    read = ledger.events()
+        rows = connection.execute(
+            "SELECT seq, body FROM events WHERE kind != 'effect_done' ORDER BY seq"
+        ).fetchall()
+    read = [each for each in ledger.events() if not isinstance(each.event, Effect)]
     assert [each.seq for each in read] == [seq for seq, _ in rows]
     written = [JSON.validate_json(body) for _, body in rows]
     today = [JSON.validate_json(EVENTS.dump_json(each.event)) for each in read]

@@ -59,7 +59,7 @@ def red_differently() -> IssueContext:
 
 def work_pushed() -> IssueContext:
     found = red_three_times()
-    effects = NO_EFFECTS.plus(WorkPushed(3, "refs/mulligan/attempts/12-3"))
+    effects = NO_EFFECTS.plus(WorkPushed(attempt=3, git_ref="refs/mulligan/attempts/12-3"))
     return replace(found, status=replace(found.status, effects=effects))
 
 

@@ -8,8 +8,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from mulligan.domain.events import AttemptStarted, EffectDone
+from mulligan.domain.events import AttemptStarted
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from world.ledgers import TickingClock, url_of
@@ -21,7 +22,7 @@ def write(path: Path, life: int) -> None:
         ref = IssueRef("octo/kill", 1)
         ledger.append(ref, AttemptStarted(attempt=life, number=life, worker="x"))
         for turn in count(1):
-            done = EffectDone(effect=f"life-{life}", key="count", remote_id=str(turn))
+            done = WorkPushed(attempt=life, git_ref=str(turn))
             ledger.append(ref, done)
             os.write(1, f"{turn}\n".encode())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from types import UnionType
-from typing import TypeVar, Union, get_args, get_origin
+from typing import Annotated, TypeVar, Union, get_args, get_origin
 
 import pytest
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mulligan.domain.attempt import SHUTDOWN
 from mulligan.domain.events import EVENT_TYPES, AttemptCompleted, Event, RecordedEvent
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import Act, CommentAct, ConsoleAct, IssueRef, LabelAct, UnknownAct
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -151,6 +151,7 @@ PLAIN: dict[object, st.SearchStrategy[object]] = {
     str: st.text(max_size=20),
     bool: st.booleans(),
     type(None): st.none(),
+    Act: st.sampled_from([LabelAct(7), CommentAct(9), ConsoleAct("now"), UnknownAct("x")]),
 }
 """Numbers that are stored exactly; JSON has no NaN."""
 
@@ -166,6 +167,10 @@ def _record(kind: type[R]) -> st.SearchStrategy[R]:
 
 
 def _value(what: object) -> st.SearchStrategy[object]:
+    if get_origin(what) is Annotated:
+        return _value(get_args(what)[0])
+    if what in PLAIN:
+        return PLAIN[what]
     if isinstance(what, type) and issubclass(what, Record):
         return _record(what)
     if get_origin(what) is tuple:
@@ -175,8 +180,6 @@ def _value(what: object) -> st.SearchStrategy[object]:
         return st.dictionaries(st.text(max_size=5), value, max_size=2)
     if isinstance(what, UnionType) or get_origin(what) is Union:
         return st.one_of(*map(_value, get_args(what)))
-    if what in PLAIN:
-        return PLAIN[what]
     if isinstance(what, type) and issubclass(what, StrEnum):
         return st.sampled_from(list(what))
     return st.sampled_from(get_args(what))

@@ -95,5 +95,7 @@ def case_for(case: IssueContext, ref: IssueRef) -> IssueContext:
 
 def pushed(case: IssueContext) -> IssueContext:
     """Record a push of the issue's branch in the ledger."""
-    effects = case.status.effects.plus(Pushed(case.issue.ref.branch, "5ca1ab1e" * 5))
+    effects = case.status.effects.plus(
+        Pushed(branch=case.issue.ref.branch, head_sha="5ca1ab1e" * 5)
+    )
     return replace(case, status=replace(case.status, effects=effects))

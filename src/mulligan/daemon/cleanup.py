@@ -10,8 +10,8 @@ import structlog
 
 from mulligan.config.operator import Retention
 from mulligan.daemon.worker import Visit, Worker
-from mulligan.domain.events import EffectDone
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.recorded_effects import Effect
 from mulligan.domain.retention import (
     AttemptFiles,
     has_rested,
@@ -92,7 +92,7 @@ def _is_unused(ref: IssueRef, keep: timedelta, context: ReadContext) -> bool:
         return False
     events = context.ledger.events(ref)
     # Effects do not count: the newest comment id is recorded on any issue of a repository.
-    last = max(each.at for each in events if not isinstance(each.event, EffectDone))
+    last = max(each.at for each in events if not isinstance(each.event, Effect))
     return has_rested(context.ledger.status(ref), last, context.clock.now(), keep)
 
 

@@ -16,7 +16,7 @@ from mulligan.domain.errors import DeniedError, GoneError, StandsBackError, Worl
 from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import StandDown
-from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead, event_of
+from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.decide import CommandAction, CommandDecision, decide_command
 from mulligan.implement.effects import reopen_or_show, stand_down, sync_labels_and_status
@@ -66,7 +66,7 @@ def record_commands(repository: str, known: KnownIssues, context: WriteContext) 
             commanded.append(ref)
     if batch.read_to > after and known and not has_left_one:
         # The ledger has only events of issues; which issue has this one does not matter.
-        context.ledger.append(next(iter(known)), event_of(CommentsRead(batch.read_to)))
+        context.ledger.append(next(iter(known)), CommentsRead(read_to=batch.read_to))
     return commanded
 
 
@@ -219,7 +219,7 @@ def _reply(ref: IssueRef, order: PendingCommand, text: str, context: WriteContex
     case = load_context(context.tracker.read(ref), context)
     try:
         written = context.writer.reply(case, order, text)
-        context.ledger.append(ref, event_of(CommandAnswered(order.act, written)))
+        context.ledger.append(ref, CommandAnswered(act=order.act, comment=written))
     except DeniedError as error:
         log.warning("command_not_answered", issue=str(ref), reason=str(error))
 

@@ -166,7 +166,8 @@ def _read_reviews(
     new = new_reviews(reviews, status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
-        record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context.ledger)
+        settling = ReviewsSettling(review=last.id, until=last.at + settings.settle)
+        record_effect(ref, settling, context.ledger)
         return Visit(ref)
     if status.reviews_settle_at and not new:
         # The review was dismissed meanwhile.
@@ -286,8 +287,8 @@ def update_branch(
 
 def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: ReadContext) -> bool:
     ref, head = status.issue, pull.head_sha
-    effects = status.effects
-    if head != effects.pushed or MergeRefused(base, head) in effects.all(MergeRefused):
+    refused = MergeRefused(base_sha=base, head_sha=head)
+    if head != status.effects.pushed or refused in status.effects.done:
         return False
     behind = context.worktrees.is_behind(ref, base, head)
     return behind and context.tracker.pulls.state(ref, pull.number).is_behind
@@ -302,7 +303,7 @@ def _update(ref: IssueRef, head: str, base: str, context: WriteContext) -> Visit
     merged = context.worktrees.merge(ref, base, head, commit)
     if merged is None:
         return Visit(ref)
-    record_effect(ref, BaseMerged(base, head, merged), context.ledger)
+    record_effect(ref, BaseMerged(base_sha=base, head_sha=head, merge=merged), context.ledger)
     try:
         refusal = _push_refusal(ref, base, context)
         if not refusal:
@@ -312,7 +313,7 @@ def _update(ref: IssueRef, head: str, base: str, context: WriteContext) -> Visit
         refusal = str(error)
     if refusal:
         log.warning("pull_request_not_updated", issue=str(ref), reason=refusal)
-        record_effect(ref, MergeRefused(base, head), context.ledger)
+        record_effect(ref, MergeRefused(base_sha=base, head_sha=head), context.ledger)
         return Visit(ref)
     return _finish(ref, merged, context)
 

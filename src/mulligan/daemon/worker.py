@@ -345,7 +345,7 @@ def _noting_absence(
         note_absence(ref, error.what, context)
         raise
     for each in absences(context.ledger.status(ref)):
-        record_effect(ref, NotFoundSince(each.what), context.ledger)
+        record_effect(ref, NotFoundSince(what=each.what), context.ledger)
     return done
 
 

@@ -9,9 +9,11 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.outcome import Decision, Record
+from mulligan.domain.recorded_effects import CommentsRead, Effect, WrittenEffect
 from mulligan.domain.result import CheckResult, Proof, VerifierOutcome, WorkerResultMeta
 
-EVENT_SCHEMA_VERSION = 1
+EVENT_SCHEMA_VERSION = 2
+"""Version 1 had other names and fields of effects; storage/old_events.py reads it."""
 
 
 # The issue and its requests.
@@ -254,15 +256,6 @@ class Decided(Record):
 # Decisions that are carried out.
 
 
-class EffectDone(Record):
-    """A write to GitHub, with its natural key; a repeated write has the same visible result."""
-
-    kind: Literal["effect_done"] = "effect_done"
-    effect: str
-    key: str
-    remote_id: str
-
-
 class PublishStarted(Record):
     """The push of the verified commit starts."""
 
@@ -420,10 +413,6 @@ class CiPassed(Record):
     count: int
 
 
-Returned = ReviewReceived | ReviewsWithdrawn | Conflicted | CiFailed | CiPassed
-"""The events of a pull request that can start another attempt, or end the watch."""
-
-
 class BroughtUpToDate(Record):
     """Mulligan merged the base branch, at `base_sha`, into the pull request and pushed `head_sha`.
 
@@ -489,13 +478,6 @@ class Resolved(Record):
         return isinstance(self.resolution, PullEnd)
 
 
-class KeptEffect(Record):
-    """An effect that must not be repeated; `name` is `<effect>:<key>`."""
-
-    name: str
-    remote_id: str
-
-
 class Forgotten(Record):
     """The ledger removed the events of an issue, except for what a new request needs.
 
@@ -509,7 +491,7 @@ class Forgotten(Record):
     act: str
     known_since: datetime | None
     pull_request: str | None = None
-    effects: tuple[KeptEffect, ...] = ()
+    effects: tuple[WrittenEffect, ...] = ()
     epochs: int = 0
     heard: tuple[str, ...] = ()
 
@@ -528,7 +510,7 @@ class Restored(Record):
     rounds: int = 0
     ci_attempts: int = 0
     paused_by: str = ""
-    effects: tuple[KeptEffect, ...] = ()
+    effects: tuple[WrittenEffect, ...] = ()
     handled: tuple[str, ...] = ()
 
 
@@ -552,12 +534,16 @@ Event = Annotated[
     | ProofFinished
     | AttemptCompleted
     | Decided
-    | EffectDone
+    | Effect
     | PublishStarted
     | Published
     | Drafted
     | BroughtUpToDate
-    | Returned
+    | ReviewReceived
+    | ReviewsWithdrawn
+    | Conflicted
+    | CiFailed
+    | CiPassed
     | RetryScheduled
     | Waiting
     | Escalated
@@ -580,6 +566,18 @@ EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=Tr
 
 STEP_ENDS = (Published, Drafted, Escalated, RetryScheduled, StoodDown, Waiting, Resolved)
 """After these events, no step of an attempt is under way."""
+
+
+def comments_read_to(event: Event) -> int:
+    """Return the comment id up to which an event says that comments were read; else 0."""
+    match event:
+        case CommentsRead(read_to=read_to):
+            return read_to
+        case Forgotten(effects=effects):
+            kept = (each.read_to for each in effects if isinstance(each, CommentsRead))
+            return max(kept, default=0)
+        case _:
+            return 0
 
 
 class RecordedEvent(Record):

@@ -13,32 +13,44 @@ from typing import assert_never
 from mulligan.domain.attempt import CHANGES_WITHDRAWN
 from mulligan.domain.command import OPENING, PendingCommand, Verb
 from mulligan.domain.events import (
+    AgentFinished,
+    AgentStarted,
     AttemptCompleted,
+    AttemptContextAssembled,
+    AttemptContextDelivered,
+    AttemptContextTruncated,
     AttemptStarted,
     Authorised,
+    BaselineRecorded,
     BroughtUpToDate,
+    CheckFinished,
     CiFailed,
     CiPassed,
     CommandReceived,
     Conflicted,
     Decided,
     Drafted,
-    EffectDone,
     Escalated,
     Event,
+    FixRoundStarted,
     Forgotten,
     HumanResponded,
     IssueSeen,
-    KeptEffect,
+    LearningsAccepted,
+    LearningsDropped,
+    ProofFinished,
     Published,
+    PublishStarted,
     Resolved,
     Restored,
+    RetryContextAssembled,
     RetryScheduled,
-    Returned,
+    ReviewFinished,
     ReviewReceived,
     ReviewsWithdrawn,
     StoodDown,
     Waiting,
+    WorktreeReset,
 )
 from mulligan.domain.feedback import Feedback, merge_feedback
 from mulligan.domain.issue import ConsoleAct, ReviewAct, Stage, parse_act
@@ -54,7 +66,6 @@ from mulligan.domain.recorded_effects import (
     Pushed,
     StageShown,
     Topic,
-    effect_of,
 )
 from mulligan.domain.status import (
     Conflict,
@@ -84,38 +95,41 @@ def _shown_of(status: IssueStatus) -> tuple[object, ...]:
 
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
+    if isinstance(event, Effect):
+        return _with_effect(status, event)
     match event:
         case IssueSeen(title=title, text_sha256=text, act=act):
             return replace(status, text=SeenText(title, text, act))
         case Authorised():
             return _new_epoch(replace(status, rounds=0), event)
-        case AttemptStarted() | AttemptCompleted() | Decided():
-            return _advance_attempt(status, event, at)
-        case CommandReceived() | HumanResponded():
-            return _advance_commands(status, event)
-        case ReviewReceived() | ReviewsWithdrawn() | Conflicted() | CiFailed() | CiPassed():
-            return _advance_returned(status, event, at)
-        case EffectDone(effect=effect, key=key, remote_id=remote_id):
-            return _with_effect(status, effect_of(effect, key, remote_id))
-        case Published() | Drafted() | BroughtUpToDate():
-            return _advance_proposed(status, event)
-        case _:
-            return _advance_result(status, event)
-
-
-def _with_effect(status: IssueStatus, effect: Effect) -> IssueStatus:
-    """Add an effect; showing another stage has removed the review or hitl label."""
-    if isinstance(effect, CommentsRead):
-        return status  # The effect is the repository's, not the issue's.
-    removed = isinstance(effect, StageShown) and status.stage not in {Stage.REVIEW, Stage.HITL}
-    labelled = status.labelled and not removed
-    return replace(status, effects=status.effects.plus(effect), labelled=labelled)
-
-
-def _advance_proposed(
-    status: IssueStatus, event: Published | Drafted | BroughtUpToDate
-) -> IssueStatus:
-    match event:
+        case CommandReceived():
+            return _take_command(status, event)
+        case HumanResponded(key=key):
+            left = tuple(each for each in status.pending if str(each.act) != key)
+            return replace(status, pending=left)
+        case AttemptStarted(attempt=attempt, number=number):
+            return replace(
+                status,
+                stage=Stage.RUNNING,
+                phase=Phase.ATTEMPTING,
+                attempt=attempt,
+                number=number,
+                started_at=at,
+                due=None,
+                reason="",
+                is_kept=False,
+                pull=replace(status.pull, passed=0),
+                effects=_started(status),
+            )
+        case AttemptCompleted(meta=meta):
+            # The commit of a kept attempt may turn out to be lost, which changes its outcome.
+            is_kept = status.is_kept and meta.outcome is Outcome.SUCCEEDED
+            status = replace(status, phase=Phase.COMPLETED, is_kept=is_kept)
+            return replace(status, outcome=meta.outcome, reason=meta.error)
+        case Decided(decision=decision):
+            effects = status.effects.without(PublicationDelayed)
+            decided = replace(status, phase=Phase.DECIDED, decision=decision, effects=effects)
+            return replace(decided, reason=decision.reason)
         case Published(pull_request=url, number=number, left_draft=left_draft):
             return replace(
                 _at_rest(status, Stage.REVIEW),
@@ -129,24 +143,26 @@ def _advance_proposed(
             return replace(status, pull=pull)
         case BroughtUpToDate(base_sha=base, head_sha=head):
             pull = replace(status.pull, passed=0, updated_to=base)
-            return _with_effect(replace(status, pull=pull), Pushed(status.issue.branch, head))
-        case _:
-            assert_never(event)
-
-
-def _advance_commands(status: IssueStatus, event: CommandReceived | HumanResponded) -> IssueStatus:
-    match event:
-        case CommandReceived():
-            return _take_command(status, event)
-        case HumanResponded(key=key):
-            left = tuple(each for each in status.pending if str(each.act) != key)
-            return replace(status, pending=left)
-        case _:
-            assert_never(event)
-
-
-def _advance_returned(status: IssueStatus, event: Returned, at: datetime) -> IssueStatus:
-    match event:
+            pushed = Pushed(branch=status.issue.branch, head_sha=head)
+            return _with_effect(replace(status, pull=pull), pushed)
+        case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
+            is_kept = status.is_kept or isinstance(status.decision, WaitForPullRequest)
+            rests = _at_rest(status, Stage.READY)
+            return replace(rests, due=due, reason=reason, is_kept=is_kept)
+        case Escalated(reason=reason, comment=comment):
+            is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
+            rests = _at_rest(status, Stage.HITL)
+            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
+        case StoodDown(reason=reason, keeps_pull=True):
+            stage = Stage.HITL if status.pull.draft_of else Stage.REVIEW
+            rests = _at_rest(status, stage)
+            return replace(rests, reason=reason, is_kept=False, feedback=None, labelled=True)
+        case StoodDown(reason=reason, elsewhere=elsewhere):
+            # New guidance ends the attempt, but the feedback still needs an answer.
+            left = status.feedback if status.has_new_request else None
+            aborts = [each for each in status.pending if each.verb is Verb.ABORT]
+            rests = _resolve(_with_done(status, aborts), reason)
+            return replace(rests, feedback=left, elsewhere=elsewhere)
         case ReviewReceived():
             return _reviewed(status, event)
         case ReviewsWithdrawn():
@@ -157,8 +173,33 @@ def _advance_returned(status: IssueStatus, event: Returned, at: datetime) -> Iss
             return _failed_on_github(status, event, at)
         case CiPassed(count=count):
             return replace(status, pull=replace(status.pull, passed=count))
+        case Resolved():
+            return _resolved(status, event)
+        case Forgotten():
+            return _forgotten(status, event)
+        case Restored():
+            return _restored(status, event)
+        case WorktreeReset() | AgentStarted() | AgentFinished() | FixRoundStarted():
+            return status
+        case RetryContextAssembled() | AttemptContextTruncated():
+            return status
+        case AttemptContextAssembled() | AttemptContextDelivered():
+            return status
+        case CheckFinished() | BaselineRecorded() | ReviewFinished() | ProofFinished():
+            return status
+        case PublishStarted() | LearningsAccepted() | LearningsDropped():
+            return status
         case _:
             assert_never(event)
+
+
+def _with_effect(status: IssueStatus, effect: Effect) -> IssueStatus:
+    """Add an effect; showing another stage has removed the review or hitl label."""
+    if isinstance(effect, CommentsRead):
+        return status  # The effect is the repository's, not the issue's.
+    removed = isinstance(effect, StageShown) and status.stage not in {Stage.REVIEW, Stage.HITL}
+    labelled = status.labelled and not removed
+    return replace(status, effects=status.effects.plus(effect), labelled=labelled)
 
 
 def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
@@ -216,72 +257,11 @@ def _pause_or_stop(status: IssueStatus, order: PendingCommand) -> IssueStatus:
     return replace(status, paused_by=paused_by, commanded=replace(times, paused=order.at))
 
 
-def _advance_attempt(
-    status: IssueStatus, event: AttemptStarted | AttemptCompleted | Decided, at: datetime
-) -> IssueStatus:
-    match event:
-        case AttemptStarted(attempt=attempt, number=number):
-            return replace(
-                status,
-                stage=Stage.RUNNING,
-                phase=Phase.ATTEMPTING,
-                attempt=attempt,
-                number=number,
-                started_at=at,
-                due=None,
-                reason="",
-                is_kept=False,
-                pull=replace(status.pull, passed=0),
-                effects=_started(status),
-            )
-        case AttemptCompleted(meta=meta):
-            # The commit of a kept attempt may turn out to be lost, which changes its outcome.
-            is_kept = status.is_kept and meta.outcome is Outcome.SUCCEEDED
-            status = replace(status, phase=Phase.COMPLETED, is_kept=is_kept)
-            return replace(status, outcome=meta.outcome, reason=meta.error)
-        case Decided(decision=decision):
-            effects = status.effects.without(PublicationDelayed)
-            decided = replace(status, phase=Phase.DECIDED, decision=decision, effects=effects)
-            return replace(decided, reason=decision.reason)
-        case _:
-            assert_never(event)
-
-
 def _started(status: IssueStatus) -> Effects:
     """Drop what an attempt answers; that a person insisted on it counts for its whole epoch."""
     effects, waited = status.effects.without(PullNote), status.effects.last(InHand)
     is_over = waited is not None and waited.act == status.request.act
     return effects.without(InHand) if is_over else effects
-
-
-def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
-    match event:
-        case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
-            is_kept = status.is_kept or isinstance(status.decision, WaitForPullRequest)
-            rests = _at_rest(status, Stage.READY)
-            return replace(rests, due=due, reason=reason, is_kept=is_kept)
-        case Escalated(reason=reason, comment=comment):
-            is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
-            rests = _at_rest(status, Stage.HITL)
-            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
-        case StoodDown(reason=reason, keeps_pull=True):
-            stage = Stage.HITL if status.pull.draft_of else Stage.REVIEW
-            rests = _at_rest(status, stage)
-            return replace(rests, reason=reason, is_kept=False, feedback=None, labelled=True)
-        case StoodDown(reason=reason, elsewhere=elsewhere):
-            # New guidance ends the attempt, but the feedback still needs an answer.
-            left = status.feedback if status.has_new_request else None
-            aborts = [each for each in status.pending if each.verb is Verb.ABORT]
-            rests = _resolve(_with_done(status, aborts), reason)
-            return replace(rests, feedback=left, elsewhere=elsewhere)
-        case Resolved():
-            return _resolved(status, event)
-        case Forgotten():
-            return _forgotten(status, event)
-        case Restored():
-            return _restored(status, event)
-        case _:
-            return status
 
 
 def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
@@ -315,13 +295,9 @@ def _restored(status: IssueStatus, event: Restored) -> IssueStatus:
     )
 
 
-def _kept_effects(effects: Iterable[KeptEffect], before: Effects = NO_EFFECTS) -> Effects:
-    kept = before
-    for each in effects:
-        kind, _, key = each.name.partition(":")
-        effect = effect_of(kind, key, each.remote_id)
-        kept = kept if isinstance(effect, CommentsRead) else kept.plus(effect)
-    return kept
+def _kept_effects(effects: Iterable[Effect], before: Effects = NO_EFFECTS) -> Effects:
+    of_issue = (each for each in effects if not isinstance(each, CommentsRead))
+    return reduce(Effects.plus, of_issue, before)
 
 
 def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:

@@ -1,88 +1,51 @@
 """Effects on GitHub and in git that Mulligan recorded, so that none is repeated. Pure.
 
-Each kind of effect is a type with a `kind`, and is recorded as an event EffectDone. `written`
-returns the event's key and remote id, and `read` parses them. Of equal keys only the last counts.
+Each is an event. Of those with equal keys (`key_of`), only the last counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, ClassVar, Self, TypeVar
+from typing import Annotated, Literal, TypeVar, assert_never, get_args
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import Field
 
-from mulligan.domain.events import EffectDone, Event, Forgotten, KeptEffect
-from mulligan.domain.issue import Act, Stage, parse_act
-
-ONCE = "issue"
-"""The key of effects that occur at most once per issue."""
-
-DEFERRED, REFUSED, FOUND = "later", "refused", "found"
-
+from mulligan.domain.issue import Act, Stage, WrittenAct
+from mulligan.domain.outcome import Record
 
 # The effects.
 
 
-@dataclass(frozen=True, slots=True)
-class StageShown:
-    """Labels and status comment show a stage; None while the comment is delayed."""
+class StageShown(Record):
+    """Labels and status comment show a stage; null while the comment is delayed."""
 
+    kind: Literal["stage_shown"] = "stage_shown"
     stage: Stage | None
-    kind: ClassVar[str] = "shown_stage"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, self.stage or DEFERRED
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        return cls(None if value == DEFERRED else Stage(value))
 
 
-@dataclass(frozen=True, slots=True)
-class StatusWritten:
-    """The status comment was written."""
+class StatusWritten(Record):
+    """The status comment was written; `comment` is its id."""
 
-    comment: str
-    kind: ClassVar[str] = "status_comment"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, self.comment
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        return cls(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _CommentOnAct:
-    act: Act
+    kind: Literal["status_written"] = "status_written"
     comment: str
 
-    @property
-    def written(self) -> tuple[str, str]:
-        return str(self.act), self.comment
 
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(parse_act(key), value)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelRequested(_CommentOnAct):
+class LabelRequested(Record):
     """A comment asked for the label again, since the text was changed after the act."""
 
-    kind: ClassVar[str] = "label_comment"
+    kind: Literal["label_requested"] = "label_requested"
+    act: WrittenAct
+    comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandAnswered(_CommentOnAct):
+class CommandAnswered(Record):
     """A command was answered in a comment."""
 
-    kind: ClassVar[str] = "reply"
+    kind: Literal["command_answered"] = "command_answered"
+    act: WrittenAct
+    comment: str
 
 
 class Obstacle(StrEnum):
@@ -95,111 +58,60 @@ class Obstacle(StrEnum):
     """No agent that the repository may use can start a run, or its work is paused."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockShown:
+class BlockShown(Record):
     """The reason of an obstacle was shown in an epoch; `digest` is the reason's hash."""
 
+    kind: Literal["block_shown"] = "block_shown"
     obstacle: Obstacle
     epoch: int
     digest: str
-    kind: ClassVar[str] = "held"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return self.obstacle, f"{self.epoch}:{self.digest}"
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        epoch, _, digest = value.partition(":")
-        return cls(Obstacle(key), int(epoch), digest)
 
 
 def block_shown(obstacle: Obstacle, epoch: int, reason: str) -> BlockShown:
     """Return the record that the reason of an obstacle was shown."""
-    return BlockShown(obstacle, epoch, sha256(reason.encode()).hexdigest())
+    digest = sha256(reason.encode()).hexdigest()
+    return BlockShown(obstacle=obstacle, epoch=epoch, digest=digest)
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(Record):
     """The issue's branch was pushed."""
 
+    kind: Literal["pushed"] = "pushed"
     branch: str
     head_sha: str
-    kind: ClassVar[str] = "push"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return self.branch, self.head_sha
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(key, value)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkPushed:
+class WorkPushed(Record):
     """The unverified work of an attempt was pushed to its own ref."""
 
+    kind: Literal["work_pushed"] = "work_pushed"
     attempt: int
     git_ref: str
-    kind: ClassVar[str] = "pushed_work"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return str(self.attempt), self.git_ref
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(int(key), value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Merge:
+class BaseMerged(Record):
+    """The base was merged into the pull request's head, as the commit `merge`."""
+
+    kind: Literal["base_merged"] = "base_merged"
     base_sha: str
     head_sha: str
     merge: str
 
-    @property
-    def written(self) -> tuple[str, str]:
-        return f"{self.base_sha}:{self.head_sha}", self.merge
 
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        base, _, head = key.partition(":")
-        return cls(base, head, value)
-
-
-@dataclass(frozen=True, slots=True)
-class BaseMerged(_Merge):
-    """The base was merged into the pull request's head, as the commit `merge`."""
-
-    kind: ClassVar[str] = "merge"
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRefused(_Merge):
+class MergeRefused(Record):
     """A merge of the base into the head could not be pushed; it is not retried."""
 
-    merge: str = REFUSED
-    kind: ClassVar[str] = "merge_refused"
+    kind: Literal["merge_refused"] = "merge_refused"
+    base_sha: str
+    head_sha: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewsSettling:
-    """A review waits until then for further ones; both are None if none waits."""
+class ReviewsSettling(Record):
+    """A review waits until then for further ones; both are null if none waits."""
 
+    kind: Literal["reviews_settling"] = "reviews_settling"
     review: int | None = None
     until: datetime | None = None
-    kind: ClassVar[str] = "settling"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, f"{self.review} {self.until.isoformat()}" if self.until else ""
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        review, _, until = value.partition(" ")
-        return cls(int(review), datetime.fromisoformat(until)) if until else cls()
 
 
 class Topic(StrEnum):
@@ -213,124 +125,51 @@ class Topic(StrEnum):
     CHECKS = "checks"
 
 
-@dataclass(frozen=True, slots=True)
-class PullNote:
+class PullNote(Record):
     """A sentence about the pull request, for people; one for each topic, and "" for none."""
 
+    kind: Literal["pull_note"] = "pull_note"
     topic: Topic
     text: str
-    kind: ClassVar[str] = "pull_note"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return self.topic, self.text
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(Topic(key), value)
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class ReviewAnswered(Record):
     """A review was answered: as a whole, or (`attempt`) one of its line comments."""
 
+    kind: Literal["review_answered"] = "review_answered"
     number: int
-    attempt: int | None
+    attempt: int | None = None
     comment: str
-    kind: ClassVar[str] = "answer"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        as_a_whole = self.attempt is None
-        key = f"review:{self.number}" if as_a_whole else f"{self.number}:{self.attempt}"
-        return key, self.comment
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        first, _, second = key.partition(":")
-        if first == "review":
-            return cls(int(second), None, value)
-        return cls(int(first), int(second), value)
 
 
-@dataclass(frozen=True, slots=True)
-class CommentsRead:
+class CommentsRead(Record):
     """The comments of the whole repository were read up to this id."""
 
+    kind: Literal["comments_read"] = "comments_read"
     read_to: int
-    kind: ClassVar[str] = "comments_read"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, f"to:{self.read_to}"
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        return cls(int(value.removeprefix("to:")))
 
 
-@dataclass(frozen=True, slots=True)
-class NotFoundSince:
-    """GitHub has not found something since then; None once it was found again (GITHUB-3)."""
+class NotFoundSince(Record):
+    """GitHub has not found something since then; null once it was found again (GITHUB-3)."""
 
+    kind: Literal["not_found_since"] = "not_found_since"
     what: str
     since: datetime | None = None
-    kind: ClassVar[str] = "not_found"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return self.what, self.since.isoformat() if self.since else FOUND
-
-    @classmethod
-    def read(cls, key: str, value: str) -> Self:
-        return cls(key, None if value == FOUND else datetime.fromisoformat(value))
 
 
-@dataclass(frozen=True, slots=True)
-class InHand:
+class InHand(Record):
     """The issue said, under this request, that it waits for somebody's pull request (HAND-1)."""
 
-    act: Act
-    kind: ClassVar[str] = "in_hand"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, str(self.act)
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        return cls(parse_act(value))
+    kind: Literal["in_hand"] = "in_hand"
+    act: WrittenAct
 
 
-@dataclass(frozen=True, slots=True)
-class PublicationDelayed:
+class PublicationDelayed(Record):
     """The publication of the last attempt has failed since then; it is repeated (PUBLISH-1)."""
 
+    kind: Literal["publication_delayed"] = "publication_delayed"
     since: datetime
     reason: str
-    kind: ClassVar[str] = "publication_delayed"
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return ONCE, f"{self.since.isoformat()} {self.reason}"
-
-    @classmethod
-    def read(cls, _key: str, value: str) -> Self:
-        since, _, reason = value.partition(" ")
-        return cls(datetime.fromisoformat(since), reason)
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownEffect:
-    """An effect that another version recorded."""
-
-    kind: str
-    key: str
-    remote_id: str
-
-    @property
-    def written(self) -> tuple[str, str]:
-        return self.key, self.remote_id
 
 
 Effect = (
@@ -344,62 +183,43 @@ Effect = (
     | MergeRefused
     | ReviewsSettling
     | PullNote
-    | Answered
+    | ReviewAnswered
     | CommandAnswered
     | CommentsRead
     | NotFoundSince
     | PublicationDelayed
     | InHand
-    | UnknownEffect
 )
 
+EFFECT_TYPES: tuple[type[Effect], ...] = get_args(Effect)
 
-# Their events.
+EFFECT_KINDS = tuple(str(each.model_fields["kind"].default) for each in EFFECT_TYPES)
 
-READERS = {
-    each.kind: each.read
-    for each in (
-        *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
-        *(MergeRefused, ReviewsSettling, PullNote, Answered, CommandAnswered, CommentsRead),
-        *(NotFoundSince, PublicationDelayed, InHand),
-    )
-}
+WrittenEffect = Annotated[Effect, Field(discriminator="kind")]
+"""An effect in a record that is stored as JSON."""
 
 
-def event_of(effect: Effect) -> EffectDone:
-    """Return the event of an effect."""
-    key, remote_id = effect.written
-    return EffectDone(effect=effect.kind, key=key, remote_id=remote_id)
-
-
-def effect_of(kind: str, key: str, remote_id: str) -> Effect:
-    """Return the effect of an event."""
-    read = READERS.get(kind)
-    try:
-        return read(key, remote_id) if read else UnknownEffect(kind, key, remote_id)
-    except ValueError:
-        return UnknownEffect(kind, key, remote_id)
-
-
-def kept_effect(effect: Effect) -> KeptEffect:
-    """Write an effect for an event that replaces earlier events."""
-    key, remote_id = effect.written
-    return KeptEffect(name=f"{effect.kind}:{key}", remote_id=remote_id)
-
-
-def comments_read_to(event: Event) -> int:
-    """Return the comment id up to which an event says that comments were read; else 0."""
-    if isinstance(event, EffectDone) and event.effect == CommentsRead.kind:
-        return _read_to(event.remote_id)
-    if isinstance(event, Forgotten):
-        kept = (each for each in event.effects if each.name.startswith(f"{CommentsRead.kind}:"))
-        return max((_read_to(each.remote_id) for each in kept), default=0)
-    return 0
-
-
-def _read_to(remote_id: str) -> int:
-    found = effect_of(CommentsRead.kind, ONCE, remote_id)
-    return found.read_to if isinstance(found, CommentsRead) else 0
+def key_of(effect: Effect) -> Hashable:
+    """Return what an effect is about; of effects with equal keys only the last counts."""
+    match effect:
+        case BlockShown(obstacle=about) | PullNote(topic=about) | NotFoundSince(what=about):
+            return effect.kind, about
+        case LabelRequested(act=act) | CommandAnswered(act=act):
+            return effect.kind, act
+        case Pushed(branch=branch):
+            return effect.kind, branch
+        case WorkPushed(attempt=attempt):
+            return effect.kind, attempt
+        case BaseMerged(base_sha=base, head_sha=head) | MergeRefused(base_sha=base, head_sha=head):
+            return effect.kind, base, head
+        case ReviewAnswered(number=number, attempt=attempt):
+            return effect.kind, number, attempt
+        case StageShown() | StatusWritten() | ReviewsSettling() | CommentsRead():
+            return effect.kind
+        case PublicationDelayed() | InHand():
+            return effect.kind
+        case _:
+            assert_never(effect)
 
 
 # All effects of an issue.
@@ -410,28 +230,19 @@ MAX_EFFECTS_PER_KIND = 100
 E = TypeVar("E", bound=Effect)
 
 
-def _read_all(rows: Sequence[tuple[str, str, str]]) -> tuple[Effect, ...]:
-    return tuple(effect_of(*row) for row in rows)
-
-
-def _write_all(effects: tuple[Effect, ...]) -> list[tuple[str, str, str]]:
-    return [(each.kind, *each.written) for each in effects]
-
-
 @dataclass(frozen=True, slots=True)
 class Effects:
     """The effects on an issue, in the order of their events; for each key the last one."""
 
-    done: Annotated[tuple[Effect, ...], PlainValidator(_read_all), PlainSerializer(_write_all)] = ()
+    done: tuple[WrittenEffect, ...] = ()
 
     def plus(self, effect: Effect) -> "Effects":
         """Add an effect; drop the oldest of its kind beyond MAX_EFFECTS_PER_KIND."""
-        key = effect.written[0]
-        same = [each for each in self.done if each.kind == effect.kind]
-        dropped = [each for each in same if each.written[0] == key]
-        if not dropped and len(same) == MAX_EFFECTS_PER_KIND:
-            dropped = same[:1]
-        return Effects((*(each for each in self.done if each not in dropped), effect))
+        kept = [each for each in self.done if key_of(each) != key_of(effect)]
+        same = [each for each in kept if each.kind == effect.kind]
+        if len(same) == MAX_EFFECTS_PER_KIND:
+            kept.remove(same[0])
+        return Effects((*kept, effect))
 
     def without(self, kind: type[Effect]) -> "Effects":
         """Drop the effects of a kind."""
@@ -483,7 +294,7 @@ class Effects:
 
     def has_answered(self, number: int, attempt: int | None = None) -> bool:
         """Return whether a review, or a line comment for an attempt, was answered."""
-        answered = {(each.number, each.attempt) for each in self.all(Answered)}
+        answered = {(each.number, each.attempt) for each in self.all(ReviewAnswered)}
         return (number, attempt) in answered
 
 

@@ -19,7 +19,6 @@ from mulligan.domain.events import (
     Drafted,
     Escalated,
     Event,
-    KeptEffect,
     Published,
     Restored,
     RetryScheduled,
@@ -38,13 +37,7 @@ from mulligan.domain.issue import (
 )
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome, Record
-from mulligan.domain.recorded_effects import (
-    Effect,
-    Pushed,
-    StageShown,
-    StatusWritten,
-    kept_effect,
-)
+from mulligan.domain.recorded_effects import Effect, Pushed, StageShown, StatusWritten
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Handled, HandledIds, IssueStatus, Phase
 
@@ -423,12 +416,12 @@ def _without_record(
         events += [Decided(decision=Escalate(reason=reason))]
     else:
         events += [StoodDown(reason=reason)]
-    written = (StatusWritten(found.comment),) if found.comment else ()
+    written = (StatusWritten(comment=found.comment),) if found.comment else ()
     restored = Restored(
         source=NOTHING,
         epochs=escalated.epoch if escalated else 0,
         handled=_handled(found.last_comment, pull.last_review if pull else 0),
-        effects=tuple(map(kept_effect, written)),
+        effects=written,
     )
     return (*events, restored)
 
@@ -442,12 +435,12 @@ def _handled(comment: int, review: int = 0) -> tuple[str, ...]:
     return Handled(HandledIds(comment), HandledIds(review)).marks
 
 
-def _effects(ref: IssueRef, found: FoundWork, record: StatusRecord) -> tuple[KeptEffect, ...]:
+def _effects(ref: IssueRef, found: FoundWork, record: StatusRecord) -> tuple[Effect, ...]:
     """Note what GitHub shows; a stage that the rebuilt one replaces is not among it."""
-    done: list[Effect] = [StatusWritten(found.comment)]
+    done: list[Effect] = [StatusWritten(comment=found.comment)]
     if record.head:
-        done.append(Pushed(ref.branch, record.head))
+        done.append(Pushed(branch=ref.branch, head_sha=record.head))
     ended = found.escalation is not None and found.escalation.epoch == record.epoch
     if record.stage is not Stage.RUNNING and not (record.stage in ACTIVE and ended):
-        done.append(StageShown(record.stage))
-    return tuple(map(kept_effect, done))
+        done.append(StageShown(stage=record.stage))
+    return tuple(done)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mulligan.domain.eligibility import SETTLED_STAGES
-from mulligan.domain.events import Event, Forgotten
+from mulligan.domain.events import Event, Forgotten, comments_read_to
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.recorded_effects import CommentsRead, comments_read_to, kept_effect
+from mulligan.domain.recorded_effects import CommentsRead
 from mulligan.domain.status import IssueStatus, Phase
 
 
@@ -67,14 +67,14 @@ def remnant_of(status: IssueStatus, events: Iterable[Event]) -> Forgotten:
     `events` are the history; one may record up to which comment the repository was read.
     """
     read_to = max(map(comments_read_to, events), default=0)
-    cursor = (CommentsRead(read_to),) if read_to else ()
+    cursor = (CommentsRead(read_to=read_to),) if read_to else ()
     return Forgotten(
         reason=status.reason,
         number=status.number,
         act=status.request.written_act,
         known_since=status.known_since,
         pull_request=status.pull.url,
-        effects=tuple(map(kept_effect, (*status.effects.done, *cursor))),
+        effects=(*status.effects.done, *cursor),
         epochs=status.epochs,
         heard=status.handled.marks,
     )

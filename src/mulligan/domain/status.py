@@ -384,9 +384,9 @@ class IssueStatus:
     @property
     def is_shown(self) -> bool:
         """Return whether GitHub shows the current stage."""
-        return self.effects.shown == StageShown(self.stage)
+        return self.effects.shown == StageShown(stage=self.stage)
 
     @property
     def has_deferred_comment(self) -> bool:
         """Return whether an edit of the status comment is delayed."""
-        return self.effects.shown == StageShown(None)
+        return self.effects.shown == StageShown(stage=None)

@@ -53,7 +53,6 @@ from mulligan.domain.outcome import (
     WaitForPullRequest,
 )
 from mulligan.domain.recorded_effects import (
-    Answered,
     Effect,
     InHand,
     LabelRequested,
@@ -62,12 +61,12 @@ from mulligan.domain.recorded_effects import (
     PublicationDelayed,
     PullNote,
     Pushed,
+    ReviewAnswered,
     StageShown,
     StatusWritten,
     Topic,
     WorkPushed,
     block_shown,
-    event_of,
 )
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
@@ -119,7 +118,7 @@ log = structlog.get_logger()
 def record_effect(ref: IssueRef, effect: Effect, ledger: Ledger) -> None:
     """Record an effect, unless the ledger has it already."""
     if effect not in ledger.status(ref).effects.done:
-        ledger.append(ref, event_of(effect))
+        ledger.append(ref, effect)
 
 
 def note_on_pull(ref: IssueRef, topic: Topic, text: str, context: WriteContext) -> None:
@@ -129,7 +128,7 @@ def note_on_pull(ref: IssueRef, topic: Topic, text: str, context: WriteContext) 
     """
     status = context.ledger.status(ref)
     if status.effects.pull_note(topic) != text:
-        record_effect(ref, PullNote(topic, text), context.ledger)
+        record_effect(ref, PullNote(topic=topic, text=text), context.ledger)
         if status.phase is Phase.IDLE:
             sync_labels_and_status(ref, context)
 
@@ -170,7 +169,7 @@ def delete_branch(ref: IssueRef, own: Collection[str], context: WriteContext) ->
         return
     needed_by = ", ".join(f"`#{each}`" for each in others)
     text = f"The branch `{ref.branch}` stays, because it is the head or base of {needed_by}."
-    record_effect(ref, PullNote(Topic.BRANCH, text), context.ledger)
+    record_effect(ref, PullNote(topic=Topic.BRANCH, text=text), context.ledger)
     log.warning("branch_not_deleted", issue=str(ref), reason=text)
 
 
@@ -187,7 +186,7 @@ def record_admission(facts: Facts, admission: Admission, context: WriteContext) 
         if admission.refusal:
             sync_labels_and_status(ref, context)
     if act and admission.rule == IN_HAND:
-        record_effect(ref, InHand(act.act), context.ledger)
+        record_effect(ref, InHand(act=act.act), context.ledger)
     if admission.rule in {POLICY, DEPENDS, IN_HAND, BASE}:
         report_blocked(ref, admission.refusal, context)
     if act and admission.text_change:
@@ -245,7 +244,7 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
                 return
             else:
                 context.writer.set_stage_labels(ref, stage, labels)
-    record_effect(ref, StageShown(stage), context.ledger)
+    record_effect(ref, StageShown(stage=stage), context.ledger)
 
 
 def _load_to_show(ref: IssueRef, context: WriteContext) -> IssueContext:
@@ -291,8 +290,8 @@ def update_status_comment(case: IssueContext, context: WriteContext) -> None:
 def _record_status(case: IssueContext, written: str | None, context: WriteContext) -> None:
     ref = case.issue.ref
     if written:
-        record_effect(ref, StatusWritten(written), context.ledger)
-    record_effect(ref, StageShown(case.status.stage if written else None), context.ledger)
+        record_effect(ref, StatusWritten(comment=written), context.ledger)
+    record_effect(ref, StageShown(stage=case.status.stage if written else None), context.ledger)
 
 
 def write_record(ref: IssueRef, context: WriteContext) -> bool:
@@ -303,7 +302,7 @@ def write_record(ref: IssueRef, context: WriteContext) -> bool:
     with suppress(DeniedError), context.tracker.cached_reads():
         written = context.writer.update_status(_load_to_show(ref, context))
         if written:
-            record_effect(ref, StatusWritten(written), context.ledger)
+            record_effect(ref, StatusWritten(comment=written), context.ledger)
             return True
     return False
 
@@ -315,7 +314,7 @@ def write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
         if not context.tracker.repository(ref.repository).archived:
             update_status_comment(case, context)
             return
-    record_effect(ref, StageShown(context.ledger.status(ref).stage), context.ledger)
+    record_effect(ref, StageShown(stage=context.ledger.status(ref).stage), context.ledger)
 
 
 # Publishing a verified commit.
@@ -364,7 +363,7 @@ def _delay_publication(ref: IssueRef, reason: str, context: WriteContext) -> tim
     status, now = context.ledger.status(ref), context.clock.now()
     known = status.publication_delay
     if known is None:
-        record_effect(ref, PublicationDelayed(now, reason), context.ledger)
+        record_effect(ref, PublicationDelayed(since=now, reason=reason), context.ledger)
         with suppress(WorldError):
             sync_labels_and_status(ref, context)
     return now - known.since if known else timedelta()
@@ -395,7 +394,7 @@ def _publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | Non
     case = _note_missed(case, missed, RETRY, context)
     try:
         context.git.push(ref, head, expected_remote_head(case.status, last))
-        record_effect(ref, Pushed(ref.branch, head), context.ledger)
+        record_effect(ref, Pushed(branch=ref.branch, head_sha=head), context.ledger)
         opened = context.writer.open_pull_request(case, base, settings)
     except DeniedError as error:
         if winner := _find_winner(case, context):
@@ -457,7 +456,7 @@ def _note_push(ref: IssueRef, head: str, context: WriteContext) -> None:
     """
     with suppress(WorldError):
         if context.worktrees.remote_head(ref) == head:
-            record_effect(ref, Pushed(ref.branch, head), context.ledger)
+            record_effect(ref, Pushed(branch=ref.branch, head_sha=head), context.ledger)
 
 
 def _find_winner(case: IssueContext, context: WriteContext) -> TakenElsewhere | None:
@@ -486,7 +485,8 @@ def write_answers(
         write = context.writer.answer_thread if each.on_line else context.writer.answer_review
         try:
             comment = write(ref, pull, each.number, each.text)
-            record_effect(ref, Answered(each.number, each.attempt, comment), context.ledger)
+            done = ReviewAnswered(number=each.number, attempt=each.attempt, comment=comment)
+            record_effect(ref, done, context.ledger)
         except DeniedError as error:
             log.warning("review_not_answered", issue=str(ref), to=each.number, reason=str(error))
 
@@ -508,7 +508,7 @@ def ask_for_label(ref: IssueRef, act: Act, reason: str, context: WriteContext) -
     try:
         case = load_context(context.tracker.read(ref), context)
         comment = context.writer.ask_for_label(case, act, reason)
-        record_effect(ref, LabelRequested(act, comment), context.ledger)
+        record_effect(ref, LabelRequested(act=act, comment=comment), context.ledger)
     except WorldError as error:
         log.warning("label_request_not_written", issue=str(ref), reason=str(error))
 
@@ -548,7 +548,7 @@ def note_absence(ref: IssueRef, what: str, context: WriteContext) -> None:
     """Record what GitHub does not find; show it on a queued issue, and after a day hold that."""
     status, now = context.ledger.status(ref), context.clock.now()
     since = absent_since(status, what) or now
-    absence = NotFoundSince(what, since)
+    absence = NotFoundSince(what=what, since=since)
     record_effect(ref, absence, context.ledger)
     is_queued = status.stage is Stage.READY and status.phase is Phase.IDLE
     if now - since < TOLD_AFTER or not is_queued:
@@ -589,7 +589,7 @@ def wait_for_pull_request(
 ) -> None:
     """Wait for somebody's pull request, and show that; the commit is kept (HAND-1)."""
     if act := context.ledger.status(ref).request.act:
-        record_effect(ref, InHand(act), context.ledger)
+        record_effect(ref, InHand(act=act), context.ledger)
     context.ledger.append(ref, Waiting(until=None, reason=decision.reason))
     sync_labels_and_status(ref, context)
 
@@ -678,7 +678,7 @@ def draft_work(ref: IssueRef, work: ShownWork, context: WriteContext) -> str:
 def _open_draft(case: IssueContext, work: ShownWork, context: WriteContext) -> None:
     ref, number = case.issue.ref, work.attempt.number
     context.git.push(ref, work.head_sha, expected_remote_head(case.status, work.attempt))
-    record_effect(ref, Pushed(ref.branch, work.head_sha), context.ledger)
+    record_effect(ref, Pushed(branch=ref.branch, head_sha=work.head_sha), context.ledger)
     opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
@@ -709,7 +709,8 @@ def push_work(ref: IssueRef, work: ShownWork, context: WriteContext) -> None:
         why = check_shown_work(ref, work.attempt, context)
         if not why:
             pushed = context.git.push_attempt(ref, work.head_sha, work.attempt.number)
-            record_effect(ref, WorkPushed(work.attempt.number, pushed), context.ledger)
+            done = WorkPushed(attempt=work.attempt.number, git_ref=pushed)
+            record_effect(ref, done, context.ledger)
             return
     except WorldError as error:
         why = str(error)

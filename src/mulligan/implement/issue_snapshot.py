@@ -24,7 +24,7 @@ from mulligan.domain.errors import (
     UnconfirmedError,
     WorldError,
 )
-from mulligan.domain.events import EffectDone, Escalated
+from mulligan.domain.events import Escalated
 from mulligan.domain.feedback import describe_other_base
 from mulligan.domain.in_hand import describe_in_hand, insists
 from mulligan.domain.issue import (
@@ -42,6 +42,12 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import Learning, in_force
 from mulligan.domain.meanwhile import Missed, changed_parts, find_missed, given_to
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.recorded_effects import (
+    CommandAnswered,
+    LabelRequested,
+    ReviewAnswered,
+    StatusWritten,
+)
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
@@ -251,8 +257,10 @@ def _guidance_comment(status: IssueStatus) -> tuple[str, ...]:
 def _own_comments(ref: IssueRef, ledger: LedgerReader) -> Iterator[str]:
     for recorded in ledger.events(ref):
         match recorded.event:
-            case EffectDone(remote_id=remote_id):
-                yield remote_id
+            case StatusWritten(comment=comment) | LabelRequested(comment=comment):
+                yield comment
+            case CommandAnswered(comment=comment) | ReviewAnswered(comment=comment):
+                yield comment
             case Escalated(comment=url):
                 yield url.rpartition("#issuecomment-")[2]
             case _:

@@ -1,6 +1,7 @@
 """The events of an issue as sentences. Pure."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import assert_never
 
 from mulligan.domain.events import (
@@ -21,7 +22,6 @@ from mulligan.domain.events import (
     Conflicted,
     Decided,
     Drafted,
-    EffectDone,
     Escalated,
     Event,
     FixRoundStarted,
@@ -37,7 +37,6 @@ from mulligan.domain.events import (
     Restored,
     RetryContextAssembled,
     RetryScheduled,
-    Returned,
     ReviewFinished,
     ReviewReceived,
     ReviewsWithdrawn,
@@ -47,7 +46,24 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import ConsoleAct, parse_act
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.recorded_effects import FOUND, InHand, NotFoundSince, PublicationDelayed
+from mulligan.domain.recorded_effects import (
+    BaseMerged,
+    BlockShown,
+    CommandAnswered,
+    CommentsRead,
+    InHand,
+    LabelRequested,
+    MergeRefused,
+    NotFoundSince,
+    PublicationDelayed,
+    PullNote,
+    Pushed,
+    ReviewAnswered,
+    ReviewsSettling,
+    StageShown,
+    StatusWritten,
+    WorkPushed,
+)
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
@@ -64,42 +80,12 @@ BY_DASHBOARD = "dashboard"
 """The start of the time in the key of a command that was given on the dashboard."""
 
 
-_Request = IssueSeen | Authorised | CommandReceived | HumanResponded
-_Step = AttemptStarted | WorktreeReset | FixRoundStarted | AgentStarted | AttemptCompleted | Decided
-_Result = AgentFinished | CheckFinished | BaselineRecorded | ReviewFinished | ProofFinished
-_Context = (
-    RetryContextAssembled
-    | AttemptContextTruncated
-    | AttemptContextAssembled
-    | AttemptContextDelivered
-)
-_Effect = EffectDone | PublishStarted | RetryScheduled | Waiting | Escalated | StoodDown
-_Pull = Published | Drafted | Returned | BroughtUpToDate
-_End = LearningsAccepted | LearningsDropped | Resolved | Forgotten | Restored
-
-
 def sentence_of(event: Event) -> str:
     """Describe an event in one sentence or line."""
     return one_line(_sentence(event), 2 * WORDS)
 
 
 def _sentence(event: Event) -> str:
-    if isinstance(event, _Request):
-        return _request(event)
-    if isinstance(event, _Step):
-        return _step(event)
-    if isinstance(event, _Result):
-        return _result(event)
-    if isinstance(event, _Context):
-        return _context(event)
-    if isinstance(event, _Effect):
-        return _effect(event)
-    if isinstance(event, _Pull):
-        return _pull(event)
-    return _end(event)
-
-
-def _request(event: _Request) -> str:
     match event:
         case IssueSeen(title=title):
             return f"Mulligan read the issue: {title}"
@@ -110,18 +96,6 @@ def _request(event: _Request) -> str:
             return f"{actor or _operator(key)} gave the command `{f'{command} {text}'.strip()}`."
         case HumanResponded(command=command, answer=answer):
             return f"Mulligan carried out `{command}`. {answer}"
-        case _:
-            assert_never(event)
-
-
-def _operator(key: str) -> str:
-    act = parse_act(key)
-    on_dashboard = isinstance(act, ConsoleAct) and act.at.startswith(BY_DASHBOARD)
-    return "The operator, on the dashboard," if on_dashboard else "The operator"
-
-
-def _step(event: _Step) -> str:
-    match event:
         case AttemptStarted(attempt=attempt, position=position, most=most):
             place = f"{position} of {most}" if position else f"{attempt}"
             return f"Attempt {place} started."
@@ -136,18 +110,15 @@ def _step(event: _Step) -> str:
             return f"Attempt {meta.attempt} ended. {TITLES[meta.outcome]}{_why(meta)}"
         case Decided(decision=decision):
             return decision_text(decision.decision, decision.reason)
-        case _:
-            assert_never(event)
-
-
-def _why(meta: WorkerResultMeta) -> str:
-    succeeded = meta.outcome is Outcome.SUCCEEDED
-    why = verification_text(Verification.of(meta)) if succeeded else meta.error
-    return f": {why}" if why else "."
-
-
-def _result(event: _Result) -> str:
-    match event:
+        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
+            return f"The prompt includes {pluralize(count, 'earlier attempt')}, {size:,} bytes."
+        case AttemptContextTruncated(sections=sections, original=before, truncated=after):
+            names = ", ".join(name.replace("_", " ") for name in sections)
+            return f"The retry context was cut from {before:,} to {after:,} bytes: {names}."
+        case AttemptContextAssembled():
+            return "The prompt was written, and its hashes were recorded."
+        case AttemptContextDelivered():
+            return "The agent received its prompt."
         case AgentFinished(stopped_by=stopped, exit_code=code, duration_ms=took):
             why = f"was stopped by {stopped}" if stopped else f"ended with exit code {code}"
             return f"The agent {why} after {duration_text(took)}."
@@ -163,27 +134,104 @@ def _result(event: _Result) -> str:
             return why
         case ReviewFinished(verdict=verdict, feedback=feedback):
             return f"The reviewer answered {verdict}. {feedback}"
+        case StageShown(stage=None):
+            return "The edit of the status comment is delayed."
+        case StageShown(stage=stage):
+            return f"GitHub shows the stage {stage}."
+        case StatusWritten():
+            return "Mulligan wrote the status comment."
+        case LabelRequested():
+            return "Mulligan asked for the label again, because the text was changed."
+        case CommandAnswered():
+            return "Mulligan answered a command in a comment."
+        case BlockShown():
+            return "The issue shows why it cannot be worked on."
+        case Pushed(head_sha=sha):
+            return f"Mulligan pushed the commit {sha[:10]}."
+        case WorkPushed(git_ref=ref):
+            return f"Mulligan pushed unverified work to {ref}."
+        case BaseMerged(base_sha=sha):
+            return f"Mulligan merged the base branch, at {sha[:10]}."
+        case MergeRefused(base_sha=sha):
+            return f"A merge of the base branch, at {sha[:10]}, could not be pushed."
+        case ReviewsSettling(until=datetime() as until):
+            return f"A review waits for further ones until {_time(until)}."
+        case ReviewsSettling():
+            return "No review waits for further ones."
+        case PullNote(topic=topic, text=text):
+            return text or f"The note about the pull request ({topic}) was removed."
+        case ReviewAnswered():
+            return "Mulligan answered a review."
+        case CommentsRead(read_to=read_to):
+            return f"The comments of the repository were read, up to {read_to}."
+        case NotFoundSince(what=what, since=since):
+            return f"GitHub {'does not find' if since else 'finds'} {what}."
+        case InHand():
+            return "An open pull request of somebody else closes the issue."
+        case PublicationDelayed(reason=reason):
+            return f"The publication failed: {reason}"
+        case PublishStarted(head_sha=sha):
+            return f"Mulligan pushes the commit {sha[:10]}."
+        case RetryScheduled(due=due, reason=reason):
+            return f"The next attempt may start at {_time(due)}. {reason}"
+        case Waiting(until=until, reason=reason):
+            when = f"until {_time(until)}" if until else "for a maintainer"
+            return f"The issue waits {when}. {reason}"
+        case Escalated(reason=reason):
+            return f"The issue needs human review. {reason}"
+        case StoodDown(reason=reason, keeps_pull=keeps):
+            stopped = "Mulligan stopped work on the issue."
+            return f"{'The pull request waits for a review.' if keeps else stopped} {reason}"
+        case Published(number=number):
+            return f"Pull request #{number} is open."
+        case Drafted(number=number):
+            return f"Pull request #{number} is a draft with unverified work."
+        case BroughtUpToDate(base_sha=sha):
+            return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
+        case ReviewReceived(author=author, remarks=remarks):
+            asked = pluralize(len(remarks), "change")
+            return f"{author or 'A reviewer'} requested {asked} on the pull request."
+        case ReviewsWithdrawn(reviews=reviews):
+            return f"{pluralize(len(reviews), 'review')} no longer requested changes."
+        case Conflicted(files=files):
+            return f"The pull request has conflicts with its base branch: {', '.join(files)}."
+        case CiFailed(checks=checks):
+            names = ", ".join(each.name for each in checks)
+            return f"Checks failed on GitHub: {names}."
+        case CiPassed(count=count):
+            return f"On GitHub, {pluralize(count, 'check')} passed."
+        case LearningsAccepted(facts=facts):
+            return f"Accepted {pluralize(len(facts), 'note')} about the repository."
+        case LearningsDropped(facts=facts):
+            return f"Dropped {pluralize(len(facts), 'note')} about the repository."
+        case Resolved(resolution=resolution):
+            return f"The work has ended. {resolution}"
+        case Forgotten(reason=reason):
+            return f"Older events were removed. {reason}"
+        case Restored(source=source):
+            return f"The ledger was lost; the status was restored from {source or 'GitHub'}."
         case _:
             assert_never(event)
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _operator(key: str) -> str:
+    act = parse_act(key)
+    on_dashboard = isinstance(act, ConsoleAct) and act.at.startswith(BY_DASHBOARD)
+    return "The operator, on the dashboard," if on_dashboard else "The operator"
+
+
+def _why(meta: WorkerResultMeta) -> str:
+    succeeded = meta.outcome is Outcome.SUCCEEDED
+    why = verification_text(Verification.of(meta)) if succeeded else meta.error
+    return f": {why}" if why else "."
 
 
 def _how(check: CheckResult) -> str:
     return "passed" if check.passed else "failed"
-
-
-def _context(event: _Context) -> str:
-    match event:
-        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
-            return f"The prompt includes {pluralize(count, 'earlier attempt')}, {size:,} bytes."
-        case AttemptContextTruncated(sections=sections, original=before, truncated=after):
-            names = ", ".join(name.replace("_", " ") for name in sections)
-            return f"The retry context was cut from {before:,} to {after:,} bytes: {names}."
-        case AttemptContextAssembled():
-            return "The prompt was written, and its hashes were recorded."
-        case AttemptContextDelivered():
-            return "The agent received its prompt."
-        case _:
-            assert_never(event)
 
 
 DECISIONS: Mapping[str, str] = {
@@ -200,75 +248,3 @@ DECISIONS: Mapping[str, str] = {
 def decision_text(decision: str, reason: str) -> str:
     """Return a decision and its reason as a sentence."""
     return f"Decision: {DECISIONS[decision]}. {reason}"
-
-
-def _effect(event: _Effect) -> str:
-    match event:
-        case EffectDone(effect=NotFoundSince.kind, key=what, remote_id=since):
-            return f"GitHub {'finds' if since == FOUND else 'does not find'} {what}."
-        case EffectDone(effect=InHand.kind):
-            return "An open pull request of somebody else closes the issue."
-        case EffectDone(effect=PublicationDelayed.kind, remote_id=written):
-            return f"The publication failed: {written.partition(' ')[2]}"
-        case EffectDone(effect=effect):
-            return f"Mulligan wrote to GitHub: {effect.replace('_', ' ')}."
-        case PublishStarted(head_sha=sha):
-            return f"Mulligan pushes the commit {sha[:10]}."
-        case RetryScheduled(due=due, reason=reason):
-            return f"The next attempt may start at {due:%Y-%m-%d %H:%M:%S} UTC. {reason}"
-        case Waiting(until=until, reason=reason):
-            when = f"until {until:%Y-%m-%d %H:%M:%S} UTC" if until else "for a maintainer"
-            return f"The issue waits {when}. {reason}"
-        case Escalated(reason=reason):
-            return f"The issue needs human review. {reason}"
-        case StoodDown(reason=reason, keeps_pull=keeps):
-            stopped = "Mulligan stopped work on the issue."
-            return f"{'The pull request waits for a review.' if keeps else stopped} {reason}"
-        case _:
-            assert_never(event)
-
-
-def _pull(event: _Pull) -> str:
-    match event:
-        case Published(number=number):
-            return f"Pull request #{number} is open."
-        case Drafted(number=number):
-            return f"Pull request #{number} is a draft with unverified work."
-        case BroughtUpToDate(base_sha=sha):
-            return f"Mulligan merged the base branch, at {sha[:10]}, into the pull request."
-        case _:
-            return _returned(event)
-
-
-def _returned(event: Returned) -> str:
-    match event:
-        case ReviewReceived(author=author, remarks=remarks):
-            asked = pluralize(len(remarks), "change")
-            return f"{author or 'A reviewer'} requested {asked} on the pull request."
-        case ReviewsWithdrawn(reviews=reviews):
-            return f"{pluralize(len(reviews), 'review')} no longer requested changes."
-        case Conflicted(files=files):
-            return f"The pull request has conflicts with its base branch: {', '.join(files)}."
-        case CiFailed(checks=checks):
-            names = ", ".join(each.name for each in checks)
-            return f"Checks failed on GitHub: {names}."
-        case CiPassed(count=count):
-            return f"On GitHub, {pluralize(count, 'check')} passed."
-        case _:
-            assert_never(event)
-
-
-def _end(event: _End) -> str:
-    match event:
-        case LearningsAccepted(facts=facts):
-            return f"Accepted {pluralize(len(facts), 'note')} about the repository."
-        case LearningsDropped(facts=facts):
-            return f"Dropped {pluralize(len(facts), 'note')} about the repository."
-        case Resolved(resolution=resolution):
-            return f"The work has ended. {resolution}"
-        case Forgotten(reason=reason):
-            return f"Older events were removed. {reason}"
-        case Restored(source=source):
-            return f"The ledger was lost; the status was restored from {source or 'GitHub'}."
-        case _:
-            assert_never(event)

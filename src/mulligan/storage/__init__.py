@@ -1,6 +1,6 @@
 """Stores the ledger, leases and files: SQLite, PostgreSQL, the disk, or a git ref."""
 
-HEAD = "0019"
+HEAD = "0020"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"

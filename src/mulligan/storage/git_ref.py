@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from tenacity import (
     RetryError,
     Retrying,
@@ -28,9 +28,9 @@ from mulligan.domain.events import (
     AttemptCompleted,
     BaselineRecorded,
     CommandReceived,
-    EffectDone,
     Event,
     RecordedEvent,
+    comments_read_to,
 )
 from mulligan.domain.issue import (
     REPOSITORY,
@@ -41,12 +41,7 @@ from mulligan.domain.issue import (
     lease_lost,
     parse_act,
 )
-from mulligan.domain.recorded_effects import (
-    CommentsRead,
-    StageShown,
-    StatusWritten,
-    comments_read_to,
-)
+from mulligan.domain.recorded_effects import CommentsRead, StageShown, StatusWritten, key_of
 from mulligan.domain.restoration import MIRROR_REF
 from mulligan.domain.result import CheckResult, WorkerResultMeta, latest_records
 from mulligan.domain.retention import needs_commit
@@ -57,7 +52,15 @@ from mulligan.implement.ports import Clock, Listener, ignore_event
 from mulligan.implement.prompt.context_sections import detailed_attempt
 from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.serialization import Row, folded, recorded_of, redacted, values_of, write_time
+from mulligan.storage.serialization import (
+    Row,
+    event_of,
+    folded,
+    recorded_of,
+    redacted,
+    values_of,
+    write_time,
+)
 from mulligan.text.redact import Redactor
 
 # The files that the ref holds.
@@ -521,18 +524,7 @@ SHARED_EVENTS = frozenset({"baseline_recorded", "learnings_accepted", "learnings
 LEARNINGS = re.compile(rb'"kind": ?"learnings_')
 
 
-class _EffectLine(BaseModel):
-    event: EffectDone
-
-
-class _CommandLine(BaseModel):
-    event: CommandReceived
-
-
-_EFFECT_LINE = TypeAdapter(_EffectLine)
-_COMMAND_LINE = TypeAdapter(_CommandLine)
-
-UNCONFIRMED_EFFECTS = frozenset({StatusWritten.kind, StageShown.kind, CommentsRead.kind})
+UNCONFIRMED_EFFECTS = StatusWritten | StageShown | CommentsRead
 """Effects that may follow the last writing of the status comment; a false one only costs time."""
 
 
@@ -579,19 +571,22 @@ def _hash(lines: Iterable[bytes]) -> str:
 
 def _comment_in(line: bytes) -> int | None:
     """Return the id of the comment with the command that a line has."""
-    try:
-        act = parse_act(_COMMAND_LINE.validate_json(line).event.key)
-    except ValidationError:
-        return None
+    event = _event_in(line)
+    act = parse_act(event.key) if isinstance(event, CommandReceived) else None
     return act.comment if isinstance(act, CommentAct) else None
 
 
 def _may_follow(line: bytes) -> bool:
+    return isinstance(_event_in(line), UNCONFIRMED_EFFECTS)
+
+
+def _event_in(line: bytes) -> Event | None:
+    """Return the event of a line; None if it cannot be read."""
     try:
-        event = _EFFECT_LINE.validate_json(line).event
-    except ValidationError:
-        return False
-    return event.effect in UNCONFIRMED_EFFECTS
+        read = json.loads(line)
+        return event_of(json.dumps(read["event"]), read["schema_version"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 # The other ports over the session.
@@ -762,7 +757,7 @@ MAX_ISSUE_BYTES = 256 * 1024
 PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
 """Events that no status depends on; the records of the attempts hold the same facts."""
 
-LAST_VALUE_EFFECTS = frozenset({StageShown.kind, CommentsRead.kind})
+LAST_VALUE_EFFECTS = StageShown | CommentsRead
 """Effects of which only the last matters; every few comments in a repository record one."""
 
 
@@ -788,19 +783,17 @@ def shortened(
 
 
 def _without_progress(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
+    last = {
+        key_of(each.event): each.seq
+        for each in events
+        if isinstance(each.event, LAST_VALUE_EFFECTS)
+    }
     return [
         each
         for each in events
-        if each.event.kind not in PROGRESS_EVENTS and not _is_past(each, last)
+        if each.event.kind not in PROGRESS_EVENTS
+        and (not isinstance(each.event, LAST_VALUE_EFFECTS) or each.seq in last.values())
     ]
-
-
-def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
-    event = recorded.event
-    if not isinstance(event, EffectDone) or event.effect not in LAST_VALUE_EFFECTS:
-        return False
-    return recorded.seq < last[event.effect]
 
 
 def _without_findings(events: Sequence[RecordedEvent], *, keep_round: bool) -> list[RecordedEvent]:

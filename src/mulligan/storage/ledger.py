@@ -15,10 +15,15 @@ from sqlalchemy import (
     update,
 )
 
-from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
+from mulligan.domain.events import (
+    AttemptCompleted,
+    BaselineRecorded,
+    Event,
+    RecordedEvent,
+    comments_read_to,
+)
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
-from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Listener, ignore_event

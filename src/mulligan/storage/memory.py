@@ -13,10 +13,10 @@ from mulligan.domain.events import (
     LearningsAccepted,
     LearningsDropped,
     RecordedEvent,
+    comments_read_to,
 )
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
-from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, latest_records
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Listener, ignore_event

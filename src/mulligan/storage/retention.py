@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists, insert, select, upda
 
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.recorded_effects import EFFECT_KINDS
 from mulligan.domain.retention import may_be_forgotten, remnant_of
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Clock
@@ -23,8 +24,11 @@ from mulligan.storage.serialization import (
     write_time,
 )
 
-EFFECT, REMNANT = "effect_done", "forgotten"
-"""Kinds of events that are no activity: Mulligan's effects, and the remnant of `forget`."""
+EFFECTS = ("effect_done", *EFFECT_KINDS)
+"""Kinds of events that are no activity; before version 2, all had one kind."""
+
+REMNANT = "forgotten"
+"""The kind of the remnant of `forget`, which is no activity either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,13 @@ def _is_old(before: datetime) -> ColumnElement[bool]:
     own = and_(EVENT.repository == ISSUE.repository, EVENT.number == ISSUE.number)
     last = (
         select(EVENT.at)
-        .where(own, EVENT.kind != EFFECT)
+        .where(own, EVENT.kind.not_in(EFFECTS))
         .order_by(EVENT.seq.desc())
         .limit(1)
         .correlate(ISSUES_TABLE)
         .scalar_subquery()
     )
-    more = exists().where(own, EVENT.kind.not_in([EFFECT, REMNANT])).correlate(ISSUES_TABLE)
+    more = exists().where(own, EVENT.kind.not_in([*EFFECTS, REMNANT])).correlate(ISSUES_TABLE)
     return and_(
         ISSUE.stage == Stage.RESOLVED.value,
         ISSUE.phase == Phase.IDLE.value,

@@ -9,16 +9,22 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, from_json
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, RecordedEvent
+from mulligan.domain.events import (
+    EVENT_SCHEMA_VERSION,
+    EVENTS,
+    Event,
+    RecordedEvent,
+    comments_read_to,
+)
 from mulligan.domain.fold import advance
 from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.ownership import StandBack
-from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
+from mulligan.storage.old_events import upgraded
 from mulligan.text.redact import Redactor
 
 SubRecord = Request | SeenText | PullStatus
@@ -109,8 +115,8 @@ def recorded_of(row: Row) -> RecordedEvent:
             f"Event {row.seq} of the ledger, of {row.issue}, is damaged; restore a backup."
         )
     try:
-        event = EVENTS.validate_json(row.body)
-    except ValidationError as error:
+        event = event_of(row.body, row.schema_version)
+    except ValueError as error:
         raise _not_readable(row) from error
     return RecordedEvent(
         seq=row.seq,
@@ -120,6 +126,13 @@ def recorded_of(row: Row) -> RecordedEvent:
         attempt=row.attempt,
         event=event,
     )
+
+
+def event_of(body: str, version: int) -> Event:
+    """Read an event as a version stored it; ValueError if it cannot be read."""
+    if version == 1:
+        return EVENTS.validate_python(upgraded(from_json(body)))
+    return EVENTS.validate_json(body)
 
 
 def replay(events: Iterable[RecordedEvent]) -> tuple[dict[IssueRef, IssueStatus], dict[str, int]]:
