@@ -11,22 +11,19 @@ from tempfile import TemporaryDirectory
 from threading import Barrier
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import column, create_engine, insert, table, text, update
+from sqlalchemy import column, table, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from mulligan.domain.errors import ConfigError, MulliganError, OutdatedError, UnavailableError
 from mulligan.domain.events import IssueSeen
-from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, open_database, state_directory
-from mulligan.storage.schema import EVENTS_TABLE, METADATA
-from mulligan.storage.serialization import record_event, values_of
-from world.ledgers import ISSUES, START, open_ledger_at, open_ledger_url, rebuild, url_of
+from mulligan.storage.schema import METADATA
+from world.ledgers import ISSUES, open_ledger_at, open_ledger_url, url_of
 
 REF = ISSUES[0]
 
@@ -71,26 +68,6 @@ def migrations() -> Config:
 
 def test_the_head_in_the_code_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(migrations()).get_heads() == [HEAD]
-
-
-def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
-    tmp_path: Path,
-) -> None:
-    path, config = tmp_path / "ledger.db", migrations()
-    status = IssueStatus(REF)
-    seen = IssueSeen(title="kept")
-    engine = create_engine(url_of(path))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        stored = values_of(record_event(status, seen, START, 0))
-        del stored["checksum"]
-        connection.execute(insert(EVENTS_TABLE).values(stored))
-    engine.dispose()
-    with open_ledger_at(path) as ledger:
-        assert ledger.events()[0].event == seen
-        rebuild(ledger)
-        assert ledger.append(REF, seen).text.title == "kept"
 
 
 def test_the_migrations_lead_to_the_tables_in_the_code(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from mulligan.domain.errors import ConfigError, MulliganError, OutdatedError, UnavailableError
 from mulligan.implement.ports import Clock
 from mulligan.sandbox.cancellation import sleep_until_cancelled
-from mulligan.storage import HEAD, VERSION_TABLE, sqlite
+from mulligan.storage import HEAD, OLDEST, VERSION_TABLE, sqlite
 from mulligan.storage.schema import (
     ALONE,
     EVENTS_TABLE,
@@ -294,6 +294,11 @@ def _revision(connection: Connection, where: str) -> str | None:
     if VERSION_TABLE in tables:
         found = connection.execute(VERSION).scalar()
         _require_head(found, where)
+        if found not in {None, OLDEST, HEAD}:
+            raise ConfigError(
+                f"{where} was written by a version that was never released; name another database "
+                "in state.url, and Mulligan restores the issues from GitHub."
+            )
         return found
     if tables:
         raise ConfigError(

@@ -1,7 +1,7 @@
 """Fold the statuses again: each effect is a record with fields of its own."""
 
 revision = "0020"
-down_revision = "0019"
+down_revision = "0016"
 
 
 def upgrade() -> None:
