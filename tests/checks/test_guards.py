@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from mulligan.checks.guards import violations
 from mulligan.config.policy import Protected, Scope
 from mulligan.domain.attempt import Change
-from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.domain.result import FileChange, GuardKind
 from mulligan.text.redact import Redactor
 from world.diffs import Files, change_of
 
@@ -194,13 +194,6 @@ def test_a_violation_is_recorded_with_its_kind_and_path() -> None:
     assert (broken.kind, broken.path) == (GuardKind.SCOPE, "b")
     (broken,) = violations(change("a", "b"), Scope(max_changed_files=1))
     assert (broken.kind, broken.path) == (GuardKind.SIZE, None)
-
-
-def test_a_sentence_of_an_earlier_version_is_read() -> None:
-    read = GuardViolation.model_validate("a is outside the allowed scope (b).")
-    assert (read.kind, read.path) == (GuardKind.SCOPE, None)
-    assert read.message == "a is outside the allowed scope (b)."
-    assert GuardViolation.model_validate_json(read.model_dump_json()) == read
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""What 10b90f43 left, the oldest version that is upgraded: a ledger, and the state ref of an Action.
+"""What 10b90f43 left, the oldest version that is upgraded: a ledger, and an Action's state ref.
 
-Its own code wrote both. The ledger is of `mulligan demo`, with three issues more: one with its agent
-at work, one verified and not published, and one that is to be tried again. The ref has three of them.
+Its own code wrote both. The ledger is of `mulligan demo`, with three more issues: an agent is at
+work on one, one is verified and not published, one waits for a retry. The ref has three of them.
 """
 
 import sqlite3

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import JsonValue, model_validator
-
 from mulligan.domain.outcome import Outcome, Record, ZeroKind
 
 SCHEMA_VERSION = 1
@@ -45,12 +43,6 @@ class GuardViolation(Record):
     kind: GuardKind = GuardKind.SCOPE
     path: str | None = None
     message: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_a_sentence(cls, value: JsonValue) -> JsonValue:
-        # The first versions stored only the sentence.
-        return {"message": value} if isinstance(value, str) else value
 
 
 # Checks and the reviewer.
