@@ -17,7 +17,7 @@ from mulligan.domain.events import (
     HumanResponded,
     IssueSeen,
     Published,
-    PullEnd,
+    Resolution,
     Resolved,
 )
 from mulligan.domain.issue import CommentAct, Stage
@@ -48,7 +48,9 @@ def ledger(url: str) -> Generator[SqlLedger]:
     """Give a ledger with an issue that was merged, and two that are just known."""
     with open_ledger_url(url) as made:
         asked = Authorised(act="labeled:7", actor="ada", act_at=START)
-        ended = Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=1)
+        ended = Resolved(
+            resolution=Resolution.MERGED, reason="It ended.", total_attempts=1, total_duration_ms=1
+        )
         for event in (IssueSeen(title="Mend it"), asked, completed(ONE, 1), PULL, ended):
             made.append(ONE, event)
         for ref in (TWO, THREE):

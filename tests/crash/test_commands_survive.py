@@ -71,7 +71,7 @@ def assert_all_was_said_once(life: IssueLifecycle) -> None:
     replies = [text for text in life.here.comments(life.ref) if "<!-- mulligan:reply" in text]
     assert len(replies) == 2
     (resolved,) = [event for event in events(life) if isinstance(event, Resolved)]
-    assert resolved.resolution == f"{MAINTAINER} skipped it: not worth it"
+    assert resolved.reason == f"{MAINTAINER} skipped it: not worth it"
     assert life.here.world.labels_of(life.ref) == []
 
 

@@ -73,7 +73,7 @@ def assert_mended_once(life: IssueLifecycle) -> None:
 
 def assert_resolved_once(life: IssueLifecycle) -> None:
     (resolved,) = [each for each in events(life) if isinstance(each, Resolved)]
-    assert resolved.resolution == "Its pull request was merged."
+    assert resolved.reason == "Its pull request was merged."
     assert life.here.world.labels_of(life.ref) == []
     assert branch_head(life.here.bare, life.ref.branch) is None
     assert len(life.here.comments(life.ref)) == 1

@@ -152,7 +152,7 @@ def test_skip_leaves_the_issue_with_its_reason(here: WorkerEnvironment) -> None:
     do(here)
     assert (stage(here, ref), here.labels(ref)) == (Stage.RESOLVED, [])
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
-    assert resolved.resolution == "wes skipped it: not worth it"
+    assert resolved.reason == "wes skipped it: not worth it"
     assert resolved.total_attempts == 1
     assert "wes skipped it: not worth it" in here.said(ref)[0]
     here.desk.hub.advance_one_second()

@@ -219,7 +219,7 @@ def test_work_on_a_review_ends_when_the_pull_request_is_closed(here: WorkerEnvir
     make_pass(here)
     assert here.pushed(ref) is None
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
-    assert resolved.resolution == "Its pull request was closed without being merged."
+    assert resolved.reason == "Its pull request was closed without being merged."
 
 
 def test_a_push_while_an_attempt_runs_is_built_upon(here: WorkerEnvironment) -> None:
@@ -247,7 +247,7 @@ def test_a_merge_resolves_the_issue_and_leaves_nothing(here: WorkerEnvironment) 
     assert here.pushed(ref) is None
     assert "Its pull request was merged." in here.said(ref)[0]
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
-    assert (resolved.total_attempts, resolved.resolution) == (1, "Its pull request was merged.")
+    assert (resolved.total_attempts, resolved.reason) == (1, "Its pull request was merged.")
     assert not here.ledger.status(ref).pull.number
 
 

@@ -17,8 +17,8 @@ from mulligan.domain.events import (
     Event,
     FailedCheck,
     Published,
-    PullEnd,
     Remark,
+    Resolution,
     Resolved,
     ReviewReceived,
     StoodDown,
@@ -122,9 +122,33 @@ def test_a_review_that_is_refused_asks_a_person() -> None:
     ("end", "number"),
     [
         (StoodDown(reason="The issue was closed."), 2),
-        (Resolved(resolution="wes left it out.", total_attempts=1, total_duration_ms=5), 2),
-        (Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5), None),
-        (Resolved(resolution=PullEnd.CLOSED, total_attempts=1, total_duration_ms=5), None),
+        (
+            Resolved(
+                resolution=Resolution.SKIPPED,
+                reason="wes left it out.",
+                total_attempts=1,
+                total_duration_ms=5,
+            ),
+            2,
+        ),
+        (
+            Resolved(
+                resolution=Resolution.MERGED,
+                reason="It ended.",
+                total_attempts=1,
+                total_duration_ms=5,
+            ),
+            None,
+        ),
+        (
+            Resolved(
+                resolution=Resolution.CLOSED,
+                reason="It ended.",
+                total_attempts=1,
+                total_duration_ms=5,
+            ),
+            None,
+        ),
     ],
 )
 def test_an_end_leaves_nothing_pending(end: Event, number: int | None) -> None:
@@ -181,7 +205,10 @@ def test_what_passed_on_github_is_shown_until_the_head_is_another() -> None:
 
 def test_a_draft_is_known_until_its_work_is_verified() -> None:
     drafted = Drafted(pull_request="https://x/pull/3", number=3, head_sha="abc", attempt=1)
-    status = after(Resolved(resolution="x", total_attempts=1, total_duration_ms=1), drafted)
+    status = after(
+        Resolved(resolution=Resolution.SKIPPED, reason="x", total_attempts=1, total_duration_ms=1),
+        drafted,
+    )
     assert (status.pull.url, status.pull.number) == ("https://x/pull/3", 3)
     assert status.pull.draft_of == 1
     again = PUBLISHED.model_copy(update={"left_draft": "There is no GraphQL."})

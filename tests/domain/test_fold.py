@@ -25,8 +25,8 @@ from mulligan.domain.events import (
     HumanResponded,
     IssueSeen,
     Published,
-    PullEnd,
     Remark,
+    Resolution,
     Resolved,
     Restored,
     RetryScheduled,
@@ -457,7 +457,12 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     ),
     "a skip that ends the work": (
         BUSY,
-        Resolved(resolution="ada skipped it.", total_attempts=1, total_duration_ms=5),
+        Resolved(
+            resolution=Resolution.SKIPPED,
+            reason="ada skipped it.",
+            total_attempts=1,
+            total_duration_ms=5,
+        ),
         {
             **ENDED,
             "reason": "ada skipped it.",
@@ -467,15 +472,25 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     ),
     "a second skip": (
         replace(BUSY, pending=(ABORT, replace(SKIP, is_done=True), SECOND_SKIP)),
-        Resolved(resolution="ada skipped it.", total_attempts=1, total_duration_ms=5),
+        Resolved(
+            resolution=Resolution.SKIPPED,
+            reason="ada skipped it.",
+            total_attempts=1,
+            total_duration_ms=5,
+        ),
         {**ENDED, "reason": "ada skipped it.", "paused_by": ""},
     ),
     "a merge": (
         BUSY,
-        Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5),
+        Resolved(
+            resolution=Resolution.MERGED,
+            reason="Its pull request was merged.",
+            total_attempts=1,
+            total_duration_ms=5,
+        ),
         {
             **ENDED,
-            "reason": PullEnd.MERGED,
+            "reason": Resolution.MERGED,
             "paused_by": "",
             "pull": replace(BUSY.pull, number=None, draft_of=0, left_draft=""),
         },

@@ -19,7 +19,7 @@ from mulligan.domain.events import (
     HumanResponded,
     IssueSeen,
     Published,
-    PullEnd,
+    Resolution,
     Resolved,
     RetryScheduled,
     ReviewReceived,
@@ -56,7 +56,9 @@ WAITING = Waiting(until=DUE, reason="The budget is used up.")
 ESCALATED = Escalated(reason="All 3 attempts failed.", comment="https://x/1#c")
 PUBLISHED = Published(pull_request="https://x/pull/2", number=2, head_sha="abc")
 STOOD_DOWN = StoodDown(reason="The label was taken off.")
-RESOLVED = Resolved(resolution="merged", total_attempts=1, total_duration_ms=5)
+RESOLVED = Resolved(
+    resolution=Resolution.SKIPPED, reason="merged", total_attempts=1, total_duration_ms=5
+)
 
 
 def after(*events: Event) -> IssueStatus:
@@ -213,7 +215,9 @@ def test_only_new_guidance_saves_a_review_from_the_end_of_its_attempt() -> None:
 def test_the_end_of_the_work_is_all_that_an_abort_and_the_first_skip_wanted() -> None:
     keys = {"comment:9": Verb.ABORT, "comment:10": Verb.SKIP, "comment:11": Verb.SKIP}
     orders = [CommandReceived(key=key, command=keys[key], at=START) for key in keys]
-    merged = Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5)
+    merged = Resolved(
+        resolution=Resolution.MERGED, reason="It ended.", total_attempts=1, total_duration_ms=5
+    )
 
     def done(*end: Event) -> list[bool]:
         return [each.is_done for each in after(SEEN, AUTHORISED, FIRST, *orders, *end).pending]

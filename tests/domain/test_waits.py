@@ -27,7 +27,6 @@ from mulligan.domain.recorded_effects import (
     Obstacle,
     PublicationDelayed,
     Pushed,
-    block_shown,
 )
 from mulligan.domain.status import CommandTimes, IssueStatus, Phase
 from mulligan.interfaces.event_text import sentence_of
@@ -64,7 +63,7 @@ def test_a_hold_names_its_next_try() -> None:
 HELD = replace(
     READY,
     reason="No agent.",
-    effects=Effects((block_shown(Obstacle.ALL_AGENTS, 1, "No agent."),)),
+    obstacle=Obstacle.ALL_AGENTS,
 )
 
 
@@ -73,11 +72,11 @@ HELD = replace(
     [
         (READY, False, True),
         (HELD, True, True),
-        (replace(HELD, effects=Effects(())), False, False),
+        (replace(HELD, obstacle=Obstacle.ISSUE), False, False),
         (replace(HELD, stage=Stage.RUNNING), False, False),
         (replace(HELD, phase=Phase.ATTEMPTING), True, False),
         (replace(HELD, paused_by="ada"), True, False),
-        (replace(HELD, epoch=0), False, False),
+        (replace(HELD, epoch=0), True, False),
         (replace(HELD, due=LATER), True, False),
         (replace(READY, due=NOON, reason="Later."), False, True),
     ],

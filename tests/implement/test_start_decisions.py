@@ -11,7 +11,7 @@ from mulligan.domain.eligibility import PAUSED, POLICY, UNCHANGED, Facts
 from mulligan.domain.events import AttemptCompleted, Authorised, Decided, IssueSeen
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, LabelAct, Stage
 from mulligan.domain.outcome import FREE, Escalate, OpenPullRequest, Outcome, StandDown
-from mulligan.domain.recorded_effects import Effects, Obstacle, Pushed, block_shown
+from mulligan.domain.recorded_effects import BlockShown, Effects, Obstacle, Pushed
 from mulligan.domain.result import OnBase, WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase, Request, SeenText
 from mulligan.implement.decide import (
@@ -174,8 +174,8 @@ KEY = AgentUnavailable(NOW, "The key is refused.")
 
 def shows(reason: str, epoch: int = 1, obstacle: Obstacle = Obstacle.DISK) -> IssueStatus:
     """Give an issue that shows why a worker's machine keeps it waiting."""
-    effects = Effects((block_shown(obstacle, epoch, reason),))
-    return replace(KNOWN, reason=reason, effects=effects)
+    effects = Effects((BlockShown(obstacle=obstacle, epoch=epoch, reason=reason),))
+    return replace(KNOWN, reason=reason, obstacle=obstacle, effects=effects)
 
 
 def test_what_may_start_does_so() -> None:
@@ -194,10 +194,10 @@ def test_a_kept_commit_is_published_whatever_an_attempt_would_wait_for() -> None
     ("status", "is_shown"),
     [
         (KNOWN, False),
-        (shows(FULL), False),
+        (shows(FULL), True),
         (shows(OTHER), True),
         (shows(OTHER, epoch=0), False),
-        (replace(shows(OTHER), reason="Something else."), False),
+        (replace(shows(OTHER), obstacle=Obstacle.ISSUE), False),
     ],
 )
 def test_a_full_disk_is_shown_unless_that_of_another_worker_is(

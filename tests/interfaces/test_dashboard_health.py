@@ -25,7 +25,7 @@ from mulligan.domain.events import (
     Decided,
     Escalated,
     HumanResponded,
-    PullEnd,
+    Resolution,
     Resolved,
     Restored,
     RetryContextAssembled,
@@ -139,8 +139,15 @@ def test_retry_contexts_are_counted_by_section_and_their_attempts_by_feedback(
         AttemptCompleted(meta=tried(3, Outcome.INFRASTRUCTURE)),
         AttemptCompleted(meta=tried(4)),
         Escalated(reason="All failed.", comment=""),
-        Resolved(resolution="Skipped by ada.", total_attempts=4, total_duration_ms=1),
-        Resolved(resolution=PullEnd.MERGED, total_attempts=4, total_duration_ms=1),
+        Resolved(
+            resolution=Resolution.SKIPPED,
+            reason="Skipped by ada.",
+            total_attempts=4,
+            total_duration_ms=1,
+        ),
+        Resolved(
+            resolution=Resolution.MERGED, reason="It ended.", total_attempts=4, total_duration_ms=1
+        ),
     ):
         dashboard.measures.on_event(status, event)
     found = measured(dashboard)

@@ -40,8 +40,8 @@ from mulligan.domain.events import (
     ProofFinished,
     Published,
     PublishStarted,
-    PullEnd,
     RecordedEvent,
+    Resolution,
     Resolved,
     Restored,
     RetryContextAssembled,
@@ -301,7 +301,12 @@ SENTENCES: list[tuple[Event, str]] = [
     (LearningsAccepted(facts=(NOTED,)), "Accepted 1 note about the repository."),
     (LearningsDropped(facts=("a", "b")), "Dropped 2 notes about the repository."),
     (
-        Resolved(resolution=PullEnd.MERGED, total_attempts=1, total_duration_ms=5),
+        Resolved(
+            resolution=Resolution.MERGED,
+            reason="Its pull request was merged.",
+            total_attempts=1,
+            total_duration_ms=5,
+        ),
         "The work has ended. Its pull request was merged.",
     ),
     (

@@ -39,6 +39,7 @@ from mulligan.domain.events import (
     ProofFinished,
     Published,
     PublishStarted,
+    Resolution,
     Resolved,
     Restored,
     RetryContextAssembled,
@@ -146,7 +147,12 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     ),
     (
         FIRST,
-        Resolved(resolution="It was merged.", total_attempts=1, total_duration_ms=1),
+        Resolved(
+            resolution=Resolution.SKIPPED,
+            reason="It was merged.",
+            total_attempts=1,
+            total_duration_ms=1,
+        ),
         "finished: It was merged.",
     ),
     (FIRST, STARTED, "attempt 2 of 3"),

@@ -12,7 +12,7 @@ from mulligan.domain.events import (
     Event,
     IssueSeen,
     Published,
-    PullEnd,
+    Resolution,
     Resolved,
     RetryContextAssembled,
 )
@@ -65,8 +65,8 @@ def asked(ref: IssueRef) -> Event:
     return Authorised(act=f"labeled:{ref.number}", actor="ada", act_at=START)
 
 
-def ended(resolution: str) -> Event:
-    return Resolved(resolution=resolution, total_attempts=1, total_duration_ms=1)
+def ended(resolution: Resolution) -> Event:
+    return Resolved(resolution=resolution, reason="x", total_attempts=1, total_duration_ms=1)
 
 
 def live(ledger: SqlLedger, ref: IssueRef, *events: Event) -> None:
@@ -96,12 +96,12 @@ def fill(path: Path) -> None:
         ledger.append(ONE, context)
         ledger.append(ONE, attempt(ONE, 2, Outcome.CHECKS_FAILED, UNTOLD))
         # The last record of an attempt counts.
-        for event in (fixed, pull, ended(PullEnd.MERGED)):
+        for event in (fixed, pull, ended(Resolution.MERGED)):
             ledger.append(ONE, event)
         ledger.append(ONE, IssueSeen(title="Mend it", labels=("bug",)))
         live(ledger, TWO, attempt(TWO, 1, Outcome.CHECKS_FAILED, UNTOLD, RED))
         ledger.append(TWO, Escalated(reason="All failed.", comment="https://x.example/c"))
-        live(ledger, THREE, pull, ended(PullEnd.CLOSED))
+        live(ledger, THREE, pull, ended(Resolution.CLOSED))
 
 
 def test_an_empty_ledger_is_one_sentence(here: Path) -> None:

@@ -52,7 +52,7 @@ OLD: list[tuple[str, Effect]] = [
     ),
     (
         '{"kind":"effect_done","effect":"held","key":"all_agents","remote_id":"2:5e:ab"}',
-        BlockShown(obstacle=Obstacle.ALL_AGENTS, epoch=2, digest="5e:ab"),
+        BlockShown(obstacle=Obstacle.ALL_AGENTS, epoch=2),
     ),
     (
         '{"kind":"effect_done","effect":"push","key":"mulligan/issue-1","remote_id":"c0ffee"}',
@@ -172,7 +172,9 @@ def test_the_status_follows_from_the_effects_that_were_stored() -> None:
     events = [recorded_of(row(body, seq=seq)) for seq, (body, _) in enumerate(OLD)]
     statuses, read_to = replay(events)
     assert statuses[REF] == folded(REF, read_lines(REF, b"".join(line(body) for body, _ in OLD)))
-    assert statuses[REF] == IssueStatus(REF, known_since=NOON, effects=last_ones())
+    assert statuses[REF] == IssueStatus(
+        REF, known_since=NOON, effects=last_ones(), obstacle=Obstacle.ALL_AGENTS
+    )
     assert len(statuses[REF].effects.done) == len(OLD) - 3
     assert read_to == {"octo/hello": 83}
 

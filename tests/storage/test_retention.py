@@ -18,7 +18,7 @@ from mulligan.domain.events import (
     HumanResponded,
     IssueSeen,
     Published,
-    PullEnd,
+    Resolution,
     Resolved,
     ReviewReceived,
     StoodDown,
@@ -36,7 +36,12 @@ REF, OTHER, THIRD = ISSUES
 LATER = START + timedelta(days=1)
 PUSHED = Pushed(branch=REF.branch, head_sha="c0ffee")
 PULL = Published(pull_request="https://x.example/pull/7", number=7, head_sha="c0ffee")
-RESOLVED = Resolved(resolution=PullEnd.MERGED, total_attempts=2, total_duration_ms=1)
+RESOLVED = Resolved(
+    resolution=Resolution.MERGED,
+    reason="Its pull request was merged.",
+    total_attempts=2,
+    total_duration_ms=1,
+)
 LIFE: tuple[Event, ...] = (
     IssueSeen(title="Mend it"),
     Authorised(act="labeled:7", actor="ada", act_at=START),
@@ -80,7 +85,7 @@ def test_a_remnant_holds_what_the_next_request_needs(
     assert attic.forget(REF, LATER)
     (kept,) = ledger.events(REF)
     assert kept.event == Forgotten(
-        reason=PullEnd.MERGED,
+        reason=Resolution.MERGED,
         number=2,
         act="labeled:7",
         known_since=known,

@@ -29,7 +29,7 @@ from mulligan.domain.events import (
     Escalated,
     IssueSeen,
     Published,
-    PullEnd,
+    Resolution,
     Resolved,
     RetryContextAssembled,
     RetryScheduled,
@@ -323,8 +323,14 @@ def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: 
         pull = f"{home}/pull/{ref.number + 500}"
         ledger.append(ref, Published(pull_request=pull, number=ref.number + 500, head_sha="c0ffee"))
         if not is_recent:
-            end = PullEnd.CLOSED if ref.number % 9 == 0 else PullEnd.MERGED
-            ledger.append(ref, Resolved(resolution=end, total_attempts=1, total_duration_ms=1))
+            end = Resolution.CLOSED if ref.number % 9 == 0 else Resolution.MERGED
+            ended = Resolved(
+                resolution=end,
+                reason=f"Its pull request was {end}.",
+                total_attempts=1,
+                total_duration_ms=1,
+            )
+            ledger.append(ref, ended)
         return
     last = ledger.history(ref)[-1].error
     said = last if outcome is Outcome.BLOCKED else f"All 3 attempts failed. The last one: {last}"
@@ -333,7 +339,12 @@ def settle(dashboard: Dashboard, ref: IssueRef, outcome: Outcome, *, is_recent: 
     if not is_recent:
         ledger.append(
             ref,
-            Resolved(resolution="ann skipped it.", total_attempts=3, total_duration_ms=1),
+            Resolved(
+                resolution=Resolution.SKIPPED,
+                reason="ann skipped it.",
+                total_attempts=3,
+                total_duration_ms=1,
+            ),
         )
 
 

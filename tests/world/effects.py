@@ -30,7 +30,7 @@ EFFECTS: tuple[Effect, ...] = (
     StageShown(stage=Stage.REVIEW),
     StatusWritten(comment="77"),
     LabelRequested(act=LabelAct(7), comment="78"),
-    BlockShown(obstacle=Obstacle.DISK, epoch=2, digest="ab"),
+    BlockShown(obstacle=Obstacle.DISK, epoch=2, reason="Full."),
     Pushed(branch="mulligan/issue-1", head_sha="c0ffee"),
     WorkPushed(attempt=3, git_ref="refs/mulligan/work/1"),
     BaseMerged(base_sha="b", head_sha="h", merge="m"),

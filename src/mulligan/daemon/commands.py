@@ -13,7 +13,7 @@ import structlog
 from mulligan.daemon.restoration import confirm_issue, restore_issue
 from mulligan.domain.command import ASKING, CommentCommand, PendingCommand, Verb
 from mulligan.domain.errors import DeniedError, GoneError, StandsBackError, WorldError
-from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
+from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolution, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import StandDown
 from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead
@@ -239,7 +239,8 @@ def _act(order: PendingCommand) -> AuthorisingAct:
 def _resolved(ref: IssueRef, text: str, ledger: LedgerReader) -> Resolved:
     history = ledger.history(ref)
     return Resolved(
-        resolution=text,
+        resolution=Resolution.SKIPPED,
+        reason=text,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )

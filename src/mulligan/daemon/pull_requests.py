@@ -16,7 +16,7 @@ from mulligan.domain.events import (
     Conflicted,
     FailedCheck,
     LearningsAccepted,
-    PullEnd,
+    Resolution,
     Resolved,
 )
 from mulligan.domain.feedback import (
@@ -214,6 +214,10 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], context: WriteContext) -> Vis
     return Visit(ref)
 
 
+MERGED = "Its pull request was merged."
+CLOSED = "Its pull request was closed without being merged."
+
+
 def _end(ref: IssueRef, context: WriteContext) -> Visit:
     """Resolve an issue whose pull request was merged or closed; safe to repeat (PR-5)."""
     status = context.ledger.status(ref)
@@ -227,7 +231,8 @@ def _end(ref: IssueRef, context: WriteContext) -> Visit:
     if ended.is_merged:
         _accept_learnings(status, history, context)
     resolved = Resolved(
-        resolution=PullEnd.MERGED if ended.is_merged else PullEnd.CLOSED,
+        resolution=Resolution.MERGED if ended.is_merged else Resolution.CLOSED,
+        reason=MERGED if ended.is_merged else CLOSED,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )

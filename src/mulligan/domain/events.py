@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.outcome import Decision, Record
-from mulligan.domain.recorded_effects import CommentsRead, Effect, WrittenEffect
+from mulligan.domain.recorded_effects import CommentsRead, Effect, Obstacle, WrittenEffect
 from mulligan.domain.result import CheckResult, Proof, VerifierOutcome, WorkerResultMeta
 
 EVENT_SCHEMA_VERSION = 2
@@ -290,11 +290,12 @@ class Drafted(Record):
 
 
 class RetryScheduled(Record):
-    """The next attempt may start at `due`."""
+    """The next attempt may start at `due`; `obstacle` is set if others would fail as well."""
 
     kind: Literal["retry_scheduled"] = "retry_scheduled"
     due: datetime
     reason: str
+    obstacle: Obstacle | None = None
 
 
 class Waiting(Record):
@@ -303,6 +304,7 @@ class Waiting(Record):
     kind: Literal["waiting"] = "waiting"
     until: datetime | None
     reason: str
+    obstacle: Obstacle | None = None
 
 
 class Escalated(Record):
@@ -457,25 +459,27 @@ class LearningsDropped(Record):
 # The end of an issue.
 
 
-class PullEnd(StrEnum):
-    """How a pull request ended; the values are stored."""
+class Resolution(StrEnum):
+    """What ended the work: its pull request was merged or closed, or a maintainer skipped it."""
 
-    MERGED = "Its pull request was merged."
-    CLOSED = "Its pull request was closed without being merged."
+    MERGED = "merged"
+    CLOSED = "closed"
+    SKIPPED = "skipped"
 
 
 class Resolved(Record):
-    """The work on the issue has ended."""
+    """The work on the issue has ended; `reason` is a sentence for people."""
 
     kind: Literal["resolved"] = "resolved"
-    resolution: PullEnd | str = Field(union_mode="left_to_right")
+    resolution: Resolution
+    reason: str
     total_attempts: int
     total_duration_ms: int
 
     @property
     def ends_pull(self) -> bool:
-        """Return whether the pull request was merged or closed, and not skipped by a maintainer."""
-        return isinstance(self.resolution, PullEnd)
+        """Return whether the pull request was merged or closed."""
+        return self.resolution is not Resolution.SKIPPED
 
 
 class Forgotten(Record):

@@ -57,6 +57,7 @@ from mulligan.domain.issue import ConsoleAct, ReviewAct, Stage, parse_act
 from mulligan.domain.outcome import Escalate, Outcome, StandDown, WaitForPullRequest
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
+    BlockShown,
     CommentsRead,
     Effect,
     Effects,
@@ -117,6 +118,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
                 started_at=at,
                 due=None,
                 reason="",
+                obstacle=None,
                 is_kept=False,
                 pull=replace(status.pull, passed=0),
                 effects=_started(status),
@@ -145,10 +147,13 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             pull = replace(status.pull, passed=0, updated_to=base)
             pushed = Pushed(branch=status.issue.branch, head_sha=head)
             return _with_effect(replace(status, pull=pull), pushed)
-        case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
+        case (
+            RetryScheduled(due=due, reason=reason, obstacle=obstacle)
+            | Waiting(until=due, reason=reason, obstacle=obstacle)
+        ):
             is_kept = status.is_kept or isinstance(status.decision, WaitForPullRequest)
             rests = _at_rest(status, Stage.READY)
-            return replace(rests, due=due, reason=reason, is_kept=is_kept)
+            return replace(rests, due=due, reason=reason, is_kept=is_kept, obstacle=obstacle)
         case Escalated(reason=reason, comment=comment):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             rests = _at_rest(status, Stage.HITL)
@@ -199,7 +204,11 @@ def _with_effect(status: IssueStatus, effect: Effect) -> IssueStatus:
         return status  # The effect is the repository's, not the issue's.
     removed = isinstance(effect, StageShown) and status.stage not in {Stage.REVIEW, Stage.HITL}
     labelled = status.labelled and not removed
-    return replace(status, effects=status.effects.plus(effect), labelled=labelled)
+    status = replace(status, effects=status.effects.plus(effect), labelled=labelled)
+    if isinstance(effect, BlockShown) and status.stage is Stage.READY:
+        # Version 1 recorded an obstacle here only.
+        return replace(status, obstacle=effect.obstacle)
+    return status
 
 
 def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
@@ -215,6 +224,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         outcome=None,
         decision=None,
         reason="",
+        obstacle=None,
         due=None,
         ci_attempts=0,
         elsewhere=False,
@@ -302,7 +312,7 @@ def _kept_effects(effects: Iterable[Effect], before: Effects = NO_EFFECTS) -> Ef
 
 def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
     """Resolve the issue; the pull request of a skipped one stays open and is followed."""
-    rests = replace(_resolve(status, event.resolution), paused_by="")
+    rests = replace(_resolve(status, event.reason), paused_by="")
     if not event.ends_pull:
         # Commands are executed oldest first, so this is the one that resolved the issue.
         return _with_done(rests, [each for each in rests.pending if each.verb is Verb.SKIP][:1])
@@ -380,5 +390,5 @@ def _due_again(
 
 
 def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:
-    """Set a stage without a next step or a time to wait for."""
-    return replace(status, stage=stage, phase=Phase.IDLE, due=None)
+    """Set a stage without a next step, an obstacle, or a time to wait for."""
+    return replace(status, stage=stage, phase=Phase.IDLE, due=None, obstacle=None)

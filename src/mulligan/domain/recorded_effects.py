@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from hashlib import sha256
 from typing import Annotated, Literal, TypeVar, assert_never, get_args
 
 from pydantic import Field
@@ -59,18 +58,12 @@ class Obstacle(StrEnum):
 
 
 class BlockShown(Record):
-    """The reason of an obstacle was shown in an epoch; `digest` is the reason's hash."""
+    """The reason of an obstacle was shown in an epoch; "" if version 1 recorded it."""
 
     kind: Literal["block_shown"] = "block_shown"
     obstacle: Obstacle
     epoch: int
-    digest: str
-
-
-def block_shown(obstacle: Obstacle, epoch: int, reason: str) -> BlockShown:
-    """Return the record that the reason of an obstacle was shown."""
-    digest = sha256(reason.encode()).hexdigest()
-    return BlockShown(obstacle=obstacle, epoch=epoch, digest=digest)
+    reason: str = ""
 
 
 class Pushed(Record):

@@ -31,7 +31,6 @@ from mulligan.domain.recorded_effects import (
     PublicationDelayed,
     ReviewsSettling,
     StageShown,
-    block_shown,
 )
 
 STATUS_EDIT_INTERVAL = timedelta(seconds=15)
@@ -256,6 +255,7 @@ class IssueStatus:
 
     - `attempt` counts within `epoch`, `number` over all epochs. `forgotten_epochs` counts the
       epochs deleted by retention.
+    - `reason` is a sentence for people; `obstacle` is what a queued issue waits for, if it is one.
     - `due` is when the next attempt may start.
     - `is_kept`: the last attempt's commit is verified, but waits to be published until a maintainer
       has fixed the obstacle.
@@ -296,6 +296,7 @@ class IssueStatus:
     effects: Effects = NO_EFFECTS
     known_since: datetime | None = None
     asked_at: str = ""
+    obstacle: Obstacle | None = None
     elsewhere: bool = False
     labelled: bool = False
     restored: str = ""
@@ -308,9 +309,7 @@ class IssueStatus:
     @property
     def is_held(self) -> bool:
         """Return whether the issue shows that no agent of its repository can start a run."""
-        if self.stage is not Stage.READY or not self.reason:
-            return False
-        return block_shown(Obstacle.ALL_AGENTS, self.epoch, self.reason) in self.effects.done
+        return self.stage is Stage.READY and self.obstacle is Obstacle.ALL_AGENTS
 
     def may_show_hold(self, now: datetime) -> bool:
         """Return whether the issue waits for an attempt, and shows no other reason for that."""

@@ -45,7 +45,7 @@ from mulligan.domain.outcome import (
     WaitForBudget,
     WaitForPullRequest,
 )
-from mulligan.domain.recorded_effects import Obstacle, block_shown
+from mulligan.domain.recorded_effects import BlockShown, Obstacle
 from mulligan.domain.result import Rest, RestKind, WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.domain.verification import Verification
@@ -192,8 +192,8 @@ def decide_start(facts: StartFacts) -> Start:
 
 def _obstructed(obstacle: Obstacle, reason: str, status: IssueStatus) -> Obstructed:
     """Return this worker's obstacle, unless another worker's is shown: they would alternate."""
-    shown = block_shown(obstacle, status.epoch, status.reason)
-    is_shown = status.reason != reason and shown in status.effects.done
+    shown = {(each.obstacle, each.epoch) for each in status.effects.all(BlockShown)}
+    is_shown = status.obstacle is obstacle and (obstacle, status.epoch) in shown
     return Obstructed(obstacle, reason, is_shown)
 
 

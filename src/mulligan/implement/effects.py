@@ -53,6 +53,7 @@ from mulligan.domain.outcome import (
     WaitForPullRequest,
 )
 from mulligan.domain.recorded_effects import (
+    BlockShown,
     Effect,
     InHand,
     LabelRequested,
@@ -66,7 +67,6 @@ from mulligan.domain.recorded_effects import (
     StatusWritten,
     Topic,
     WorkPushed,
-    block_shown,
 )
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
@@ -199,7 +199,7 @@ def defer(ref: IssueRef, cause: Deferral, context: WriteContext) -> None:
         case Obstructed(obstacle, reason, is_shown):
             if obstacle is Obstacle.DISK:
                 log.warning("disk_nearly_full", issue=str(ref), reason=reason)
-            elif context.ledger.status(ref).reason != reason:
+            elif context.ledger.status(ref).obstacle is not obstacle:
                 log.warning("agent_missing", issue=str(ref), reason=reason)
             if not is_shown:
                 report_blocked(ref, reason, context, obstacle)
@@ -517,15 +517,16 @@ def report_blocked(
     ref: IssueRef, reason: str, context: WriteContext, obstacle: Obstacle = Obstacle.ISSUE
 ) -> None:
     """Show on an issue, once for each reason, why it cannot be worked on; no attempt counts."""
-    # The ledger redacts what it records, so a reason is compared as it is recorded.
+    # The ledger redacts what it records, so the text is compared as it is recorded.
     status, reason = context.ledger.status(ref), context.redactor.text(reason)
-    notice = block_shown(obstacle, status.epoch, reason)
-    if status.reason == reason and notice in status.effects.done:
+    shown = BlockShown(obstacle=obstacle, epoch=status.epoch, reason=reason)
+    is_recorded = status.obstacle is obstacle and status.reason == reason
+    if is_recorded and shown in status.effects.done:
         return
-    if status.reason != reason:
-        context.ledger.append(ref, Waiting(until=None, reason=reason))
+    if not is_recorded:
+        context.ledger.append(ref, Waiting(until=None, reason=reason, obstacle=obstacle))
     sync_labels_and_status(ref, context)
-    record_effect(ref, notice, context.ledger)
+    record_effect(ref, shown, context.ledger)
 
 
 def show_hold(ref: IssueRef, reason: str, context: WriteContext) -> None:
@@ -559,18 +560,17 @@ def note_absence(ref: IssueRef, what: str, context: WriteContext) -> None:
         report_blocked(ref, reason, context)
     if now - since >= HELD_AFTER:
         log.warning("held", issue=str(ref), reason=reason)
-        context.ledger.append(ref, Waiting(until=now + HELD_INTERVAL, reason=reason))
+        waiting = Waiting(until=now + HELD_INTERVAL, reason=reason, obstacle=Obstacle.ISSUE)
+        context.ledger.append(ref, waiting)
 
 
 def retry(ref: IssueRef, decision: Retry, context: WriteContext) -> None:
     """Schedule the next attempt: at once, or after its backoff step, and never before its time."""
     now, step = context.clock.now(), decision.backoff_step
     due = max(now + context.clock.backoff(step) if step else now, decision.not_before or now)
-    context.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
-    if decision.agent_rests:
-        status = context.ledger.status(ref)
-        notice = block_shown(Obstacle.ALL_AGENTS, status.epoch, status.reason)
-        record_effect(ref, notice, context.ledger)
+    obstacle = Obstacle.ALL_AGENTS if decision.agent_rests else None
+    scheduled = RetryScheduled(due=due, reason=decision.reason, obstacle=obstacle)
+    context.ledger.append(ref, scheduled)
     if step:
         sync_labels_and_status(ref, context)
     else:

@@ -204,8 +204,8 @@ def _sentence(event: Event) -> str:
             return f"Accepted {pluralize(len(facts), 'note')} about the repository."
         case LearningsDropped(facts=facts):
             return f"Dropped {pluralize(len(facts), 'note')} about the repository."
-        case Resolved(resolution=resolution):
-            return f"The work has ended. {resolution}"
+        case Resolved(reason=reason):
+            return f"The work has ended. {reason}"
         case Forgotten(reason=reason):
             return f"Older events were removed. {reason}"
         case Restored(source=source):

@@ -1,9 +1,15 @@
 """Turn the JSON of events that earlier versions stored into today's. Pure.
 
-Version 1 stored an effect as a name, a key and a value, also in what replaces earlier events.
+Version 1 stored an effect as a name, a key and a value, also in what replaces earlier events; the
+end of a pull request as its sentence; and of an obstacle that was shown, the hash of its sentence.
 """
 
 from pydantic import JsonValue
+
+ENDS = {
+    "Its pull request was merged.": "merged",
+    "Its pull request was closed without being merged.": "closed",
+}
 
 
 def upgraded(event: JsonValue) -> JsonValue:
@@ -11,6 +17,8 @@ def upgraded(event: JsonValue) -> JsonValue:
     match event:
         case {"kind": "effect_done", "effect": str(name), "key": str(key), "remote_id": str(value)}:
             return _effect(name, key, value)
+        case {"kind": "resolved", "resolution": str(reason)}:
+            return {**event, "resolution": ENDS.get(reason, "skipped"), "reason": reason}
         case {"kind": "forgotten" | "restored", "effects": [*kept]}:
             return {**event, "effects": [_kept(each) for each in kept]}
         case _:
@@ -39,7 +47,7 @@ def _effect(name: str, key: str, value: str) -> JsonValue:
         case "reply":
             return {"kind": "command_answered", "act": key, "comment": value}
         case "held":
-            return {"kind": "block_shown", "obstacle": key, "epoch": before, "digest": after}
+            return {"kind": "block_shown", "obstacle": key, "epoch": before}
         case "push":
             return {"kind": "pushed", "branch": key, "head_sha": value}
         case "pushed_work":

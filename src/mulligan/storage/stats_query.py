@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 from sqlalchemy import Connection, select
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import PullEnd
+from mulligan.domain.events import Resolution
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import OnBase
@@ -30,9 +30,10 @@ MILESTONES = {
     "stood_down": MilestoneKind.LEFT,
     "escalated": MilestoneKind.ESCALATED,
 }
-PULL_REQUEST_ENDS: dict[str, MilestoneKind] = {
-    PullEnd.MERGED: MilestoneKind.MERGED,
-    PullEnd.CLOSED: MilestoneKind.CLOSED,
+ENDS = {
+    Resolution.MERGED: MilestoneKind.MERGED,
+    Resolution.CLOSED: MilestoneKind.CLOSED,
+    Resolution.SKIPPED: MilestoneKind.SKIPPED,
 }
 
 
@@ -122,7 +123,7 @@ class _Labels(Record):
 
 class _MilestoneBody(Record):
     act_at: datetime | None = None
-    resolution: str = ""
+    resolution: Resolution = Resolution.SKIPPED
 
 
 def read_ledger_history(database: Database) -> LedgerHistory:
@@ -172,11 +173,7 @@ def _read(
         raise ConfigError(
             f"This version cannot read an event of {issue}; install a newer version."
         ) from error
-    turn = (
-        PULL_REQUEST_ENDS.get(milestone.resolution, MilestoneKind.SKIPPED)
-        if kind == RESOLVED
-        else MILESTONES[kind]
-    )
+    turn = ENDS[milestone.resolution] if kind == RESOLVED else MILESTONES[kind]
     return Milestone(issue, turn, at, milestone.act_at)
 
 

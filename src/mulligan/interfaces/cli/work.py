@@ -380,7 +380,7 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
             return f"  [yellow]→ stopped:[/] {_plain(reason)}"
         case Restored(source=source):
             return f"[yellow]the ledger was lost:[/] restored from {_plain(source)}"
-        case Resolved(resolution=reason):
+        case Resolved(reason=reason):
             return f"[green]finished:[/] {_plain(reason)}"
         case _:
             return None
