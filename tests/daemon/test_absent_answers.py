@@ -9,9 +9,9 @@ import pytest
 
 from github_simulator.world import Fault
 from mulligan.daemon.poll import FetchCache, poll
+from mulligan.daemon.pull_requests import MERGED
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import Worker
-from mulligan.domain.events import Resolution
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from world.behaviours import AgentInput
@@ -114,7 +114,7 @@ class Journey:
         assert status.stage is not Stage.HITL
         assert len(self.here.said(self.ref)) <= 1
         if status.stage is Stage.RESOLVED:
-            assert status.reason == Resolution.MERGED
+            assert status.reason == MERGED
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def journey(here: WorkerEnvironment, fault: Fault, at: int, lasts: timedelta | N
     world.faults = bad = BadRead(fault, at, lasts, here.desk.clock.now)
     made.make()
     assert made.runs == 2
-    assert here.ledger.status(made.ref).reason == Resolution.MERGED
+    assert here.ledger.status(made.ref).reason == MERGED
     assert here.labels(made.ref) == []
     assert branch_head(here.desk.hub.bare, made.ref.branch) is None
     return len(bad.seen)
