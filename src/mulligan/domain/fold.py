@@ -95,7 +95,9 @@ def _shown_of(status: IssueStatus) -> tuple[object, ...]:
     return status.stage, pull.passed, pull.updated_to, status.effects.pull_notes
 
 
-def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
+def _advance(  # noqa: C901 - one flat match
+    status: IssueStatus, event: Event, at: datetime
+) -> IssueStatus:
     if isinstance(event, Effect):
         return _with_effect(status, event)
     match event:

@@ -253,13 +253,8 @@ WIDTH = 200
 OPERATOR = "operator"
 
 
-def event_line(status: IssueStatus, event: Event) -> str | None:
+def event_line(status: IssueStatus, event: Event) -> str | None:  # noqa: C901 - one flat match
     """Return an event's line in Rich markup, or None if the event has none."""
-    line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
-    return line or _result_line(status, event) or _pull_line(event)
-
-
-def _work_line(status: IssueStatus, event: Event) -> str | None:
     match event:
         case AttemptStarted(position=position, most=most):
             place = f"{position} of {most}" if position else f"{status.attempt}"
@@ -279,20 +274,6 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
             return _agent_line(event)
         case FixRoundStarted(number=number, most=most):
             return f"  fix round {number} of {most}"
-        case _:
-            return None
-
-
-def _agent_line(event: AgentFinished) -> str:
-    took = _seconds(event.duration_ms)
-    if event.stopped_by:
-        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
-    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
-    return f"  agent worked for {took}{ended}"
-
-
-def _verdict_line(event: Event) -> str | None:
-    match event:
         case (
             CheckFinished(check=check)
             | AttemptCompleted(meta=WorkerResultMeta(set_up=CheckResult() as check))
@@ -308,8 +289,57 @@ def _verdict_line(event: Event) -> str | None:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=VerifierOutcome() as verdict, feedback=feedback):
             return f"  the reviewer answered {verdict.value}: {_plain(feedback)}".rstrip(": ")
+        case ReviewReceived(author=author):
+            return f"[yellow]changes are requested[/] by {_plain(author)}"
+        case Conflicted():
+            return "[yellow]the pull request has conflicts[/]"
+        case CiFailed(checks=checks):
+            names = ", ".join(check.name for check in checks)
+            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
+        case CiPassed(count=count):
+            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
+        case HumanResponded(command=command, actor=actor, answer=answer):
+            who = _plain(actor or OPERATOR)
+            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
+        case AttemptCompleted(meta=meta) if times := times_text([meta]):
+            return f"  [dim]{times}[/]"
+        case Decided(decision=decision):
+            return _decision_line(status, decision)
+        case RetryScheduled(due=due):
+            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
+            return f"  not before {due:%H:%M:%S} UTC" if waits else None
+        case Waiting(until=until) if until:
+            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
+        case Escalated(comment=url):
+            return f"  [magenta]→ {_plain(url)}[/]"
+        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
+            return f"  [yellow]→ stopped:[/] {_plain(reason)}"
+        case Restored(source=source):
+            return f"[yellow]the ledger was lost:[/] restored from {_plain(source)}"
+        case Resolved(reason=reason):
+            return f"[green]finished:[/] {_plain(reason)}"
+        case Published(pull_request=url):
+            return f"  [green]→ pull request {_plain(url)}[/]"
+        case Drafted(pull_request=url):
+            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case ReviewsWithdrawn():
+            return "a review no longer requests changes"
+        case BroughtUpToDate(base_sha=sha):
+            return f"the base branch, at {sha[:10]}, is merged into the pull request"
         case _:
             return None
+
+
+def _agent_line(event: AgentFinished) -> str:
+    took = _seconds(event.duration_ms)
+    if event.stopped_by:
+        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
+    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
+    return f"  agent worked for {took}{ended}"
 
 
 def _check_line(check: CheckResult) -> str:
@@ -341,51 +371,6 @@ def _output(failed: CheckResult) -> str:
     return "".join(f"\n[dim]│[/] {escape(line)}" for line in failed.digest.split("\n"))
 
 
-def _feedback_line(event: Event) -> str | None:
-    match event:
-        case ReviewReceived(author=author):
-            return f"[yellow]changes are requested[/] by {_plain(author)}"
-        case Conflicted():
-            return "[yellow]the pull request has conflicts[/]"
-        case CiFailed(checks=checks):
-            names = ", ".join(check.name for check in checks)
-            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
-        case CiPassed(count=count):
-            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
-        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
-            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
-        case HumanResponded(command=Verb.SKIP, actor=actor):
-            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
-        case HumanResponded(command=command, actor=actor, answer=answer):
-            who = _plain(actor or OPERATOR)
-            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
-        case _:
-            return None
-
-
-def _result_line(status: IssueStatus, event: Event) -> str | None:
-    match event:
-        case AttemptCompleted(meta=meta) if times := times_text([meta]):
-            return f"  [dim]{times}[/]"
-        case Decided(decision=decision):
-            return _decision_line(status, decision)
-        case RetryScheduled(due=due):
-            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
-            return f"  not before {due:%H:%M:%S} UTC" if waits else None
-        case Waiting(until=until) if until:
-            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
-        case Escalated(comment=url):
-            return f"  [magenta]→ {_plain(url)}[/]"
-        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
-            return f"  [yellow]→ stopped:[/] {_plain(reason)}"
-        case Restored(source=source):
-            return f"[yellow]the ledger was lost:[/] restored from {_plain(source)}"
-        case Resolved(reason=reason):
-            return f"[green]finished:[/] {_plain(reason)}"
-        case _:
-            return None
-
-
 def _decision_line(status: IssueStatus, decision: Decision) -> str:
     """Describe the outcome of an attempt and the next step; the reason includes the error."""
     ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
@@ -402,20 +387,6 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
             return f"  [yellow]{ended} → waits:[/] {why}"
         case _:
             assert_never(decision)
-
-
-def _pull_line(event: Event) -> str | None:
-    match event:
-        case Published(pull_request=url):
-            return f"  [green]→ pull request {_plain(url)}[/]"
-        case Drafted(pull_request=url):
-            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
-        case ReviewsWithdrawn():
-            return "a review no longer requests changes"
-        case BroughtUpToDate(base_sha=sha):
-            return f"the base branch, at {sha[:10]}, is merged into the pull request"
-        case _:
-            return None
 
 
 def _seconds(milliseconds: int) -> str:

@@ -285,11 +285,6 @@ class MetricsRegistry:
                     self._context_bytes.labels(section).inc(size)
             case AgentFinished(duration_ms=took):
                 self._agent_seconds.inc(took / 1000)
-            case _:
-                self._count_result(event)
-
-    def _count_result(self, event: Event) -> None:
-        match event:
             case Escalated():
                 self._escalations.inc()
             case Resolved() if not event.ends_pull:
