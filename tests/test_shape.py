@@ -1,10 +1,15 @@
 """The code keeps the shape that the style sheet promises (CONTRIBUTING)."""
 
 import ast
+import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from world.sources import tree_of
 
@@ -93,6 +98,36 @@ def test_work_that_is_left_is_in_issues_not_in_comments() -> None:
     suspects = [file for file in FILES if any(word in file.read_text() for word in words)]
     said = {str(file): " ".join(comments(file)) for file in suspects}
     assert [file for file, text in said.items() if any(word in text for word in words)] == []
+
+
+def imported_by(node: ast.AST) -> list[str]:
+    """Name the modules that a statement, or a call of `import_module`, imports."""
+    match node:
+        case ast.Import(names=names):
+            return [each.name for each in names]
+        case ast.ImportFrom(module=str(module), level=0):
+            return [module]
+        case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module))]):
+            return [module]
+        case _:
+            return []
+
+
+def test_every_imported_library_is_declared() -> None:
+    """Otherwise an update of another library may remove it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["fleet"]]
+    declared = {canonicalize_name(Requirement(each).name) for each in needed}
+    nodes = (node for file in FILES for node in ast.walk(tree_of(file)))
+    packages = {name.partition(".")[0] for node in nodes for name in imported_by(node)}
+    packages -= {*sys.stdlib_module_names, *(path.name for path in SOURCE.iterdir())}
+    homes = packages_distributions()
+    undeclared = {
+        package
+        for package in packages
+        if declared.isdisjoint(map(canonicalize_name, homes.get(package, [])))
+    }
+    assert undeclared == set()
 
 
 def test_the_top_of_the_house_stays_small() -> None:
