@@ -162,7 +162,12 @@ class ReloadableRuntime:
 
 
 class _VariableIntervalTrigger(BaseTrigger):
-    """Fires at an interval that may change between calls; makes up for missed calls once."""
+    """Fires at an interval that may change between calls; makes up for missed calls once.
+
+    APScheduler's `IntervalTrigger` lists all missed calls: with 60 s, and a clock set forward by
+    10 years, that takes 4 s and 282 MiB. `reschedule_job`, called after each call, would add the
+    duration of the call to the interval.
+    """
 
     def __init__(self, interval: Interval) -> None:
         self._interval = interval
@@ -219,7 +224,8 @@ def _watching_clock(scheduler: BackgroundScheduler, names: Iterable[str]) -> Gen
     """Run the named jobs when the machine's clock is set back, in a thread, during this block.
 
     APScheduler keeps the time of each next run. If a clock is set back by two hours, it would wait
-    for two hours.
+    for two hours. No setting changes that: it "relies on the system time being correct"
+    (agronholm/apscheduler, issue 351).
     """
     ended = threading.Event()
 

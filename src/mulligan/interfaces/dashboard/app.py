@@ -118,7 +118,11 @@ SECONDS_TO_END = 1
 
 
 class _BoundedConnection(H11Protocol):
-    """A connection that is closed if its request does not arrive, so that others are served."""
+    """A connection that is closed if its request does not arrive, so that others are served.
+
+    Uvicorn 0.54 has no setting for that (Kludex/uvicorn, issue 157). With `limit_concurrency` and
+    `timeout_keep_alive` alone, 70 silent connections made it answer all others with 503.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start to wait for a request."""
