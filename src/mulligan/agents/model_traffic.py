@@ -248,7 +248,6 @@ class ModelTraffic:
         self._refused_since: float | None = None
 
     def begin(self) -> "ModelExchange":
-        """Observe another request."""
         exchange = ModelExchange(self)
         with self._lock:
             self._open.add(exchange)
@@ -337,11 +336,9 @@ class ModelExchange:
         return self._usage.model
 
     def waits(self) -> None:
-        """Record that the request is sent, and that the next bytes are the service's."""
         self.waiting_since = self._traffic.clock()
 
     def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Record the status and headers of the answer."""
         given = {name.decode().lower(): value.decode("latin-1") for name, value in headers}
         self._usage = UsageReader(streams="event-stream" in given.get("content-type", ""))
         asked = seconds_asked(given)
@@ -351,17 +348,14 @@ class ModelExchange:
         self._note_bytes()
 
     def received(self, part: bytes) -> None:
-        """Record a part of the body."""
         self._usage.feed(part)
         self._note_bytes()
 
     def failed(self, reason: str = "") -> None:
-        """Record that the service could not be reached, and why."""
         self._traffic.note_unreachable(self._begun)
         self._traffic.note_answer(ServiceRefusal(0, reason=reason))
 
     def ended(self) -> None:
-        """Record that the answer is complete, or that the agent closed the connection."""
         self.waiting_since = None
         self._usage.close()
         self._traffic.close(self)

@@ -189,7 +189,7 @@ class CommandAgent:
 
     @property
     def identity(self) -> AgentIdentity:
-        """Name, version and sandbox; the version is None if the adapter cannot ask for it."""
+        """The version is None if the adapter cannot ask for it."""
         return AgentIdentity(self.name, self._version, self._sandbox.name)
 
     @property
@@ -211,7 +211,6 @@ class CommandAgent:
 
     @property
     def limits(self) -> RunLimits:
-        """The limits of a run, and its network."""
         settings = self._settings
         return RunLimits(
             timeout=settings.timeout,
@@ -235,7 +234,7 @@ class CommandAgent:
 
     @property
     def model(self) -> ModelAccess:
-        """How the reviewer command calls the agent's model; without a sandbox, with the key."""
+        """Without a sandbox, the reviewer command gets the agent's key."""
         adapter = self._adapter
         if not isinstance(self._sandbox, Unconfined):
             return model_access(adapter, self._environment, PROXY_PORT)
@@ -244,7 +243,7 @@ class CommandAgent:
         return ModelAccess((), {name: self._environment[name] for name in names})
 
     def run(self, task: Task) -> AgentRun:
-        """Run the agent until it ends or is stopped; remove its processes and its HOME.
+        """Remove the agent's HOME afterwards.
 
         Raises MisconfiguredError if its program or a variable of agent.env is missing.
         """

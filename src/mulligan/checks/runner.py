@@ -123,21 +123,16 @@ class CommandVerifier:
     network: OperatorNetwork = NO_NETWORK_SETTINGS
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
-        """List every rule of the scope that the change breaks (GUARD-1)."""
         return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run the setup commands in order, until one fails (SETUP-1)."""
         with self._open_network(Network.OPEN, worktree, log) as network:
             return self._with_hints(self._set_up(lines, worktree, log, network), network)
 
     def set_up_again(
         self, settings: SetUp, worktree: RunDirectory, log: Path, note: str
     ) -> CheckResult:
-        """Run the setup commands on a change, with the network of `hosts` only (SETUP-3).
-
-        Without a sandbox, they have the whole network (see security.md).
-        """
+        """Without a sandbox, the commands have the whole network (see security.md)."""
         with ExitStack() as opened:
             if isinstance(self.sandbox, Unconfined):
                 network = opened.enter_context(self._open_network(Network.OPEN, worktree, log))
@@ -202,11 +197,6 @@ class CommandVerifier:
     def check(
         self, check: Check, worktree: RunDirectory, log: Path, check_out: CheckOut = NO_CHECK_OUT
     ) -> CheckResult:
-        """Run one check on the committed tree (CHECK-2), and write its output to `log`.
-
-        `check_out` makes the tree new before each run. MisconfiguredError if the program of the
-        check is not found.
-        """
         for pattern, advice in check.unusable_patterns():
             logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
         ended, left = self._run_check(check, worktree, log, check_out)
@@ -303,60 +293,49 @@ class CommandVerifier:
         return log.read_bytes()
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
         return apply_rerun(first, again)
 
     def subtract_baseline(
         self, failed: CheckResult, before: CheckResult | None, files: Collection[str]
     ) -> CheckResult:
-        """Separate the failures that the start tree already had from the new ones (BASELINE-1)."""
         return subtract_baseline(failed, before, files)
 
     def judge_tests(
         self, runs: Sequence[CheckResult], before: CheckResult, diff: bytes, scope: Scope
     ) -> CheckResult:
-        """Fail the first of the runs if a test that ran before runs in none of them (CHECK-7)."""
         return judge_tests(runs, before, excuses_of(diff, scope))
 
     def files_of_tests(self, change: Change, patterns: Sequence[str]) -> frozenset[str]:
-        """Return the paths of a change that are of tests (PROOF-1)."""
         return files_of_tests(change.files, patterns)
 
     def needs_second_run(self, diff: bytes, change: CheckResult, run: CheckResult) -> bool:
-        """Return whether a test that fails without the change may only be flaky (PROOF-1)."""
         return needs_second_run(diff, change, run)
 
     def proof_of(
         self, change: CheckResult, runs: Sequence[CheckResult], before: RanTests | None
     ) -> Proof:
-        """Judge a check by its runs without the change (PROOF-1)."""
         return proof_of(change, runs, before)
 
     def proof_without_files(
         self, diff: bytes, change: CheckResult, before: RanTests | None
     ) -> Proof:
-        """Judge a change of no test file (PROOF-1)."""
         return proof_without_files(diff, change, before)
 
     def unproved(self, proof: Proof) -> CheckResult | None:
-        """Return the failed check of a change without a proof (PROOF-2)."""
         return unproved(proof)
 
     def with_progress(
         self, result: CheckResult, before: CheckResult | None, number: int
     ) -> CheckResult:
-        """Add what is fixed and new since the attempt with this `number` (CONTEXT-8)."""
         return with_progress(result, before, number)
 
     def condense(self, name: str, output: bytes) -> FailedCheck:
-        """Shorten the output of a check that failed on GitHub, and redact it."""
         found = digest(io.BytesIO(self.redactor.content(output)), exit_code=1)
         return FailedCheck(name=name, digest=found.short, long_digest=found.text)
 
     def review(
         self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command, once more without a verdict (REVIEWER-1)."""
         result = self._review(reviewer, question, worktree, log)
         if result.verdict:
             return result
@@ -397,15 +376,13 @@ class CommandVerifier:
         return no_verdict(" ".join((result.unreadable, *hints)))
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on a start tree: only failures in both count (BASELINE-1)."""
         return keep_reproduced(first, again)
 
     def place(self, worktree: RunDirectory) -> str:
-        """Return the path at which commands find a worktree."""
         return str(self.sandbox.worktree_path(worktree.path))
 
     def toolchain(self, lines: Sequence[str]) -> str:
-        """Return a hash, in hex, of the programs and variables that shell lines can use."""
+        """Include the variables of the operator's network in the hash."""
         programs = toolchain_of(lines, self.environment.get("PATH", ""))
         variables = json.dumps(self.network.plain_variables, sort_keys=True)
         return hashlib.sha256(f"{programs}{variables}".encode()).hexdigest()

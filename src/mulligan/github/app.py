@@ -160,7 +160,7 @@ class AppCredentials:
         self._client.close()
 
     def git_token(self, repository: str) -> str:
-        """Return the token for git, valid for this repository only."""
+        """The token is valid for this repository only."""
         return self.api_token(repository)
 
     def api_token(self, repository: str | None) -> str:

@@ -65,7 +65,7 @@ class TokenCredentials:
         self._settings = settings
 
     def git_token(self, repository: str) -> str | None:
-        """Return the token for git; one token serves every repository."""
+        """One token serves every repository."""
         return self.api_token(repository)
 
     def api_token(self, repository: str | None) -> str | None:

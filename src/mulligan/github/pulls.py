@@ -196,7 +196,6 @@ class GitHubPulls:
         self._own_login = own_login
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
-        """List open pull requests of Mulligan's branches; an unchanged answer costs no quota."""
         query = {"state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
         return [
@@ -212,7 +211,6 @@ class GitHubPulls:
         ]
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Read the state of a pull request; only one that GitHub deleted (410) counts as closed."""
         try:
             pull = read_pull(self._client, ref.repository, number)
         except DeletedError:
@@ -228,22 +226,17 @@ class GitHubPulls:
         )
 
     def of_branch(self, ref: IssueRef) -> Sequence[int]:
-        """List the open pull requests, of anybody, whose head or base is the issue's branch."""
         path = f"/repos/{ref.repository}/pulls"
         bases = self._client.read_all(PULLS, path, {"base": ref.branch, "state": "open"})
         onto = {each.number for each in bases if each.base and each.base.ref == ref.branch}
         return sorted({each.number for each in _open_from(self._client, ref)} | onto)
 
     def of_people(self, ref: IssueRef) -> Sequence[int]:
-        """List the open pull requests from the issue's branch that no Mulligan opened."""
         found = _open_from(self._client, ref)
         return [each.number for each in found if opened_by(each.body or "") is None]
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
-        """Return the submitted reviews of trusted people with their line comments, oldest first.
-
-        Approvals are left out: they have an effect on the reviewer's earlier reviews only.
-        """
+        """Omit approvals: they have an effect on the reviewer's earlier reviews only."""
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
         gone = withdrawn_reviews(found)
@@ -261,11 +254,9 @@ class GitHubPulls:
         return sorted(reviews, key=lambda one: one.id)
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
-        """Return the CI runs on a commit; an unchanged answer costs no quota."""
         return check_runs_of(self._client, ref.repository, head_sha)
 
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
-        """Return the end of a failed check's log, or else its own summary."""
         return check_log(self._client, ref.repository, run)
 
     def _is_trusted(self, ref: IssueRef, who: Account, review: ReviewShape) -> bool:

@@ -79,7 +79,6 @@ class GitHubTracker:
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
     def cached_reads(self) -> AbstractContextManager[None]:
-        """Read each fact once while the block lasts, and again after a write."""
         return self._client.cached_reads()
 
     def own_login(self) -> str:
@@ -87,14 +86,12 @@ class GitHubTracker:
         return self._identity.login()
 
     def recent_repository(self, name: str) -> RepositoryFacts:
-        """Return the facts about a repository; they may be FACTS_TTL old."""
         known = self._facts.get(name.casefold())
         if known and known[0] <= self._clock.now() < known[0] + FACTS_TTL:
             return known[1]
         return self.repository(name)
 
     def repository(self, name: str) -> RepositoryFacts:
-        """Read the facts about a repository that work needs."""
         now = self._clock.now()
         try:
             found = self._client.read(REPOSITORY, f"/repos/{name}")
@@ -135,7 +132,6 @@ class GitHubTracker:
         *,
         with_closed: bool = False,
     ) -> Sequence[IssueRef]:
-        """List the open issues that have a label, by priority, then oldest first."""
         state = "all" if with_closed else "open"
         query = {"labels": label, "state": state, "sort": "created", "direction": "asc"}
         try:
@@ -158,7 +154,6 @@ class GitHubTracker:
         return frozenset(issue.number for issue in found)
 
     def read(self, ref: IssueRef, *, with_comments: bool = False) -> Issue:
-        """Read an issue without any cache, and the comments of trusted people if asked."""
         found = self._there(ref)
         return Issue(
             ref=ref,
@@ -176,10 +171,7 @@ class GitHubTracker:
         )
 
     def with_renderings(self, issue: Issue) -> Issue:
-        """Add GitHub's renderings of the texts, if these are still the same (TRUST-4).
-
-        Without them, the texts are rendered here.
-        """
+        """Without a rendering of the same text, Mulligan renders the text itself."""
         path = f"/repos/{issue.ref.repository}/issues/{issue.ref.number}"
         try:
             found = self._client.read(ISSUE, path, accept=FULL)
@@ -204,36 +196,31 @@ class GitHubTracker:
         )
 
     def is_upload(self, address: str) -> bool:
-        """Return whether an address is of a file that somebody uploaded to this GitHub."""
         return self._client.is_upload(address)
 
     def fetch_upload(self, address: str, most: int) -> bytes:
-        """Download the first `most` bytes of an upload; no token is sent (TRUST-6)."""
+        """Send no token (TRUST-6)."""
         return self._client.fetch_upload(address, most)
 
     def blockers(self, ref: IssueRef) -> Sequence[IssueRef]:
-        """List the open issues that GitHub lists as blocking an issue, of any repository."""
+        """Include issues of other repositories."""
         path = f"/repos/{ref.repository}/issues/{ref.number}/dependencies/blocked_by"
         found = self._client.read_all(ISSUES, path)
         places = (ISSUE_PATH.search(issue.url) for issue in found if issue.state == "open")
         return [IssueRef(place[1], int(place[2])) for place in places if place]
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Return who last added the ready label, and whether they are trusted (TRUST-1)."""
         return self._authorization.labelling_act(ref, ready_label)
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Check again the command that opened the epoch (TRUST-1), and edits since (TRUST-2)."""
         return self._authorization.reauthorise(ref, status)
 
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
-        """Return trusted people's commands in comments newer than id `after`, and since `since`."""
         return self._commands.read_commands(repository, after, since, places)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return why the request of the epoch is withdrawn (LABEL-5); None if it is not."""
         reason = self._authorization.withdrawal(ref, status, labels)
         if reason or not (status.feedback and status.pull.number):
             return reason
@@ -241,31 +228,24 @@ class GitHubTracker:
         return None if pull.is_open else "Its pull request was merged or closed."
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return how another installation settled the epoch's request; None if it did not."""
         return self._authorization.settled_elsewhere(ref, status, labels)
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Return another installation's open pull request for the epoch's request, or None."""
         return opened_elsewhere(self._client, ref, status)
 
     def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
-        """Read others' open pull requests that close these issues; empty without GraphQL."""
         return closers(self._client, repository, numbers)
 
     def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
-        """Find what Mulligan did on an issue that the ledger does not know (RESTORE-1)."""
         return self._work.find(ref, labels)
 
     def state_mark(self, ref: IssueRef, comment: str) -> str:
-        """Return the mark in a status comment (see Mirror); empty if others wrote in it."""
         return self._work.state_mark(ref, comment)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Return why the epoch is not trusted any more (TRUST-1), or who edited it (TRUST-2)."""
         return self._authorization.objection(ref, status)
 
     def edits(self, ref: IssueRef, status: IssueStatus) -> Sequence[Edit]:
-        """Return the edits of title and text since the epoch's request, by anybody."""
         return self._authorization.edits(ref, status)
 
     def _there(self, ref: IssueRef) -> IssueShape:

@@ -74,11 +74,9 @@ class GitHubWriter:
     status_comments: StatusComments
 
     def guarded(self, guard: Guard) -> "GitHubWriter":
-        """Return the same writer, which calls `guard` right before each request that writes."""
         return replace(self, client=self.client.guarded(guard))
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
-        """Set the labels of a stage (LABEL-2, LABEL-3); change no other label."""
         change = self._missing(ref, stage, labels)
         while change != LabelChange():
             try:
@@ -92,15 +90,13 @@ class GitHubWriter:
         return None
 
     def update_status(self, case: IssueContext) -> str | None:
-        """Create or update the status comment (STATUS-1); return None if the update is delayed."""
         known = case.status.effects.status_comment or None
         return self.status_comments.update(case, known, self._comments)
 
     def show_stage(self, case: IssueContext, stage: Stage, labels: Labels) -> str | None:
-        """Set the labels of a stage, and update the status comment; return what that returns.
+        """GraphQL changes all at once; REST has a request for each label to remove.
 
-        REST has a request for each label to remove. GraphQL changes all at once, where the server
-        has it; whatever it leaves undone, REST does.
+        REST does what GraphQL leaves undone, and everything if the server has no GraphQL.
         """
         ref, known = case.issue.ref, case.status.effects.status_comment or None
         issue = read_issue(self.client, ref)
@@ -115,13 +111,11 @@ class GitHubWriter:
         return self.update_status(case)
 
     def ask_for_label(self, case: IssueContext, act: Act, reason: str) -> str:
-        """Create or update the comment that asks for the label again (TRUST-2); return its id."""
         ref, known = case.issue.ref, case.status.effects.label_request(act) or None
         text = label_comment(case, act, reason)
         return str(self._comments.upsert(ref, label_marker(ref, act), text, known).id)
 
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Create or update the escalation comment (ESCALATION-1, ESCALATION-2); return its URL."""
         ref = case.issue.ref
         marker = escalation_marker(ref, case.status.epochs)
         comment = self._comments.upsert(ref, marker, escalation_comment(case, escalation))
@@ -130,7 +124,6 @@ class GitHubWriter:
         return comment.html_url
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
-        """React to a comment; an error is only logged."""
         path = f"/repos/{repository}/issues/comments/{comment}/reactions"
         try:
             self.client.write(ANYTHING, "POST", path, {"content": reaction})
@@ -138,14 +131,12 @@ class GitHubWriter:
             log.info("reaction_not_added", comment=comment, reason=str(error))
 
     def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
-        """Create or update the one reply to a command; return its id."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
         return str(self._comments.upsert(ref, reply_marker(ref, str(order.act)), text).id)
 
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        """Open the pull request of the issue's branch, or update the open one."""
         texts = (pull_request_title(case), pull_request_body(case))
         found, opened = self._open_or_update(case, base_branch, texts, draft=settings.draft)
         if opened.elsewhere or found.state != "open":
@@ -158,12 +149,11 @@ class GitHubWriter:
         return replace(opened, left_draft=left_draft)
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Open a draft with unverified work, or mark the open pull request as unverified."""
+        """Mark an open pull request as unverified."""
         texts = (draft_title(case), draft_body(case))
         return self._open_or_update(case, base_branch, texts, draft=True)[1]
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Reply to a comment on a line, once with each text; return the reply's id."""
         text = self.client.as_sent(f"{marker('answer', ref)}\n{text}")
         if found := self._answered(ref, number, thread, text):
             return str(found.id)
@@ -180,13 +170,11 @@ class GitHubWriter:
         return str(written.id)
 
     def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
-        """Reply to a review in one comment on the pull request; return the comment's id."""
         named = marker("answer", ref, f"review={review}")
         place = IssueRef(ref.repository, number)
         return str(self._comments.upsert(place, named, f"{named}\n{text}").id)
 
     def close_issue(self, ref: IssueRef) -> None:
-        """Close an issue whose pull request was merged into a branch that does not close it."""
         if read_issue(self.client, ref).state == "open":
             path = f"/repos/{ref.repository}/issues/{ref.number}"
             closed = {"state": "closed", "state_reason": "completed"}
@@ -475,7 +463,6 @@ class DryRunWriter:
     texts: dict[str, str] = field(default_factory=dict[str, str])
 
     def guarded(self, guard: Guard) -> "DryRunWriter":
-        """Return the same writer, which calls `guard` before it reports anything."""
         return replace(self, guard=guard)
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:

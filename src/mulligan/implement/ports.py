@@ -76,7 +76,7 @@ class PullRequests(Protocol):
         ...
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Read the state of a pull request; one that is not found counts as closed."""
+        """Read the state of a pull request; one that GitHub deleted counts as closed."""
         ...
 
     def of_branch(self, ref: IssueRef) -> Sequence[int]:

@@ -120,7 +120,7 @@ EXEC_FAILURE = "execvp "
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """Runs commands in namespaces of their own, made by the bubblewrap `program`.
+    """Implements Sandbox with namespaces, which the bubblewrap `program` makes.
 
     `common` is what every command may access. `filter` is the seccomp filter of each. No command
     sees `hidden_paths`, which may not exist yet. `watch` is polled and may return the error that
@@ -142,11 +142,10 @@ class Bubblewrap:
         return "bubblewrap" if self.filter else "bubblewrap, calls not filtered"
 
     def worktree_path(self, tree: Path) -> Path:  # noqa: ARG002 - it is the same for all
-        """Return where every worktree appears."""
         return WORKTREE
 
     def run(self, command: Command, access: CommandAccess) -> Finished:
-        """Run a command confined; MisconfiguredError if its program cannot be started inside."""
+        """Raise MisconfiguredError if the program cannot be started inside the sandbox."""
         if self.user is not None:
             uppers = (Path(layer.upper) for layer in access.layers)
             own = (*access.write, *_own(access), *uppers, *access.owned)

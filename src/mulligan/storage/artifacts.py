@@ -39,19 +39,16 @@ class FileArtifacts:
     redactor: Redactor = field(default_factory=Redactor)
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Return the path for a file that the caller writes; create its directory."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
         with _translated(place):
             place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Return the artifact name of a file; None if it does not exist. Create nothing."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
         return self.name(place) if place.exists() else None
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Write a file atomically; return its artifact name."""
         place = self.path(ref, number, name)
         self.write_raw(place, self.redactor.content(content))
         return self.name(place)
@@ -65,11 +62,10 @@ class FileArtifacts:
         """Do nothing: every worker on this machine can read the file."""
 
     def name(self, path: Path) -> str:
-        """Return the artifact name of a file at a path from `path`."""
         return path.relative_to(self.root).as_posix()
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact by its name; UnavailableError if it was deleted, or is no artifact."""
+        """UnavailableError also for a name that no artifact can have."""
         place = self._place(artifact)
         with _translated(place):
             try:
@@ -80,15 +76,12 @@ class FileArtifacts:
                 ) from None
 
     def attempts(self) -> tuple[AttemptFiles, ...]:
-        """List the attempts that have files here, in no order; skip other files.
-
-        Files that disappear meanwhile do not count.
-        """
+        """Skip other files, and files that disappear meanwhile."""
         with _translated(self.root):
             return tuple(self._attempts())
 
     def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, and the issue's directory once it is empty."""
+        """Remove the issue's directory, too, once it is empty."""
         place = self._place(f"{ref.repository}/{ref.number}/{number}")
         with _translated(place), suppress(FileNotFoundError):
             shutil.rmtree(place)
@@ -193,14 +186,14 @@ class SharedArtifacts:
     most_bytes: int = MAX_SHARED_BYTES
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Return the path of a file, with the content that another worker shared, if any."""
+        """Copy the file here if another worker shared it."""
         place = self.files.path(ref, number, name)
         if not place.exists() and (content := self._shared(ref, number, name)) is not None:
             self.files.write_raw(place, content)
         return place
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Return the artifact name of a file; None if no worker has shared it."""
+        """Find the files that any worker shared."""
         if found := self.files.find(ref, number, name):
             return found
         with self.database.read() as connection:
@@ -208,13 +201,13 @@ class SharedArtifacts:
         return f"{ref.repository}/{ref.number}/{number}/{name}" if row else None
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Write a file here and to the database; return its artifact name."""
+        """Write the file here and to the database."""
         written = self.files.write(ref, number, name, content)
         self.share(self.files.path(ref, number, name))
         return written
 
     def share(self, path: Path) -> None:
-        """Store a written file in the database for every worker."""
+        """Store the file in the database."""
         ref, number, name = _parts(self.name(path))
         content = self.files.read(self.name(path))
         if len(content) > self.most_bytes:
@@ -248,11 +241,10 @@ class SharedArtifacts:
             self.path(ref, number, name)
 
     def name(self, path: Path) -> str:
-        """Return the artifact name of a file at a path from `path`."""
         return self.files.name(path)
 
     def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact, or its `last` bytes; UnavailableError if no worker has shared it."""
+        """UnavailableError if no worker has shared the artifact."""
         try:
             return self.files.read(artifact, last)
         except UnavailableError:
@@ -262,7 +254,7 @@ class SharedArtifacts:
             return content if last is None else content[max(0, len(content) - last) :]
 
     def attempts(self) -> Sequence[AttemptFiles]:
-        """List the attempts that have local or shared files, in no order."""
+        """Include the attempts whose files are in the database."""
         stored = self.files.attempts()
         seen = {(each.issue, each.number) for each in stored}
         key = (FILE.repository, FILE.number, FILE.attempt)
@@ -276,7 +268,7 @@ class SharedArtifacts:
         return (*stored, *(each for each in shared if (each.issue, each.number) not in seen))
 
     def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, here and in the database."""
+        """Remove the files here and in the database."""
         self.files.remove(ref, number)
         with self.database.write_rows() as connection:
             connection.execute(delete(FILES_TABLE).where(_of(ref, number)))

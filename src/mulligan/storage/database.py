@@ -372,7 +372,7 @@ SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
-    """The server's clock: leases expire at the same time for all machines."""
+    """The port Clock on the server: leases expire at the same time for all machines."""
 
     database: Database
     own: Clock
@@ -383,7 +383,6 @@ class ServerClock:
             return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
 
     def backoff(self, step: int) -> timedelta:
-        """Return the wait of the k-th backoff step."""
         return self.own.backoff(step)
 
 

@@ -284,11 +284,9 @@ class RefSession:
             return mark_of(self._text(ref))
 
     def confirm(self, ref: IssueRef, read_mark: Callable[[str], str]) -> bool:
-        """Keep of an issue's stored events only those that its status comment confirms.
+        """Keep an issue on which another run works as that run writes it.
 
-        Anybody with push access can write the ref. `read_mark` returns the mark in a comment, if
-        only Mulligan wrote it. Returns False if nothing is confirmed; the issue is then unknown.
-        An issue on which another run works stays as that run writes it.
+        Anybody with push access can write the ref. If nothing is confirmed, the issue is unknown.
         """
         with self.lock:
             text = self._base.issues.get(ref, b"")
@@ -308,7 +306,6 @@ class RefSession:
             return bool(believed)
 
     def is_anothers(self, ref: IssueRef) -> bool:
-        """Return whether another run works on an issue."""
         with self.lock:
             lease = self._base.leases.get(ref)
             is_held = lease is not None and lease.is_good(self.clock.now())
@@ -333,7 +330,7 @@ class RefSession:
             ]
 
     def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
-        """Return the stored records of an issue's attempts, confirmed or not."""
+        """Return the records, confirmed or not."""
         with self.lock:
             known = self._confirmed.get(ref)
             text = known.stored if known else self._base.issues.get(ref, b"")
@@ -370,7 +367,7 @@ class RefSession:
         self._saved()
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Claim an issue on the ref's current state; None if it is taken, or `most` are held."""
+        """Read the ref first, and claim the issue on its current state."""
         with self.lock:
             self.refresh()
             now = self.clock.now()
@@ -392,14 +389,14 @@ class RefSession:
             return bool(found and mine and found.expires > self.clock.now())
 
     def holds(self, lease: Lease) -> bool:
-        """Publish a lease if need be; tell whether it is in force, so that effects may follow."""
+        """Publish the lease if need be, so that effects may follow."""
         with self.lock:
             if self.is_good(lease) and not self._claims[lease.issue].is_published:
                 self.save()
             return self.is_good(lease)
 
     def renew(self, lease: Lease) -> bool:
-        """Extend a lease, once half of its time is over; False if it was lost."""
+        """Extend the lease only once half of its time is over."""
         with self.lock:
             if not self.is_good(lease):
                 return False
@@ -410,7 +407,7 @@ class RefSession:
             return self.holds(lease)
 
     def release(self, lease: Lease) -> None:
-        """End a lease; ignore a lost one, and drop an unpublished one without a save."""
+        """Drop an unpublished lease without a save."""
         with self.lock:
             found = self._claims.get(lease.issue)
             if found is None or found.lease != lease:
@@ -422,7 +419,7 @@ class RefSession:
             self.save()
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Return the worker that holds an issue, or None; claims nothing, and reads no ref."""
+        """Read no ref."""
         with self.lock:
             lease = self.leases().get(ref)
             return lease.worker if lease and lease.is_good(self.clock.now()) else None
@@ -432,7 +429,6 @@ class RefSession:
         return (worker,)
 
     def release_all(self) -> None:
-        """End every lease; call this only when no run is alive."""
         with self.lock:
             self.refresh()
             now = self.clock.now()
@@ -599,11 +595,9 @@ class RefMirror:
     session: RefSession
 
     def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
-        """Return the stored records of an issue's attempts, confirmed or not."""
         return self.session.attempts(ref)
 
     def mark(self, ref: IssueRef) -> str:
-        """Return the mark of an issue's events for its status comment."""
         return self.session.mark(ref)
 
     def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
@@ -613,7 +607,6 @@ class RefMirror:
         return self.session.confirm(ref, partial(read_mark, ref))
 
     def is_anothers(self, ref: IssueRef) -> bool:
-        """Return whether another run works on an issue."""
         return self.session.is_anothers(ref)
 
 
@@ -636,7 +629,7 @@ class RefLedger:
     listener: Listener = ignore_event
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event; save it to the ref unless its kind is in DEFERRED_EVENTS."""
+        """Save the event to the ref unless its kind is in DEFERRED_EVENTS."""
         session = self.session
         with session.lock:
             if self.lease and not session.is_good(self.lease):
@@ -651,7 +644,6 @@ class RefLedger:
         return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
-        """Record all the events and save them; False if the ledger knows the issue."""
         session = self.session
         with session.lock:
             done = session.ledger.restore(ref, events)
@@ -664,41 +656,32 @@ class RefLedger:
         return done
 
     def with_lease(self, lease: Lease) -> "RefLedger":
-        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Return an issue's status; an unknown issue has epoch 0."""
         return self.session.ledger.status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Return the status of every known issue, by repository and number."""
         return self.session.ledger.statuses()
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Return the completed attempts of all epochs, oldest first."""
         return self.session.ledger.history(ref)
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
         return self.session.ledger.events(ref, after, most)
 
     def last_seq(self) -> int:
-        """Return the highest `seq`; 0 if there are no events."""
         return self.session.ledger.last_seq()
 
     def comments_read_to(self, repository: str) -> int:
-        """Return the id up to which a repository's comments were read; 0 for none."""
         return self.session.comments_read_to(repository)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Return the last baseline recorded under a key, for any issue of the repository."""
         return self.session.ledger.baseline(repository, key)
 
     def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        """Return the events that accept and drop facts about a repository, in order."""
         return self.session.ledger.learnings(repository)
 
 

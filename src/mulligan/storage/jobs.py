@@ -79,7 +79,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class JobQueue:
-    """The issues of a fleet that are due. Those that may start have a job, the others wait.
+    """The port VisitQueue: due issues that may start have a job, the others wait.
 
     `account` names the login at GitHub that this worker polls with.
     """
@@ -90,10 +90,7 @@ class JobQueue:
     account: Callable[[], str]
 
     def lead(self, worker: str) -> PollerLease | None:
-        """Claim or renew the right to poll; None if another worker has it.
-
-        One statement on one row: a worker that froze or lost its connection holds nothing back.
-        """
+        """Use one statement on one row, so that a worker that froze or is offline blocks nobody."""
         account = self.account()
         with self.database.write_rows() as connection:
             now = self.clock.now()
@@ -107,15 +104,13 @@ class JobQueue:
         return None if fence is None else PollerLease(account, worker, fence)
 
     def step_down(self, lease: PollerLease) -> None:
-        """End the right to poll; ignore a lost one."""
         with self.database.write_rows() as connection:
             connection.execute(STEP_DOWN, {"account": lease.account, "fence": lease.fence})
 
     def defer(self, lease: PollerLease, due: Sequence[IssueRef]) -> None:
-        """Defer visits to these issues, as far as the limits allow; the others wait.
+        """Let repositories take turns; in each one, the given order counts.
 
-        In each repository, the given order counts; repositories take turns. LeaseLostError if
-        another worker polls now: the check is in the same transaction.
+        The check for another poller is in the same transaction.
         """
         with self._leading(lease) as (connection, now):
             self._wait(connection, due, now)
@@ -123,18 +118,12 @@ class JobQueue:
             self._fill(connection, now)
 
     def fill(self, done: int | None = None) -> None:
-        """Start the next visits that wait, after the visit of the job `done` has ended.
-
-        Its issue may be another worker's by now, and then takes a slot still.
-        """
+        """The issue of `done` may be another worker's by now, and then takes a slot still."""
         with self.database.write() as connection:
             self._fill(connection, write_time(self.clock.now()), done)
 
     def tidy(self, lease: PollerLease) -> None:
-        """Delete jobs whose worker died, and let the issues that it left unfinished be visited.
-
-        LeaseLostError as in `defer`.
-        """
+        """Delete the jobs whose worker died, too."""
         with self._leading(lease) as (connection, now):
             old = {"queue": QUEUE, "now": now, "stalled": STALLED_SECONDS}
             age = self.limits.lease.total_seconds()
@@ -145,10 +134,7 @@ class JobQueue:
             self._fill(connection, now)
 
     def hint(self, repository: str) -> None:
-        """Notify the polling worker that a repository may have changed.
-
-        If it misses the notification, it finds the change at its next poll.
-        """
+        """A worker that misses the notification finds the change at its next poll."""
         with self.database.write_rows() as connection:
             connection.execute(HINT, {"channel": HINTS, "repository": repository})
 

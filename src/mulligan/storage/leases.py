@@ -48,10 +48,7 @@ class SqlLeases:
     time: timedelta = LEASE_TIME
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Claim an issue; None if another worker holds it, or `most` are held.
-
-        Without `most`, it waits only for other writers of the same row.
-        """
+        """Without `most`, wait only for other writers of the same row."""
         transaction = self.database.write_rows if most is None else self.database.write
         with transaction() as connection:
             now = self.clock.now()
@@ -65,7 +62,6 @@ class SqlLeases:
         return Lease(ref, worker, fence)
 
     def renew(self, lease: Lease) -> bool:
-        """Extend the lease; False if it was lost."""
         with self.database.write_rows() as connection:
             now = self.clock.now()
             longer = {"expires": self._after(now)}
@@ -73,29 +69,24 @@ class SqlLeases:
             return connection.execute(held.values(**longer)).rowcount == 1
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether the lease is in force."""
         with self.database.read() as connection:
             return still_held(connection, lease, self.clock.now())
 
     def release(self, lease: Lease) -> None:
-        """End the lease; ignore a lost one."""
         mine = and_(_of(lease.issue), LEASE.fence == lease.fence)
         with self.database.write_rows() as connection:
             connection.execute(update(LEASES_TABLE).where(mine).values(worker=None, expires=None))
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Return the worker that holds an issue, or None; claims nothing."""
         good = and_(_of(ref), LEASE.expires > write_time(self.clock.now()))
         with self.database.read() as connection:
             return connection.execute(select(LEASE.worker).where(good)).scalar()
 
     def release_all(self) -> None:
-        """End every lease; call this only when no worker is alive."""
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
 
     def heartbeat(self, worker: str) -> Sequence[str]:
-        """Record that a worker is alive; return all live workers."""
         with self.database.write_rows() as connection:
             if not self.database.is_shared:
                 return (worker,)

@@ -66,18 +66,15 @@ class SqlLedger:
     listener: Listener = ignore_event
 
     def with_lease(self, lease: Lease) -> "SqlLedger":
-        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event and update the status; both are on the disk when this returns."""
         with self.database.write() as connection:
             status = self._append(connection, ref, event)
         self.listener(status, event)
         return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
-        """Record all the events in one transaction; False if the ledger knows the issue."""
         if not events:
             return False
         with self.database.write() as connection:
@@ -102,19 +99,16 @@ class SqlLedger:
         return status
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Return an issue's status; an unknown issue has epoch 0."""
         with self.database.read() as connection:
             return _stored(connection, ref) or IssueStatus(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Return the status of every known issue, by repository and number."""
         wanted = select(ISSUE.status).order_by(ISSUE.repository, ISSUE.number)
         with self.database.read() as connection:
             stored = connection.execute(wanted).scalars().all()
         return statuses_of(stored)
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Return the completed attempts of all epochs, oldest first."""
         with self.database.read() as connection:
             rows = connection.execute(COMPLETED_OF, _named(ref)).all()
         completed = (recorded_of(Row._make(row)) for row in rows)
@@ -127,22 +121,18 @@ class SqlLedger:
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
         newer = EVENT.seq > after
         return self._events(newer if ref is None else and_(newer, _events_of(ref)), most)
 
     def last_seq(self) -> int:
-        """Return the highest `seq`; 0 if there are no events."""
         with self.database.read() as connection:
             return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
 
     def comments_read_to(self, repository: str) -> int:
-        """Return the id up to which a repository's comments were read; 0 for none."""
         with self.database.read() as connection:
             return stored_cursor(connection, repository) or 0
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Return the last baseline recorded under a key, for any issue of the repository."""
         wanted = (
             select(EVENTS_TABLE)
             .where(EVENT.repository == repository, BASELINES, EVENT.body.contains(key))
@@ -155,7 +145,6 @@ class SqlLedger:
         return event if isinstance(event, BaselineRecorded) else None
 
     def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        """Return the events that accept and drop facts about a repository, in order."""
         return self._events(and_(EVENT.repository == repository, LEARNINGS))
 
     def adopt(self, ref: IssueRef, events: Sequence[RecordedEvent]) -> None:

@@ -34,7 +34,6 @@ class MemoryLeases:
         self._held: dict[IssueRef, tuple[Lease, datetime]] = {}
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Claim an issue; None if another worker holds it, or `most` are held."""
         with self._lock:
             now = self._clock.now()
             good = [each for each, (_, expires) in self._held.items() if expires > now]
@@ -46,7 +45,6 @@ class MemoryLeases:
             return lease
 
     def renew(self, lease: Lease) -> bool:
-        """Extend the lease; False if it was lost."""
         with self._lock:
             now = self._clock.now()
             good = self._good(lease, now)
@@ -55,25 +53,21 @@ class MemoryLeases:
             return good
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether the lease is in force."""
         with self._lock:
             return self._good(lease, self._clock.now())
 
     def release(self, lease: Lease) -> None:
-        """End the lease; ignore a lost one."""
         with self._lock:
             entry = self._held.get(lease.issue)
             if entry and entry[0] == lease:
                 del self._held[lease.issue]
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Return the worker that holds an issue, or None; claims nothing."""
         with self._lock:
             entry = self._held.get(ref)
             return entry[0].worker if entry and entry[1] > self._clock.now() else None
 
     def release_all(self) -> None:
-        """End every lease; call this only when no worker is alive."""
         with self._lock:
             self._held.clear()
 
@@ -107,14 +101,12 @@ class MemoryLedger:
     _kept: _Contents = field(default_factory=_Contents)
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event; return the issue's new status."""
         with self._kept.lock:
             status = self._append(ref, event)
         self.listener(status, event)
         return status
 
     def restore(self, ref: IssueRef, events: Sequence[Event]) -> bool:
-        """Record all the events at once; False if the ledger knows the issue."""
         if not events:
             return False
         with self._kept.lock:
@@ -135,21 +127,17 @@ class MemoryLedger:
         return status
 
     def with_lease(self, lease: Lease) -> "MemoryLedger":
-        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Return an issue's status; an unknown issue has epoch 0."""
         with self._kept.lock:
             return self._status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Return the status of every known issue, by repository and number."""
         with self._kept.lock:
             return [self._kept.statuses[ref] for ref in sorted(self._kept.statuses)]
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Return the completed attempts of all epochs, oldest first."""
         return latest_records(
             recorded.event.meta
             for recorded in self.events(ref)
@@ -159,23 +147,19 @@ class MemoryLedger:
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
         with self._kept.lock:
             newer = self._kept.events[max(0, after) :]
         return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
 
     def last_seq(self) -> int:
-        """Return the highest `seq`; 0 if there are no events."""
         with self._kept.lock:
             return len(self._kept.events)
 
     def comments_read_to(self, repository: str) -> int:
-        """Return the id up to which a repository's comments were read; 0 for none."""
         events = (each.event for each in self.events() if each.issue.repository == repository)
         return max(map(comments_read_to, events), default=0)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Return the last baseline recorded under a key, for any issue of the repository."""
         found = (
             recorded.event
             for recorded in reversed(self.events())
@@ -185,7 +169,6 @@ class MemoryLedger:
         return next((event for event in found if event.key == key), None)
 
     def learnings(self, repository: str) -> Sequence[RecordedEvent]:
-        """Return the events that accept and drop facts about a repository, in order."""
         return [
             each
             for each in self.events()

@@ -194,7 +194,6 @@ class RefOwners:
         self.release()
 
     def require(self, repository: str, *, fresh: bool = True) -> None:
-        """Own the repository's ready label, or raise StandsBackError."""
         claim = self._claim(repository)
         with claim.lock:
             is_trusted = claim.label is not None and self._steady() - claim.written < TRUSTED
@@ -208,7 +207,6 @@ class RefOwners:
         return repository in self._standing or self._claim(repository).take_over
 
     def standing_back(self) -> Sequence[StandBack]:
-        """List where this installation stands back, by repository."""
         return [back for _, back in sorted(self._standing.items())]
 
     def renew(self) -> None:

@@ -39,14 +39,12 @@ class SqlRetentionStore:
     clock: Clock
 
     def outdated(self, before: datetime) -> Sequence[IssueRef]:
-        """List the resolved issues without activity since `before` that still have their events."""
         wanted = select(ISSUE.repository, ISSUE.number).where(_is_old(before))
         with self.database.read() as connection:
             rows = connection.execute(wanted.order_by(ISSUE.repository, ISSUE.number)).all()
         return [IssueRef(repository, number) for repository, number in rows]
 
     def forget(self, ref: IssueRef, before: datetime) -> bool:
-        """Delete an issue's events and runs, except for a remnant; False if it was active since."""
         of_issue = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
         with self.database.write() as connection:
             found = connection.execute(

@@ -37,7 +37,7 @@ def installation_id(database: Database) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlSightings:
-    """Remembers renewals and other owners in the ledger, for its workers and for the next start.
+    """Implements Sightings in the ledger, for its workers and for the next start.
 
     All times are of the ledger's own clock, so that it does not matter if another one is wrong.
     """
@@ -46,7 +46,7 @@ class SqlSightings:
     clock: Clock
 
     def note_renewal(self, repository: str, version: str) -> None:
-        """Note a renewal that this installation is about to write; forget old ones."""
+        """Forget old renewals."""
         of_repository = RENEWAL.repository == repository
         newest = select(RENEWAL.id).where(of_repository).order_by(RENEWAL.id.desc())
         with self.database.write() as connection:
@@ -57,7 +57,6 @@ class SqlSightings:
                 connection.execute(delete(RENEWALS_TABLE).where(of_repository, RENEWAL.id <= old))
 
     def is_own(self, repository: str, version: str) -> bool:
-        """Return whether this installation wrote a renewal, or was about to."""
         of_repository = RENEWAL.repository == repository
         wanted = select(RENEWAL.id).where(of_repository, RENEWAL.version == version)
         with self.database.read() as connection:
@@ -66,7 +65,6 @@ class SqlSightings:
     def see(
         self, repository: str, ready_label: str, record: OwnerRecord
     ) -> tuple[StandBack, timedelta]:
-        """Note another owner; return for how long its record was seen unchanged."""
         now = self.clock.now()
         with self.database.write() as connection:
             of_repository = OWNER.repository == repository
@@ -93,12 +91,10 @@ class SqlSightings:
         return StandBack(repository, ready_label, record.installation, since), now - seen
 
     def forget(self, repository: str) -> None:
-        """Note that this installation owns a repository's label."""
         with self.database.write() as connection:
             connection.execute(delete(OWNERS_TABLE).where(OWNER.repository == repository))
 
     def all(self) -> Sequence[StandBack]:
-        """List the other owners, by repository."""
         wanted = select(OWNER.repository, OWNER.ready_label, OWNER.owner, OWNER.since)
         with self.database.read() as connection:
             rows = connection.execute(wanted.order_by(OWNER.repository)).all()

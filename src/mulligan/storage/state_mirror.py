@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 class StateMirror(OwnLedger):
-    """Writes the ref in a thread of its own, from what the ledger holds then.
+    """The port Mirror: writes the ref in a thread of its own, from what the ledger holds then.
 
     It authorises nothing: see domain/restoration.py for what counts when it is read.
     """
@@ -88,7 +88,6 @@ class StateMirror(OwnLedger):
             thread.join(DRAIN_SECONDS)
 
     def attempts(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...] | None:
-        """Return the records of an issue's attempts; None if they cannot be read."""
         try:
             with self.open_ref(ref.repository) as state:
                 events = read_lines(ref, state.read().issues.get(ref, b""))

@@ -33,7 +33,7 @@ class SqlUsageStore:
     redactor: Redactor = field(default_factory=Redactor)
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Store the usage of a run so far; it is durable when this returns."""
+        """The usage is durable when this returns."""
         spent = spent_in(usage)
         known = and_(_of(run.issue, run.number), RUN.fix_round == run.fix_round)
         values = {
@@ -54,7 +54,7 @@ class SqlUsageStore:
             connection.execute(insert(RUNS_TABLE).values(values))
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Return the usage of the runs that began on a day; reads only the index of days."""
+        """Read only the index of days."""
         sums = (func.sum(RUN.microdollars), func.sum(RUN.tokens))
         wanted = select(RUN.repository, *sums).where(RUN.day == day.isoformat())
         with self.database.read() as connection:
@@ -62,14 +62,12 @@ class SqlUsageStore:
         return {name: Spent(int(micro) / MILLION, int(tokens)) for name, micro, tokens in rows}
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Return the usage of an attempt's runs, by fix round."""
         wanted = select(RUN.fix_round, RUN.usage).where(_of(ref, number)).order_by(RUN.fix_round)
         with self.database.read() as connection:
             rows = connection.execute(wanted).all()
         return {fix_round: AgentFacts.model_validate_json(usage) for fix_round, usage in rows}
 
     def rest(self, agent: str) -> Rest | None:
-        """Return the rest that an agent's last run ended with."""
         wanted = select(RUN.began, RUN.denied, RUN.usage).where(RUN.agent == agent)
         with self.database.read() as connection:
             rows = connection.execute(wanted.order_by(RUN.began.desc()).limit(RECENT_RUNS)).all()
@@ -90,12 +88,10 @@ class MemoryUsageStore:
         self._noted: dict[tuple[IssueRef, int, int], tuple[Run, AgentFacts]] = {}
 
     def record(self, run: Run, usage: AgentFacts) -> None:
-        """Store the usage of a run so far."""
         with self._lock:
             self._noted[run.issue, run.number, run.fix_round] = (run, usage)
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Return the usage of the runs that began on a day."""
         found = dict[str, list[Spent]]()
         with self._lock:
             for run, usage in self._noted.values():
@@ -104,13 +100,11 @@ class MemoryUsageStore:
         return {name: reduce(Spent.plus, each) for name, each in found.items()}
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Return the usage of an attempt's runs, by fix round."""
         with self._lock:
             noted = sorted(self._noted.items(), key=lambda each: each[0][2])
         return {key[2]: usage for key, (_, usage) in noted if key[:2] == (ref, number)}
 
     def rest(self, agent: str) -> Rest | None:
-        """Return the rest that an agent's last run ended with."""
         with self._lock:
             noted = [each for each in self._noted.values() if each[0].agent == agent]
         return last_rest((run.began, usage.rest) for run, usage in noted)

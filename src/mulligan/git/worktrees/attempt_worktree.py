@@ -135,7 +135,6 @@ class Checkout:
 
     @property
     def agent_layer(self) -> Layer | None:
-        """The tree of the agent with what setup commands left; its writes go to the tree."""
         if self._lower is None:
             return None
         place = self.private / "agent-layer"
@@ -147,14 +146,12 @@ class Checkout:
         return self.set_up_files / TREE if self.is_layered and self.set_up_files else None
 
     def with_copies(self) -> Self:
-        """Return this worktree, whose next `check_out` copies what setup commands left."""
         return replace(self, is_layered=False)
 
     @disk_faults()
     def capture(
         self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
     ) -> Change:
-        """Commit the agent's work, and describe the change (COMMIT-1, ATTEMPT-2)."""
         try:
             change = capture(self.worktree, self.start_sha, text, settings, scope)
         except TookTooLongError as error:
@@ -226,14 +223,12 @@ class Checkout:
 
     @disk_faults()
     def blobs(self, sha: str) -> Mapping[str, str]:
-        """Name the content of each file of a commit."""
         listed = self.worktree.git.read("ls-tree", "-r", "-z", "--full-tree", sha)
         lines = listed.decode(errors="surrogateescape").split("\0")
         return {path: entry for entry, _, path in (line.partition("\t") for line in lines) if path}
 
     @disk_faults()
     def with_set_up(self, key: str) -> Self | None:
-        """Return this worktree with what setup commands left under that key; None if it is gone."""
         found = self.cache.find(key, self.uses)
         return self._with_base_files(found) if found else None
 
@@ -242,10 +237,6 @@ class Checkout:
 
     @disk_faults()
     def keep_set_up(self, key: str = "") -> Self:
-        """Take away what setup commands left, and give the worktree with it (SETUP-2).
-
-        With a `key` it is kept for all issues. There is no tree then until the next `check_out`.
-        """
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
         _remove_unignored(site, left / TREE)
@@ -255,11 +246,9 @@ class Checkout:
 
     @disk_faults()
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
-        """Make the tree exactly Mulligan's commit, so that checks see only that (CHECK-2).
+        """What setup commands left is a layer below the tree, or the tree is a new copy of it.
 
-        Where there were setup commands, what they left is a layer below the tree; or the tree
-        becomes a new copy of it, with the commit laid over it. Else an agent finds its ignored
-        files again, with `keeps_ignored`.
+        Without setup commands, an agent finds its ignored files again, with `keeps_ignored`.
         """
         site, is_copied = self.worktree, self.set_up_files is not None and not self.is_layered
         keeps_ignored = self.keeps_ignored and not self.set_up_files
@@ -288,10 +277,7 @@ class Checkout:
 
     @disk_faults()
     def start_with(self, head_sha: str, paths: Collection[str]) -> str:
-        """Return a commit of the start tree with these paths as another commit has them (PROOF-1).
-
-        The worktree stays as it is.
-        """
+        """Leave the worktree as it is."""
         site = self.worktree
         index, listed = (site.paths.git_dir / name for name in ("proof-index", "proof-paths"))
         git = replace(site.git, extra={"GIT_INDEX_FILE": str(index), **OWN_IDENTITY})
@@ -305,7 +291,6 @@ class Checkout:
 
     @disk_faults()
     def changed_files(self, head_sha: str) -> tuple[str, ...]:
-        """List the files of a commit that are different, or missing, in the tree now."""
         asked = ("diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", head_sha)
         if self.layer is None:
             listed = self.worktree.git.read(*asked)
@@ -336,11 +321,7 @@ class Checkout:
 
     @contextmanager
     def base_checkout(self, change_sha: str) -> Generator[tuple[Self, Path]]:
-        """Give a new checkout of the base branch's commit, and a change's files beside it.
-
-        No agent has worked there (REVIEWER-1). git has the change as `mulligan/change`. Call
-        `check_out` afterwards.
-        """
+        """Give git the change as `mulligan/change`. Call `check_out` afterwards."""
         refs = {**self.refs, CHANGE_REF: change_sha}
         base = replace(self._with_base_files(self.base_files), refs=refs)
         with base.pristine_checkout(base.fork_sha), self._files_of(change_sha) as files:
@@ -348,10 +329,7 @@ class Checkout:
 
     @contextmanager
     def beside(self) -> Generator[Self]:
-        """Give a second worktree for the start tree, without a file of the agent's (BASELINE-1).
-
-        Nothing is in it before its first `check_out`. The issue's branch stays as it is.
-        """
+        """Leave the issue's branch as it is."""
         site = self.worktree.beside
         _create_beside(site)
         copies = Copies(self.copies.because)
@@ -379,11 +357,7 @@ class Checkout:
 
     @contextmanager
     def pristine_checkout(self, sha: str) -> Generator[None]:
-        """Replace this checkout by a new one of a commit while the block lasts (BASELINE-1).
-
-        The new one has no files of agents or checks. Its path is the same, since the output of a
-        check may name it. Call `check_out` afterwards.
-        """
+        """Keep the path, since the output of a check may name it. Call `check_out` afterwards."""
         place, cleaner = self.worktree.paths, self.worktree.cleaner
         aside = place.private / "worktree"
         with disk_faults():

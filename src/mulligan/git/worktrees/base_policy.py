@@ -23,11 +23,10 @@ class BasePolicies:
     defaults: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def in_force(self, repository: str) -> Policy:
-        """Return the policy in force: the base branch's, as last fetched.
+        """Use the defaults if the file cannot be read, or nothing was fetched.
 
-        If that file is invalid, use its valid keys, so that Mulligan can still report the error. If
-        it cannot be read, or nothing was fetched, use the defaults. The operator's keys override
-        both.
+        The valid keys of an invalid file count, so that Mulligan can still report the error. The
+        operator's keys override both.
         """
         overrides = self._overrides(repository)
         try:
@@ -37,14 +36,12 @@ class BasePolicies:
             return load_policy(None, overrides, POLICY_FILE, defaults=self.defaults)
 
     def at(self, repository: str, sha: str) -> Policy:
-        """Return the policy of one commit; MisconfiguredError if the file is invalid."""
         try:
             return self._read(repository, sha)
         except ConfigError as error:
             raise MisconfiguredError(_on_one_line(error)) from error
 
     def fault(self, repository: str) -> str | None:
-        """Return the error in the base branch's file as last fetched; None if it is valid."""
         try:
             self._read(repository, None)
         except ConfigError as error:

@@ -34,9 +34,7 @@ class DryRunGit:
         return True
 
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit as a git bundle."""
         self.inner.store_commit(ref, head_sha, place)
 
     def discard(self, ref: IssueRef) -> None:
-        """Delete an issue's worktree."""
         self.inner.discard(ref)

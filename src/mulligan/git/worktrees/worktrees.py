@@ -100,10 +100,6 @@ class GitWorktrees:
     def check_branch_names(
         self, repository: str, issue: IssueRef | None = None, own: Collection[str] = ()
     ) -> None:
-        """Raise MisconfiguredError if a remote branch prevents Mulligan's, or the issue's.
-
-        The issue's branch may be at one of Mulligan's `own` commits.
-        """
         read_at, heads = self.branches.get(repository, (float("-inf"), dict[str, str]()))
         if time.monotonic() < read_at + BRANCHES_KNOWN_SECONDS:
             with suppress(MisconfiguredError):
@@ -118,14 +114,12 @@ class GitWorktrees:
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
-        """Fetch, and yield a clean worktree at the base branch or the pull request (WORKTREE-1)."""
         place = worktree_paths(self.root.absolute(), ref)
         with locked(place.lock, LOCK_TIMEOUT, str(ref)), ExitStack() as uses:
             yield self._clean(ref, standing, uses)
 
     @disk_faults()
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
-        """Read a file of the base branch as last fetched, or of a commit; None if missing."""
         mirror = self._mirror(repository)
         sha = sha or mirror.base_sha()
         if sha is None:
@@ -144,13 +138,11 @@ class GitWorktrees:
         return mirror.names(directory, sha) if sha else ()
 
     def base_branch(self, repository: str) -> str:
-        """Return the branch that work starts from and is merged into."""
         known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
         return known or self._upstream(repository)[1]
 
     @disk_faults()
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit as a git bundle; keep an existing file (COMMIT-2)."""
         mirror = self._mirror(ref.repository)
         if not place.exists():
             write_bundle(mirror, ref, head_sha, place)
@@ -159,7 +151,7 @@ class GitWorktrees:
 
     @disk_faults()
     def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
-        """Make sure that a commit is here, from its bundle or its branch; False if it is lost."""
+        """Look on the remote, too: among the verified commits, and at the issue's branch."""
         mirror = self._mirror(ref.repository)
         if mirror.paths.mirror.exists() and mirror.has(head_sha):
             return True
@@ -171,26 +163,22 @@ class GitWorktrees:
 
     @disk_faults()
     def base_sha(self, repository: str) -> str | None:
-        """Return the base branch's commit as last fetched; None before the first fetch."""
         return self._mirror(repository).base_sha()
 
     @disk_faults()
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
-        """Return the files that conflict with the base; none if the head is missing here."""
         mirror = self._mirror(ref.repository)
         local = mirror.has(base_sha) and mirror.has(head_sha)
         return conflicts_in(mirror, base_sha, head_sha) if local else ()
 
     @disk_faults()
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
-        """Return whether a head lacks commits of the base; False if either cannot be fetched."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         local = mirror.has(head_sha) or fetch_pushed(remote, mirror, ref, head_sha)
         return local and mirror.has(base_sha) and lacks_commit(mirror, head_sha, base_sha)
 
     @disk_faults()
     def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
-        """Fetch, and return whether the base branch still contains the commits below the work."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         return is_in_base(mirror, mirror.fetch(remote, base), start_sha, base_sha)
 
@@ -198,12 +186,10 @@ class GitWorktrees:
     def merge(
         self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
     ) -> str | None:
-        """Create the commit that merges the base into a head; None if they conflict."""
         return merge(self._mirror(ref.repository), ref, (base_sha, head_sha), settings)
 
     @disk_faults()
     def remote_head(self, ref: IssueRef) -> str | None:
-        """Return the commit of the issue's branch on the remote; None if there is no branch."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if not mirror.paths.mirror.exists():
             mirror.fetch(remote, base)
@@ -211,7 +197,6 @@ class GitWorktrees:
 
     @disk_faults()
     def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
-        """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         sha = mirror.fetch(remote, base)
         found = fetch_pull_request(remote, mirror, ref, sha, PullRequestBase(frozenset(own)))
@@ -222,7 +207,6 @@ class GitWorktrees:
 
     @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Set the issue's branch on the remote to `head_sha` (PUBLISH-2, PUBLISH-3)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if base == ref.branch:
             message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
@@ -242,7 +226,6 @@ class GitWorktrees:
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        """Push an attempt's work to its own ref, and return that (ESCALATION-3)."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         if not mirror.paths.mirror.exists():
             raise commit_missing(head_sha)
@@ -250,7 +233,7 @@ class GitWorktrees:
 
     @disk_faults()
     def exists(self, ref: IssueRef) -> bool:
-        """Return whether any part of an issue's worktree exists here, including in the trash."""
+        """Count files in the trash, too."""
         place = worktree_paths(self.root.absolute(), ref)
         paths = (*place.all_paths, *place.beside.all_paths)
         set_aside = place.repository.trash.glob(f"*{place.name}-*")
@@ -258,7 +241,7 @@ class GitWorktrees:
 
     @disk_faults()
     def discard(self, ref: IssueRef) -> None:
-        """Delete an issue's worktree; keep its commits in the mirror, and its lock file."""
+        """Keep the lock file, too."""
         place = worktree_paths(self.root.absolute(), ref)
         site = IssueWorktree(place, self._mirror(ref.repository), ref.branch)
         with locked(place.lock, LOCK_TIMEOUT, str(ref)):

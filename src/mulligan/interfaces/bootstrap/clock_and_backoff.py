@@ -13,7 +13,6 @@ class SystemClock:
     """Implements the port Clock with this machine's time; all random waits come from here."""
 
     def now(self) -> datetime:
-        """Return the current time, in UTC."""
         return datetime.now(UTC)
 
     def backoff(self, step: int) -> timedelta:

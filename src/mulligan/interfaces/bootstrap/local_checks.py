@@ -129,7 +129,7 @@ class ChecksHere:
         return self.verifier.check(check, self, self.private / "check.log")
 
     def run_and_compare(self, check: Check) -> tuple[CheckResult, Sequence[str]]:
-        """Run one check in the directory; outside of a repository, no file is tracked."""
+        """Outside of a repository, no file is tracked."""
         before = self.clone.changed()
         began = time.monotonic()
         result = _timed(self.run(check), began)

@@ -98,18 +98,16 @@ class MachineHolds:
         self._started = dict[str, AgentStart]()
 
     def on(self, repository: str, agents: Collection[str]) -> Hold | None:
-        """Return the pause or fault that holds a repository; None if an agent may start."""
         if paused := hold_on(repository, self._paused(), ()):
             return paused
         of_agents = [self._faults_of(name) for name in sorted(agents)]
         return hold_on(repository, (), self._faults(), of_agents)
 
     def is_missing(self, agent: str) -> bool:
-        """Return whether an agent has a fault; its program is looked for each time."""
+        """Look for the agent's program each time."""
         return bool(self._faults_of(agent))
 
     def pauses(self) -> Sequence[Pause]:
-        """List the pauses by an operator."""
         return self._paused()
 
     def _faults_of(self, agent: str) -> Sequence[Diagnosis]:
