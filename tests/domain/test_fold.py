@@ -490,7 +490,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
         ),
         {
             **ENDED,
-            "reason": Resolution.MERGED,
+            "reason": "Its pull request was merged.",
             "paused_by": "",
             "pull": replace(BUSY.pull, number=None, draft_of=0, left_draft=""),
         },
