@@ -98,7 +98,7 @@ def test_events_are_read_page_by_page_and_by_issue_and_time(ledger: SqlLedger) -
 def test_the_commands_that_only_look_say_the_same(configured: None, ledger: SqlLedger) -> None:
     told = json.loads(mulligan("stats", "--json").stdout)
     assert told["issues"]["merged"] == 1
-    lines = [json.loads(line) for line in mulligan("events", "--json").stdout.splitlines()]
+    lines = [json.loads(line) for line in mulligan("debug", "events", "--json").stdout.splitlines()]
     assert [each["seq"] for each in lines] == [each.seq for each in ledger.events()]
     assert len(json.loads(mulligan("status", "--json").stdout)) == 3
     assert json.loads(mulligan("inspect", str(ONE), "--json").stdout)["attempts"]

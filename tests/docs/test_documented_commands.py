@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMAND = re.compile(
-    r"(?:\.venv/bin/)?\bmulligan ((?:config |state |learnings (?=[a-z]))?[a-z]+)"
+    r"(?:\.venv/bin/)?\bmulligan ((?:debug )?(?:config |state |learnings (?=[a-z]))?[a-z]+)"
     r"((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
 )
 CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)

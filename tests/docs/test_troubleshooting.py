@@ -17,7 +17,7 @@ from mulligan.domain.command import Verb
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.outcome import Outcome
 from mulligan.implement.prompt.outcome_text import TITLES
-from mulligan.interfaces.cli.app import app
+from mulligan.interfaces.cli.app import app, debug_app
 from mulligan.interfaces.cli.exit_codes import Exit
 from world.sources import tree_of
 
@@ -95,10 +95,17 @@ def all_texts() -> list[str]:
     return [text for file in files for text in texts(tree_of(file))]
 
 
+def commands_of(of: typer.Typer) -> set[str]:
+    group = typer.main.get_command(of)
+    return set(getattr(group, "commands"))  # noqa: B009 - the type of a group is Click's
+
+
 def test_every_command_has_a_section() -> None:
-    group = typer.main.get_command(app)
-    commands = set(getattr(group, "commands"))  # noqa: B009 - the type of a group is Click's
-    assert set(re.findall(r"^### `mulligan (\w+)`$", COMMANDS, re.MULTILINE)) == commands
+    sections = set(re.findall(r"^### `mulligan ((?:debug )?\w+)`$", COMMANDS, re.MULTILINE))
+    others = commands_of(debug_app)
+    assert sections == (commands_of(app) - others - {"debug"}) | {
+        f"debug {each}" for each in others
+    }
     for text in COMMANDS.split("\n### `mulligan ")[1:]:
         assert "```console\n$ mulligan " in text, text[:20]
 

@@ -1,4 +1,4 @@
-"""`mulligan config`: both files are checked, shown and described, without any GitHub."""
+"""`mulligan debug config`: both files are checked, shown and described, without any GitHub."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def config(*arguments: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(app, ["config", *arguments])
+    done = CliRunner().invoke(app, ["debug", "config", *arguments])
     assert done.exit_code == code, done.output
     return done
 

@@ -1,4 +1,4 @@
-"""A line of `mulligan events`: the same fields for every kind of event, as the schema says."""
+"""A line of `mulligan debug events`: the same fields for every kind, as the schema says."""
 
 import json
 from datetime import UTC, datetime

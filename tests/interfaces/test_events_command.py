@@ -1,4 +1,4 @@
-"""`mulligan events` prints what was recorded, and goes on while another process records more."""
+"""`mulligan debug events` prints what was recorded, and goes on with what follows."""
 
 import json
 import signal
@@ -45,7 +45,7 @@ def record(here: Path, *titles: str, ref: IssueRef = ONE) -> None:
 
 
 def events(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["events", *arguments])
+    return CliRunner().invoke(app, ["debug", "events", *arguments])
 
 
 def titles(lines: str) -> list[str]:
@@ -55,7 +55,16 @@ def titles(lines: str) -> list[str]:
 @contextmanager
 def following(here: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     """Start it as a person does; what it prints goes to a file, so that nobody has to read."""
-    command = [sys.executable, "-m", "mulligan", "events", "--follow", "--json", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "mulligan",
+        "debug",
+        "events",
+        "--follow",
+        "--json",
+        *arguments,
+    ]
     with (here / "out").open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
     with process:
@@ -123,7 +132,7 @@ def test_what_another_process_records_is_printed_soon_and_costs_little(
 
 def test_it_ends_without_a_word_when_nobody_reads_any_more(here: Path) -> None:
     record(here, "one")
-    command = [sys.executable, "-m", "mulligan", "events", "--follow"]
+    command = [sys.executable, "-m", "mulligan", "debug", "events", "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert b"issue_seen" in process.stdout.readline()

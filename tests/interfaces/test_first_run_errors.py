@@ -29,8 +29,8 @@ def test_commands_that_only_look_here_need_no_token(here: MulliganInstallation) 
     del here.environment["GITHUB_TOKEN"]
     said = "No issues yet. Add the label to one, then run `mulligan once --config "
     assert here.run("status").stdout == f"{said}{here.config}`.\n"
-    assert here.run("config", "check").returncode == 0
-    assert "*** (from $GITHUB_TOKEN)" in here.run("config", "show").stdout
+    assert here.run("debug", "config", "check").returncode == 0
+    assert "*** (from $GITHUB_TOKEN)" in here.run("debug", "config", "show").stdout
     refused = here.run("once")
     assert (refused.returncode, "GITHUB_TOKEN, which is not set" in refused.stderr) == (2, True)
 

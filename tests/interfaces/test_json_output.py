@@ -43,7 +43,7 @@ def test_every_command_prints_what_its_schema_says(tmp_path: Path) -> None:
         asserted(here, "command", "pause", waiting)
         assert here.run("once").returncode == 0
         (noted,) = json.loads(asserted(here, "learnings-issue", "learnings", "--issue", ref))
-        assert here.run("learnings", "accept", ref, noted["id"]).returncode == 0
+        assert here.run("debug", "learnings", "accept", ref, noted["id"]).returncode == 0
         for name in ("status", "stats", "doctor", "config-check", "learnings"):
             asserted(here, name, *name.split("-"))
         asserted(here, "config-check", "config", "check", "--policy", "missing.yml")
@@ -57,7 +57,7 @@ def test_every_command_prints_what_its_schema_says(tmp_path: Path) -> None:
         check = ("check", "--policy", "policy.yml", "--json")
         tried = run_forked(check, tmp_path / "clone", home).stdout
         assert ADAPTERS["check"].validate_json(tried, strict=True, extra="forbid")
-        digest = run_forked(("digest", "--json"), tmp_path, home, said="E: boom\n").stdout
+        digest = run_forked(("debug", "digest", "--json"), tmp_path, home, said="E: boom\n").stdout
         assert ADAPTERS["digest"].validate_json(digest, strict=True, extra="forbid")
 
 

@@ -1,4 +1,4 @@
-"""`mulligan learnings` shows what agents noted; an operator accepts and drops it (LEARNING-2)."""
+"""`mulligan debug learnings` shows what agents noted, and accepts and drops it (LEARNING-2)."""
 
 import json
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def learnings(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["learnings", *arguments])
+    return CliRunner().invoke(app, ["debug", "learnings", *arguments])
 
 
 def rows(*arguments: str) -> list[dict[str, object]]:
@@ -92,7 +92,10 @@ def test_a_dropped_fact_is_gone_from_every_issue_that_taught_it(here: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["accept", "acme/tools#2", KEY], "To list the facts: mulligan learnings --issue acme"),
+        (
+            ["accept", "acme/tools#2", KEY],
+            "To list the facts: mulligan debug learnings --issue acme",
+        ),
         (["accept", "octo/other#2", KEY], "octo/other is not in the configuration"),
         (["drop", OTHER_KEY], f"There is no fact {OTHER_KEY}. To list the facts: mulligan"),
         (["--json", "drop", KEY], "Give the options after drop"),

@@ -50,7 +50,7 @@ def test_an_agents_words_reach_comment_and_prompt_without_the_machines_paths(
     assert "I looked at calc.py" in comment
     prompt = here.run("inspect", str(ref), "--prompt").stdout
     assert "I looked at calc.py" in prompt
-    shown = "\n".join([*here.comments(ref), prompt, here.run("events", "--json").stdout])
+    shown = "\n".join([*here.comments(ref), prompt, here.run("debug", "events", "--json").stdout])
     assert str(here.directory) not in shown
 
 

@@ -1,4 +1,4 @@
-"""`mulligan prompt` prints what would be sent now, and leaves no trace."""
+"""`mulligan debug prompt` prints what would be sent now, and leaves no trace."""
 
 import json
 from collections.abc import Generator
@@ -32,7 +32,7 @@ def events(here: MulliganInstallation) -> int:
 def shown(here: MulliganInstallation, ref: IssueRef) -> tuple[str, str]:
     """Give what is printed and what is said, having changed nothing."""
     before, asked = events(here), len(here.world.requests)
-    done = here.run("prompt", str(ref))
+    done = here.run("debug", "prompt", str(ref))
     assert done.returncode == 0, done.stderr
     assert events(here) == before
     assert {each.method for each in here.world.requests[asked:] if each.path != "/graphql"} == {
@@ -62,7 +62,7 @@ def test_it_is_the_prompt_that_is_sent_next_byte_for_byte(here: MulliganInstalla
 def test_programs_get_the_sizes_and_the_cuts_as_json(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.run("once", "--attempts", "1")
-    found = here.ask("prompt", str(ref))
+    found = here.ask("debug", "prompt", str(ref))
     assert isinstance(found, dict)
     assert (found["attempt"], found["max_attempts"]) == (2, 2)
     assert found["bytes"] == len(str(found["prompt"]).encode())
@@ -84,7 +84,7 @@ def test_programs_get_the_sizes_and_the_cuts_as_json(here: MulliganInstallation)
 def test_where_there_is_no_prompt_one_sentence_says_why(
     here: MulliganInstallation, issue: str, code: int, why: str
 ) -> None:
-    done = here.run("prompt", issue)
+    done = here.run("debug", "prompt", issue)
     assert (done.returncode, done.stdout) == (code, "")
     assert why in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -92,6 +92,6 @@ def test_where_there_is_no_prompt_one_sentence_says_why(
 
 def test_an_issue_without_text_and_an_invalid_policy_have_none(here: MulliganInstallation) -> None:
     blank = here.issue("\u200b", "<!-- nothing -->")
-    done = here.run("prompt", str(blank))
+    done = here.run("debug", "prompt", str(blank))
     assert done.returncode == 2
     assert f"Mulligan would not start an agent for {blank}. The issue has no title" in done.stderr

@@ -64,7 +64,7 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: MulliganInstal
     here.issue()
     labelled = next(event for event in here.world.events_of(REF) if event.kind == "labeled")
     record_an_attempt(here, f"labeled:{labelled.id}")
-    pulled = here.run("state", "pull")
+    pulled = here.run("debug", "state", "pull")
     assert (pulled.returncode, pulled.stderr) == (0, "")
     assert pulled.stdout == f"{REF}  taken over\n1 issue taken over.\n"
     with open_database(here.operator().state.url) as database:
@@ -72,11 +72,11 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: MulliganInstal
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     assert here.run("once", "--attempts", "1").returncode == 0
     assert [meta.attempt for meta in here.attempts(REF)] == [1, 2]
-    pushed = here.run("state", "push")
+    pushed = here.run("debug", "state", "push")
     assert pushed.stdout == f"{REF}  handed over\n1 issue handed over.\n"
     assert outcomes_on_the_ref(here) == [Outcome.CHECKS_FAILED] * 2
     for again in ("pull", "push"):
-        assert here.run("state", again).stdout.startswith("0 issues ")
+        assert here.run("debug", "state", again).stdout.startswith("0 issues ")
     assert len(here.attempts(REF)) == 2
 
 
@@ -87,7 +87,7 @@ def test_nothing_is_moved_while_a_run_works(here: MulliganInstallation) -> None:
         assert lease
         assert book.holds(lease)
         for way in ("pull", "push"):
-            done = here.run("state", way)
+            done = here.run("debug", "state", way)
             assert done.returncode == 2
             assert done.stderr == (
                 f"mulligan: run-9 is working on {REF}; wait until that run ends.\n"
@@ -97,7 +97,7 @@ def test_nothing_is_moved_while_a_run_works(here: MulliganInstallation) -> None:
 def test_a_repository_that_never_had_the_action_has_nothing_to_give(
     here: MulliganInstallation,
 ) -> None:
-    assert here.run("state", "pull").stdout == "0 issues taken over.\n"
+    assert here.run("debug", "state", "pull").stdout == "0 issues taken over.\n"
     assert git(here.bare, "for-each-ref", "refs/mulligan") == ""
 
 
@@ -107,7 +107,7 @@ def test_a_restored_backup_repeats_nothing_that_was_done_since(here: MulliganIns
     ref, backup = here.issue(), here.directory / "backup.db"
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     assert here.run("once", "--attempts", "1").returncode == 0
-    done = here.run("state", "backup", str(backup))
+    done = here.run("debug", "state", "backup", str(backup))
     assert (done.stdout, done.stderr) == (f"The ledger is backed up to {backup}.\n", "")
     here.agent("pathlib.Path('notes.txt').write_text('two\\n')")
     time.sleep(1.1)  # GitHub's times are whole seconds.
@@ -115,9 +115,9 @@ def test_a_restored_backup_repeats_nothing_that_was_done_since(here: MulliganIns
     assert here.run("once").returncode == 0
     comments = here.comments(ref)
     assert here.world.labels_of(ref) == ["mulligan:review"]
-    assert here.run("state", "check").stdout.startswith("Sound: 1 issue, ")
-    assert here.run("state", "check", str(backup)).stdout.startswith("Sound: 1 issue, ")
-    restored = here.run("state", "restore", str(backup))
+    assert here.run("debug", "state", "check").stdout.startswith("Sound: 1 issue, ")
+    assert here.run("debug", "state", "check", str(backup)).stdout.startswith("Sound: 1 issue, ")
+    restored = here.run("debug", "state", "restore", str(backup))
     assert restored.returncode == 0, restored.stderr
     assert f"{ref}  changed since; the next run restores it from GitHub" in restored.stdout
     here.agent("raise SystemExit('The agent must not run again.')")
@@ -135,20 +135,24 @@ def test_what_is_damaged_is_named_and_can_be_restored(here: MulliganInstallation
     # GitHub's times are whole seconds: a change in the second of the last event counts as later.
     here.agent("import time; time.sleep(1.1); pathlib.Path('notes.txt').write_text('half\\n')")
     here.run("once", "--attempts", "1")
-    assert here.run("state", "backup", str(backup)).returncode == 0
-    again = here.run("state", "backup", str(backup))
+    assert here.run("debug", "state", "backup", str(backup)).returncode == 0
+    again = here.run("debug", "state", "backup", str(backup))
     assert (again.returncode, again.stderr) == (
         2,
         f"mulligan: {backup} exists; name a new file.\n",
     )
     ledger = here.directory / "mulligan.db"
     ledger.write_bytes(b"no database" * 1000)
-    for command in (("state", "check"), ("state", "backup", str(backup) + "2"), ("status",)):
+    for command in (
+        ("debug", "state", "check"),
+        ("debug", "state", "backup", str(backup) + "2"),
+        ("status",),
+    ):
         done = here.run(*command)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
         assert "is not a database" in done.stderr
-    restored = here.run("state", "restore", str(backup))
+    restored = here.run("debug", "state", "restore", str(backup))
     assert restored.returncode == 0, restored.stderr
     assert "Restored 1 issue, " in restored.stdout
     assert f"The earlier ledger is kept as {ledger}.before-" in restored.stdout
@@ -162,14 +166,14 @@ def test_nothing_is_restored_while_a_worker_runs_or_github_is_away(
     here.issue()
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     here.run("once", "--attempts", "1")
-    assert here.run("state", "backup", str(backup)).returncode == 0
+    assert here.run("debug", "state", "backup", str(backup)).returncode == 0
     before = ledger.read_bytes()
     with locked(here.directory, what="run", since=NOON):
-        done = here.run("state", "restore", str(backup))
+        done = here.run("debug", "state", "restore", str(backup))
     assert done.returncode == 2
     assert "already uses" in done.stderr
     here.world.faults = lambda _method, _path: Fault(502)
-    done = here.run("state", "restore", str(backup))
+    done = here.run("debug", "state", "restore", str(backup))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert ledger.read_bytes() == before
     assert not [each for each in here.directory.iterdir() if ".before-" in each.name]
@@ -178,7 +182,7 @@ def test_nothing_is_restored_while_a_worker_runs_or_github_is_away(
 def test_a_backup_that_does_not_fit_leaves_nothing(here: MulliganInstallation) -> None:
     place = here.directory / "backup.db"
     program = [sys.executable, "-m", "mulligan"]
-    command = [*program, "state", "backup", str(place), "--config", str(here.config)]
+    command = [*program, "debug", "state", "backup", str(place), "--config", str(here.config)]
     done = subprocess.run(
         ["/bin/sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *command],
         env={**os.environ, **here.environment},

@@ -35,7 +35,7 @@ def test_a_worker_becomes_a_fleet_and_a_worker_again(
     here.run("once", "--attempts", "1")
     alone = other_configuration(here)
     here.configure(state={"url": postgres_url}, workspace={"root": str(here.directory / "new")})
-    copied = here.run("state", "copy", "--from", alone)
+    copied = here.run("debug", "state", "copy", "--from", alone)
     assert (copied.stdout, copied.stderr) == (f"{ref}  taken over\n1 issue taken over.\n", "")
     with open_records(here.operator()) as (_, artifacts):
         assert b"+half" in artifacts.read(f"{NAME}/1/1/changes.diff")
@@ -47,14 +47,14 @@ def test_a_worker_becomes_a_fleet_and_a_worker_again(
         state={"url": f"sqlite:///{here.directory}/again.db"},
         workspace={"root": str(here.directory / "again")},
     )
-    assert here.run("state", "copy", "--from", several).returncode == 0
+    assert here.run("debug", "state", "copy", "--from", several).returncode == 0
     outcomes = [meta.outcome for meta in here.attempts(ref)]
     assert outcomes == [Outcome.CHECKS_FAILED, Outcome.SUCCEEDED]
-    assert here.run("state", "copy", "--from", several).stdout == "0 issues taken over.\n"
+    assert here.run("debug", "state", "copy", "--from", several).stdout == "0 issues taken over.\n"
 
 
 def test_nothing_is_copied_from_itself(here: MulliganInstallation) -> None:
-    done = here.run("state", "copy", "--from", other_configuration(here))
+    done = here.run("debug", "state", "copy", "--from", other_configuration(here))
     assert done.returncode == 2
     assert "there is nothing to copy" in done.stderr
 
@@ -67,7 +67,7 @@ def test_nothing_is_copied_while_somebody_works(
     with open_database(postgres_url) as database:
         SqlLeases(database, SystemClock()).heartbeat("vm:7")
     for moving in (("copy", "--from", from_alone), ("pull",), ("push",)):
-        done = here.run("state", *moving)
+        done = here.run("debug", "state", *moving)
         assert done.returncode == 2
         told = "mulligan: The worker vm:7 is running. Stop it, then repeat this command.\n"
         assert done.stderr == told

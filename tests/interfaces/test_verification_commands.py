@@ -1,4 +1,4 @@
-"""`mulligan digest` and `mulligan check`, as they are typed."""
+"""`mulligan debug digest` and `mulligan check`, as they are typed."""
 
 import json
 import os
@@ -28,26 +28,26 @@ def mulligan(*words: str, where: Path, said: str = "") -> subprocess.CompletedPr
 
 
 def test_a_digest_names_the_one_failure_of_a_long_log(tmp_path: Path) -> None:
-    done = mulligan("digest", "--command", "make", where=tmp_path, said=LOG)
+    done = mulligan("debug", "digest", "--command", "make", where=tmp_path, said=LOG)
     assert (done.returncode, done.stderr) == (0, "")
     assert "src/cart.py:3:5: error: the total is wrong\n" in done.stdout
     assert len(done.stdout) <= 2001
-    found = json.loads(mulligan("digest", "--json", where=tmp_path, said=LOG).stdout)
+    found = json.loads(mulligan("debug", "digest", "--json", where=tmp_path, said=LOG).stdout)
     assert (found["passed"], found["count"]) == (False, 1)
     assert found["findings"][0]["file"] == "src/cart.py"
-    passed = mulligan("digest", "--exit-code", "0", where=tmp_path, said="all well")
+    passed = mulligan("debug", "digest", "--exit-code", "0", where=tmp_path, said="all well")
     assert passed.stdout == "Passed.\n"
 
 
 def test_samples_of_the_page_are_what_is_printed(tmp_path: Path) -> None:
     log = "FAILED tests/test_add.py::test_add - assert 3 == 4\n"
-    digest = mulligan("digest", "--command", "pytest -q", where=tmp_path, said=log)
+    digest = mulligan("debug", "digest", "--command", "pytest -q", where=tmp_path, said=log)
     assert is_as_documented("digest", digest.stdout)
     assert is_as_documented("action", mulligan("action", where=tmp_path).stderr)
 
 
 def test_a_report_that_is_not_there_is_named(tmp_path: Path) -> None:
-    done = mulligan("digest", "--report", "gone.xml", where=tmp_path)
+    done = mulligan("debug", "digest", "--report", "gone.xml", where=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(
         "mulligan: gone.xml could not be read (No such file or directory)"

@@ -37,7 +37,11 @@ shop.write_text(shop.read_text().replace('n * 3', 'n * 4'))
 """
 
 
-READS = (("inspect", f"{NAME}#1"), ("events", "--issue", f"{NAME}#1"), ("explain", f"{NAME}#1"))
+READS = (
+    ("inspect", f"{NAME}#1"),
+    ("debug", "events", "--issue", f"{NAME}#1"),
+    ("explain", f"{NAME}#1"),
+)
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_an_agent_that_fails_or_changes_nothing_ends_the_base(stage: Stage, ends
     stage.here.run("once")
     assert "base ends" not in stage.told
     assert (stage.left(), processes_of(stage)) == ([], [])
-    events = stage.here.run("events", "--issue", str(stage.ref)).stdout
+    events = stage.here.run("debug", "events", "--issue", str(stage.ref)).stdout
     assert "baseline_recorded" not in events
 
 

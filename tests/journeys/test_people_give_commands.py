@@ -39,7 +39,7 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
     try:
         ref = here.issue()
         until(here.agent_started)
-        done = here.run("abort", str(ref))
+        done = here.run("debug", "abort", str(ref))
         assert (done.returncode, is_as_documented("abort", done.stdout)) == (0, True)
         until(lambda: here.world.labels_of(ref) == [])
         (meta,) = here.attempts(ref)

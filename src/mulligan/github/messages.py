@@ -388,7 +388,7 @@ def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
 
 SHARED_NOTES = (
     f"If you merge this pull request, prompts of other issues contain these notes for "
-    f"{LIFETIME.days} days. To remove one: `mulligan learnings drop`."
+    f"{LIFETIME.days} days. To remove one: `mulligan debug learnings drop`."
 )
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal, ParamSpec
+from typing import Annotated, Any, Literal, ParamSpec
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from mulligan import __version__
 from mulligan.domain.errors import ConfigError, MulliganError, ShutdownError, UsageError
@@ -15,25 +16,89 @@ __all__ = ["app"]
 
 P = ParamSpec("P")
 
+# Typer bundles click and names none of its classes, hence `Any`.
+
+
+class Command(TyperCommand):
+    """A command; its flags show no type in `--help`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        """List the parameters."""
+        return without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands; its flags show no type in `--help`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        """List the parameters."""
+        return without_types(super().get_params(ctx))
+
+
+def without_types(parameters: list[Any]) -> list[Any]:
+    """Return the parameters; a flag takes no value, so the name of its type says nothing."""
+    for each in parameters:
+        if isinstance(each, TyperOption) and each.is_flag:
+            each.metavar = ""
+    return parameters
+
+
+class Moved(Command):
+    """A command by its former name, which works for one release."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Warn, and run the command."""
+        warn_of_former_name(ctx.info_name)
+        return super().invoke(ctx)
+
+
+class MovedGroup(Group):
+    """A group of commands by its former name, which works for one release."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Warn, and run the command."""
+        warn_of_former_name(ctx.info_name)
+        return super().invoke(ctx)
+
+
+def warn_of_former_name(name: str) -> None:
+    """Name a command's new place."""
+    typer.echo(
+        f"mulligan: `mulligan {name}` is `mulligan debug {name}` now. "
+        "The former name will be removed in the next release.",
+        err=True,
+    )
+
+
 app = typer.Typer(
     name="mulligan",
     help="Turn labelled GitHub issues into pull requests, or ask for human review.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Group,
+)
+
+debug_app = typer.Typer(
+    name="debug",
+    help="More commands, which are needed less often.",
+    no_args_is_help=True,
+    cls=Group,
 )
 
 config_app = typer.Typer(
-    name="config", help="Check and show the configuration.", no_args_is_help=True
+    cls=Group, name="config", help="Check and show the configuration.", no_args_is_help=True
 )
 
 state_app = typer.Typer(
+    cls=Group,
     name="state",
     help="Back up, check, restore and move the ledger.",
     no_args_is_help=True,
 )
 
 learnings_app = typer.Typer(
+    cls=Group,
     name="learnings",
     help="Show, accept and drop the facts that agents noted about repositories.",
     invoke_without_command=True,
@@ -61,7 +126,12 @@ Repository = Annotated[
     ),
 ]
 
-Issue = Annotated[str, typer.Argument(help="OWNER/NAME#NUMBER", metavar="ISSUE")]
+Issue = Annotated[
+    str,
+    typer.Argument(
+        help="OWNER/NAME#NUMBER, its address, or the number in a clone.", metavar="ISSUE"
+    ),
+]
 
 Paused = Annotated[
     str,
@@ -387,7 +457,7 @@ def events(
     ] = False,
     issue: Annotated[
         str | None,
-        typer.Option("--issue", metavar="OWNER/NAME#N", help="Only events of one issue."),
+        typer.Option("--issue", metavar="ISSUE", help="Only events of one issue."),
     ] = None,
     since: Annotated[
         str | None,
@@ -684,7 +754,7 @@ def learnings(
     config: Config = None,
     issue: Annotated[
         str | None,
-        typer.Option("--issue", metavar="OWNER/NAME#N", help="All facts noted at one issue."),
+        typer.Option("--issue", metavar="ISSUE", help="All facts noted at one issue."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -695,7 +765,9 @@ def learnings(
         context.fail(f"Give the options after {context.invoked_subcommand}.")
 
 
-FactIds = Annotated[list[str], typer.Argument(help="As `mulligan learnings` lists.", metavar="ID")]
+FactIds = Annotated[
+    list[str], typer.Argument(help="As `mulligan debug learnings` lists.", metavar="ID")
+]
 
 
 @in_one_sentence
@@ -715,40 +787,46 @@ def drop(ids: FactIds, *, config: Config = None) -> Exit:
 
 
 for command in (accept, drop):
-    learnings_app.command()(command)
+    learnings_app.command(cls=Command)(command)
 
 for command in (backup, restore, pull, push, copy):
-    state_app.command()(command)
+    state_app.command(cls=Command)(command)
 
-state_app.command("check")(check_state)
+state_app.command("check", cls=Command)(check_state)
 
 for command in (check, show, schema):
-    config_app.command()(command)
-
-TRY, SET_UP, WORK, ANSWER, LOOK = (
-    "Try without an account",
-    "Set up",
-    "Work on issues",
-    "Answer for one issue",
-    "See what happened",
-)
-"""The groups of `mulligan --help`, in the order of docs/commands.md."""
+    config_app.command(cls=Command)(command)
 
 GROUPS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
-    (TRY, (demo, simulate, rehearse)),
-    (SET_UP, (init, doctor, check_commit, digest)),
-    (WORK, (once, run, work, action)),
-    (ANSWER, (retry, fix, skip, abort, pause, resume)),
-    (LOOK, (status, explain, inspect, prompt, events, stats)),
+    ("Try without an account", (demo, simulate, rehearse)),
+    ("Set up", (init, doctor, check_commit)),
+    ("Work on issues", (once, run)),
+    ("Answer for one issue", (retry, fix, skip, pause, resume)),
+    ("See what happened", (status, explain, inspect)),
 )
+"""The commands of a normal week, in the groups of `mulligan --help`."""
 
 for group, commands in GROUPS:
     for command in commands:
         name = "check" if command is check_commit else None
-        app.command(name, rich_help_panel=group)(command)
-    if group is SET_UP:
-        app.add_typer(config_app, rich_help_panel=group)
+        app.command(name, rich_help_panel=group, cls=Command)(command)
 
-app.add_typer(learnings_app, rich_help_panel=LOOK)
+SCRIPTED = (work, stats, action)
+"""Commands that scripts rely on: below `debug`, and by their former names too."""
 
-app.add_typer(state_app, rich_help_panel="Move to another machine")
+MOVED = (abort, digest, events, prompt)
+MOVED_GROUPS = (config_app, learnings_app, state_app)
+"""What is below `debug` now; the former names work for one release, with a warning."""
+
+for command in (*SCRIPTED, *MOVED):
+    debug_app.command(cls=Command)(command)
+for sub_app in MOVED_GROUPS:
+    debug_app.add_typer(sub_app)
+app.add_typer(debug_app, rich_help_panel="More")
+
+for command in SCRIPTED:
+    app.command(hidden=True, cls=Command)(command)
+for command in MOVED:
+    app.command(hidden=True, cls=Moved)(command)
+for sub_app in MOVED_GROUPS:
+    app.add_typer(sub_app, hidden=True, cls=MovedGroup)

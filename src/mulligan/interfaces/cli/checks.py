@@ -1,4 +1,4 @@
-"""`mulligan digest` and `mulligan check`: show the results of checks as an agent gets them."""
+"""`mulligan debug digest` and `mulligan check`: results as an agent gets them."""
 
 import os
 import sys
@@ -48,7 +48,7 @@ from mulligan.interfaces.cli.terminal import (
 def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:
     """Condense a log from standard input."""
     if sys.stdin.isatty():
-        raise UsageError("No log on standard input. Give one: mulligan digest < build.log")
+        raise UsageError("No log on standard input. Give one: mulligan debug digest < build.log")
     found = condense(
         sys.stdin.buffer,
         command=command,

@@ -1,4 +1,4 @@
-"""`mulligan config`: validate both files, print the settings in force, and their JSON Schemas."""
+"""`mulligan debug config`: validate both files, print settings and JSON Schemas."""
 
 import sys
 from collections.abc import Mapping

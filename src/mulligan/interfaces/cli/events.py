@@ -1,4 +1,4 @@
-"""`mulligan events`: print the ledger's events as JSON or text, and write docs/events.md."""
+"""`mulligan debug events`: print the ledger's events as JSON or text, and write docs/events.md."""
 
 import json
 import select
@@ -19,6 +19,7 @@ from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import open_ledger
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.issue_argument import issue_of
 from mulligan.interfaces.cli.setup import read_configuration
 from mulligan.interfaces.cli.stats import time_ago
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, print_json
@@ -26,16 +27,16 @@ from mulligan.interfaces.event_text import sentence_of
 from mulligan.interfaces.json_output import event_row
 from mulligan.text.redact import Redactor
 
-# `mulligan events`
+# `mulligan debug events`
 
 
 def events(
     config: Path | None, issue: str | None, since: str | None, *, follow: bool, json: bool
 ) -> Exit:
     """Print the recorded events and, with `follow`, new ones."""
-    ref = IssueRef.parse(issue) if issue else None
     begin = _start_number(since)
     operator = read_configuration(config, needs_token=False)
+    ref = issue_of(issue, operator) if issue else None
     with open_ledger(operator) as ledger, end_on_broken_pipe():
         after = begin if isinstance(begin, int) else number_at(begin, ledger)
         for page in pages(ledger, ref, after, follow=follow):
@@ -170,7 +171,7 @@ def schema() -> Json:
     }
     return {
         "$schema": DRAFT,
-        "title": "A line of `mulligan events --json`",
+        "title": "A line of `mulligan debug events --json`",
         "type": "object",
         "properties": properties,
         "required": list(FIELDS),

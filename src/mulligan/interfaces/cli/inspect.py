@@ -39,6 +39,7 @@ from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.issue_argument import issue_of
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -60,8 +61,9 @@ from mulligan.text.escape import one_line, visible
 
 def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
     """Show one issue's attempts and decisions."""
-    ref = IssueRef.parse(issue)
-    with open_ledger(read_configuration(config, needs_token=False)) as ledger:
+    operator = read_configuration(config, needs_token=False)
+    ref = issue_of(issue, operator)
+    with open_ledger(operator) as ledger:
         found = _known(ref, ledger)
         history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
         events = ledger.events(ref)
@@ -88,7 +90,8 @@ def part(
 
     Remove terminal control sequences, unless a program reads the content `as_bytes`.
     """
-    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    operator = read_configuration(config, needs_token=False)
+    ref = issue_of(issue, operator)
     with open_records(operator) as (ledger, artifacts):
         number = attempt or _known(ref, ledger).number
         stored = artifacts.find(ref, number, name)
@@ -113,7 +116,8 @@ SET_UP_FILES = ("setup.log", "setup-start.log", "setup-again.log")
 
 def log(config: Path | None, issue: str, attempt: int | None, name: str, *, as_bytes: bool) -> Exit:
     """Print the log of the setup commands, or of a check, of an attempt."""
-    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    operator = read_configuration(config, needs_token=False)
+    ref = issue_of(issue, operator)
     with open_records(operator) as (ledger, artifacts):
         number = attempt or _known(ref, ledger).number
         checks = [c for meta in ledger.history(ref) if meta.number == number for c in meta.checks]
@@ -141,7 +145,8 @@ def _write(content: bytes, *, as_bytes: bool) -> None:
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Recompute the hashes of all inputs of an issue's attempts, and print mismatches."""
-    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    operator = read_configuration(config, needs_token=False)
+    ref = issue_of(issue, operator)
     with open_records(operator) as (ledger, artifacts):
         _known(ref, ledger)
 
@@ -250,7 +255,7 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
 def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Explain what Mulligan will do with an issue, rule by rule."""
     operator = read_configuration(config)
-    ref = as_configured(IssueRef.parse(issue), operator)
+    ref = as_configured(issue_of(issue, operator), operator)
     start_logs()
     with build_read_only(operator, environment()) as container:
         found = find_out(ref, container.context, at_work(operator))
@@ -303,13 +308,13 @@ def _row(found: Explanation) -> dict[str, object]:
     }
 
 
-# `mulligan prompt`
+# `mulligan debug prompt`
 
 
 def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Print the prompt byte for byte, and its sizes on standard error; escape it on a terminal."""
     operator = read_configuration(config)
-    ref = as_configured(IssueRef.parse(issue), operator)
+    ref = as_configured(issue_of(issue, operator), operator)
     start_logs()
     with build_read_only(operator, environment()) as container:
         composed = preview(ref, container.context)

@@ -15,6 +15,7 @@ from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, set_pause
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.issue_argument import issue_of
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -61,7 +62,7 @@ def _set_pause(config: Path | None, what: str, *, paused: bool, json: bool) -> E
 def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
     """Record a command; the worker on this state executes it, now or when it starts."""
     operator = read_configuration(config)
-    ref = as_configured(IssueRef.parse(issue), operator)
+    ref = as_configured(issue_of(issue, operator), operator)
     order = command(verb, text)
     if order.verb is Verb.MISTYPED:
         raise UsageError(order.text)

@@ -1,4 +1,4 @@
-"""`mulligan learnings`: list, accept and drop the facts that agents noted about repositories."""
+"""`mulligan debug learnings`: list, accept and drop facts about repositories."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +16,7 @@ from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.stores import open_ledger
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.issue_argument import issue_of
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -36,7 +37,7 @@ def list_learnings(config: Path | None, issue: str | None, *, json: bool) -> Exi
     """Print the facts in force, or all facts that agents noted at one issue."""
     operator = read_configuration(config, needs_token=False)
     if issue:
-        return _list_noted(as_configured(IssueRef.parse(issue), operator), operator, json=json)
+        return _list_noted(as_configured(issue_of(issue, operator), operator), operator, json=json)
     with open_ledger(operator) as ledger:
         found = _in_force(operator, ledger)
     if json:
@@ -116,10 +117,10 @@ def _print_learnings(found: Sequence[Learning], console: Console) -> None:
 def accept(config: Path | None, issue: str, keys: Sequence[str]) -> Exit:
     """Accept facts that agents noted at an issue, for the other issues of its repository."""
     operator = read_configuration(config, needs_token=False)
-    ref = as_configured(IssueRef.parse(issue), operator)
+    ref = as_configured(issue_of(issue, operator), operator)
     with open_ledger(operator, redactor_of(operator, environment())) as ledger:
         noted = {key_of(ref.repository, each.text): each for each in noted_in(ledger.history(ref))}
-        _check_known(keys, noted, f"mulligan learnings --issue {ref}")
+        _check_known(keys, noted, f"mulligan debug learnings --issue {ref}")
         chosen = tuple(noted[key] for key in dict.fromkeys(keys))
         pull = ledger.status(ref).pull.url or ""
         accepted = LearningsAccepted(facts=chosen, pull_request=pull, by_operator=True)
@@ -133,7 +134,7 @@ def drop(config: Path | None, keys: Sequence[str]) -> Exit:
     operator = read_configuration(config, needs_token=False)
     with open_ledger(operator, redactor_of(operator, environment())) as ledger:
         found = {each.key: each for each in _in_force(operator, ledger)}
-        _check_known(keys, found, "mulligan learnings")
+        _check_known(keys, found, "mulligan debug learnings")
         chosen = [found[key] for key in dict.fromkeys(keys)]
         for each in chosen:
             # At each issue that taught it, so that no later end of one brings it back.

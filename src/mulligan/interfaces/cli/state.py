@@ -1,4 +1,4 @@
-"""`mulligan state`: back up, check, restore and move the ledger."""
+"""`mulligan debug state`: back up, check, restore and move the ledger."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +59,7 @@ def check(config: Path | None, file: Path | None) -> Exit:
     for fault in found.faults:
         print_error(fault)
     if found.faults:
-        print_error("Restore a backup: mulligan state restore FILE")
+        print_error("Restore a backup: mulligan debug state restore FILE")
         return Exit.FAILED
     old = f"; {pluralize(found.unsummed, 'old event')} had no checksum" if found.unsummed else ""
     make_console().print(f"Sound: {_counts(found)}{old}.")

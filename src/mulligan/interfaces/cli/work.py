@@ -74,6 +74,7 @@ from mulligan.interfaces.bootstrap.container import (
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.issue_argument import issue_of
 from mulligan.interfaces.cli.live import LiveLines, Look, looking
 from mulligan.interfaces.cli.setup import (
     as_configured,
@@ -120,7 +121,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
     `take_over` its repository if another installation owns it.
     """
     operator, console = read_configuration(config), make_console()
-    ref = as_configured(IssueRef.parse(issue), operator)
+    ref = as_configured(issue_of(issue, operator), operator)
     start_logs()
     warn_of_root()
     stop_on_signals()

@@ -17,7 +17,7 @@ class Failure(Row):
 
 
 class EventRow(Row):
-    """An event of the ledger, as a line of `mulligan events --json`."""
+    """An event of the ledger, as a line of `mulligan debug events --json`."""
 
     seq: int
     time: datetime
