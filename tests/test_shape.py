@@ -52,7 +52,7 @@ def test_only_four_places_catch_everything() -> None:
 OWN_TABLES = {
     *("mulligan/checks/digest/heads.py", "mulligan/checks/digest/identity.py"),
     *("mulligan/git/faults.py", "mulligan/github/answers.py", "mulligan/github/comments.py"),
-    *("mulligan/github/found_work.py", "mulligan/github/refusals.py"),
+    *("mulligan/github/found_work.py", "mulligan/github/retries.py"),
     *("mulligan/interfaces/onboarding/ecosystems.py", "mulligan/text/certificates.py"),
     "mulligan/text/markdown.py",
 }

@@ -15,26 +15,18 @@ from mulligan.domain.errors import (
 )
 from mulligan.github.answers import (
     AlreadyExistsError,
-    Answer,
     DeletedError,
     MovedError,
     NotFoundError,
-    TransientError,
     fault,
-    may_pass,
     not_found,
     parsed,
-    retry_after,
 )
 from mulligan.github.graphql import Actor, StageAnswer, answered, closers_query
-from mulligan.github.shapes import CHECK_RUNS, STATUSES, Labels, leads_to
+from mulligan.github.retries import TransientError
+from mulligan.github.shapes import CHECK_RUNS, STATUSES, Answer, Labels, leads_to
 
 pytestmark = pytest.mark.pure
-
-NOW = "Tue, 04 Mar 2025 12:00:00 GMT"
-NAMELESS = "Tue, 04 Mar 2025 12:00:00 -0000"
-EPOCH = 1741089600
-"""The same moment, as GitHub counts it in x-ratelimit-reset."""
 
 
 def answer(status: int, content: object = None, **headers: str) -> Answer:
@@ -130,50 +122,6 @@ def test_what_went_well_is_no_fault(status: int) -> None:
     assert fault(answer(status), "GET /") is None
 
 
-NO_COMMITS = said("Validation Failed", "No commits between main and mulligan/issue-1")
-
-
-@pytest.mark.parametrize(
-    ("content", "request_", "passes"),
-    [
-        (
-            said("Validation Failed", {"field": "head", "code": "invalid"}),
-            "POST /repos/octo/calc/pulls",
-            True,
-        ),
-        (said("Validation Failed", "Head sha can't be blank"), "POST /repos/octo/calc/pulls", True),
-        (NO_COMMITS, "POST /repos/octo/calc/pulls", True),
-        (
-            said("Validation Failed", {"field": "base", "code": "invalid"}),
-            "POST /repos/octo/calc/pulls",
-            False,
-        ),
-        (
-            said("Validation Failed", {"field": "head", "code": "invalid"}),
-            "PATCH /repos/octo/calc/pulls/3",
-            False,
-        ),
-        (
-            said("Draft pull requests are not supported in this repository."),
-            "POST /repos/octo/calc/pulls",
-            False,
-        ),
-        (said("Repository rule violations found"), "POST /repos/octo/calc/pulls", False),
-    ],
-)
-def test_a_pull_request_may_be_refused_for_a_moment(
-    content: object, request_: str, *, passes: bool
-) -> None:
-    error = fault(answer(422, content), request_)
-    assert isinstance(error, TransientError if passes else DeniedError)
-    assert may_pass(answer(422, content), request_) is passes
-
-
-@pytest.mark.parametrize("status", [200, 304, 404, 408, 410, 500])
-def test_what_is_no_refusal_needs_no_remedy(status: int) -> None:
-    assert not may_pass(Answer(status, {}, ""), "POST /repos/octo/calc/pulls")
-
-
 def test_the_right_is_named_by_the_path_where_github_names_none() -> None:
     refused = answer(403, said("Resource not accessible by integration"))
     assert "'Pull requests: write'" in str(fault(refused, "POST /repos/octo/calc/pulls"))
@@ -201,28 +149,6 @@ def test_an_error_of_any_shape_is_survived(body: str) -> None:
 def test_long_words_are_shortened() -> None:
     error = fault(answer(422, said("x" * 5000)), "POST /")
     assert len(str(error)) < 300
-
-
-WAITS: list[tuple[Answer, float | None]] = [
-    (answer(429), None),
-    (answer(429, retry_after="60"), 60),
-    (answer(429, retry_after="Tue, 04 Mar 2025 12:01:30 GMT", date=NOW), 90),
-    (answer(429, retry_after="Tue, 04 Mar 2025 11:00:00 GMT", date=NOW), 0),
-    (answer(429, retry_after="Tue, 04 Mar 2025 12:01:30 GMT"), None),
-    (answer(429, retry_after="soon", date=NOW), None),
-    (answer(429, retry_after="-5", date=NOW), None),
-    (answer(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(EPOCH + 30), date=NOW), 31),
-    (answer(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(EPOCH - 30), date=NOW), 1),
-    (answer(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(EPOCH)), None),
-    (answer(403, x_ratelimit_remaining="0", x_ratelimit_reset="never", date=NOW), None),
-    (answer(403, x_ratelimit_remaining="5", x_ratelimit_reset=str(EPOCH + 30), date=NOW), None),
-    (answer(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(EPOCH), date=NAMELESS), None),
-]
-
-
-@pytest.mark.parametrize(("found", "wait"), WAITS)
-def test_github_says_how_long_to_wait_by_its_own_clock(found: Answer, wait: float | None) -> None:
-    assert retry_after(found) == wait
 
 
 def test_a_body_is_read_into_its_shape() -> None:

@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 
 from mulligan.domain.errors import ConfigError, DeniedError, ForbiddenError, UnavailableError
 from mulligan.github.answers import AlreadyExistsError, NotFoundError
-from mulligan.github.client import REPEATS, Client, RetrySettings
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.retries import REPEATS
 from world.fake_sleep import FakeSleep
 from world.faulty_http_server import FaultyServer, Reply, faulty_server
 

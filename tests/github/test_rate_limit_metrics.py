@@ -2,8 +2,8 @@
 
 import pytest
 
-from mulligan.github.answers import Answer
 from mulligan.github.rate_limits import MAX_RESOURCES, RateLimitMetrics
+from mulligan.github.shapes import Answer
 
 pytestmark = pytest.mark.pure
 

@@ -9,7 +9,8 @@ import responses
 
 from mulligan.domain.errors import DeniedError, ForbiddenError, LeaseLostError, UnavailableError
 from mulligan.github.answers import NotFoundError
-from mulligan.github.client import REPEATS, Client, RetrySettings
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.retries import REPEATS
 from mulligan.github.shapes import COMMENT, ISSUE, CommentShape, IssueShape
 from mulligan.text.redact import Redactor
 from world.fake_sleep import FakeSleep

@@ -34,7 +34,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.result import AgentFacts, FixRound
-from mulligan.github.answers import Answer
+from mulligan.github.shapes import Answer
 from mulligan.interfaces.dashboard.metrics import STEPS, StepClock, liveness_problem
 from mulligan.sandbox import cancellation
 from world.dashboards import Dashboard, serve_dashboard, tried

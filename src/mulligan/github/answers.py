@@ -2,9 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,9 +14,17 @@ from mulligan.domain.errors import (
     UnconfirmedError,
     WorldError,
 )
-from mulligan.domain.retry_after import date_in, seconds_asked
-from mulligan.github.refusals import Remedy, remedy_of
-from mulligan.github.shapes import Refusal
+from mulligan.github.retries import (
+    DEFAULT_LIMIT_SECONDS,
+    Remedy,
+    TransientError,
+    is_limit,
+    is_server_failure,
+    may_pass,
+    remedy_of,
+    retry_after,
+)
+from mulligan.github.shapes import Answer
 from mulligan.text.escape import one_line
 
 T = TypeVar("T")
@@ -28,13 +33,6 @@ MAX_MESSAGE_CHARS = 200
 """Length to which a message cuts GitHub's own error text."""
 
 REPOSITORY_ID_PATH = re.compile(r"/repositories/\d+(?:[/?]|$)")
-
-RATE_LIMIT_PHRASES = (
-    "rate limit",
-    "secondary limit",
-    "abuse detection",
-    "retry your request again later",
-)
 
 RIGHTS = (
     ("POST .*/check-runs", "Checks: write"),
@@ -46,9 +44,6 @@ RIGHTS = (
     ("/collaborators", "push access to the repository"),
 )
 """The permission a fine-grained token needs for a request (first match), if no header names it."""
-
-DEFAULT_LIMIT_SECONDS = 60.0
-"""Seconds to wait if a rate-limited response has no Retry-After, as GitHub's docs recommend."""
 
 
 class NotFoundError(UnavailableError):
@@ -76,28 +71,6 @@ class AlreadyExistsError(DeniedError):
     """GitHub answered 422 because the object already exists."""
 
 
-class TransientError(UnavailableError):
-    """A temporary error; a retry may succeed. `wait` is GitHub's Retry-After in seconds, if any."""
-
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """GitHub's response to one request; header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: str
-
-    @property
-    def ok(self) -> bool:
-        """Return whether the request succeeded."""
-        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP status classes
-
-
 def fault(answer: Answer, request: str) -> WorldError | None:
     """Return the error that an answer means, or None; `request` is the verb and the path."""
     if answer.ok:
@@ -108,29 +81,9 @@ def fault(answer: Answer, request: str) -> WorldError | None:
     if is_limit(answer):
         seconds = retry_after(answer)
         return rate_limited(request, DEFAULT_LIMIT_SECONDS if seconds is None else seconds)
-    if status in {408, 425} or status >= 500 or may_pass(answer, request):  # noqa: PLR2004
+    if is_server_failure(answer) or may_pass(answer, request):
         return TransientError(f"GitHub failed at {request} ({message}); try again later.")
     return _refused(answer, request, message)
-
-
-def may_pass(answer: Answer, request: str) -> bool:
-    """Return whether a refusal passes by itself: by the table, or as it is not the API's own.
-
-    The API refuses in JSON. A page comes from a server before it, and is no lack of a permission.
-    """
-    is_refusal = 400 <= answer.status < 500  # noqa: PLR2004 - HTTP status classes
-    if not is_refusal or answer.status in {404, 408, 410, 425}:
-        return False
-    words = ": ".join(_sentences(answer))
-    return not _is_json(answer) or remedy_of(answer.status, request, words) is Remedy.TIME
-
-
-def _is_json(answer: Answer) -> bool:
-    try:
-        Refusal.model_validate_json(answer.body)
-    except ValidationError:
-        return False
-    return True
 
 
 def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
@@ -184,13 +137,13 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
                 f"GitHub did not find {request}; check the name, and that the token can read "
                 "the repository."
             )
-        case 410 if _says(answer, "deleted"):
+        case 410 if answer.says("deleted"):
             return DeletedError(f"GitHub has deleted {request} for good ({message}).")
         case 410:  # For example: Issues are disabled for this repo.
             return UnavailableError(f"GitHub does not serve {request} ({message}).")
         case 422 if _already_exists(answer):
             return AlreadyExistsError(f"GitHub already has one, at {request} ({message}).")
-        case _ if remedy_of(answer.status, request, message) is Remedy.MULLIGAN:
+        case _ if remedy_of(answer, request) is Remedy.MULLIGAN:
             return DeniedError(f"GitHub refused {request} ({message}): report this as a bug.")
         case _:
             return DeniedError(f"GitHub refused {request} ({message}); fix the named problem.")
@@ -202,14 +155,14 @@ def _advice(answer: Answer, request: str) -> str:
     GitHub names the permissions of an endpoint in a header, whatever the reason of the refusal is:
     the header counts only where the words are about permissions.
     """
-    if _says(answer, "not permitted to create or approve pull requests"):
+    if answer.says("not permitted to create or approve pull requests"):
         return (
             "; allow it in the settings of the repository, Actions, General: Allow GitHub Actions "
             "to create and approve pull requests"
         )
-    if _says(answer, "archived", "locked", "blocked", "disabled"):
+    if answer.says("archived", "locked", "blocked", "disabled"):
         return "; ask an administrator of the repository to allow it"
-    if _says(answer, *OTHER_REASONS) or "x-github-sso" in answer.headers:
+    if answer.says(*OTHER_REASONS) or "x-github-sso" in answer.headers:
         return ""
     return f"; the token needs {_missing_right(answer, request)}"
 
@@ -238,49 +191,11 @@ def rate_limited(request: str, wait: float) -> TransientError:
     return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
 
 
-def retry_after(answer: Answer) -> float | None:
-    """Return the seconds that GitHub asks to wait, by its own clock; None if it gives no time."""
-    headers = answer.headers
-    if (seconds := seconds_asked(headers)) is not None:
-        return seconds
-    sent, reset = date_in(headers.get("date")), headers.get("x-ratelimit-reset", "")
-    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and sent:
-        return max(0.0, float(reset) - sent.timestamp()) + 1
-    return None
-
-
-def is_limit(answer: Answer) -> bool:
-    """Return whether the answer is a rate limit."""
-    if answer.status != HTTPStatus.FORBIDDEN:
-        return answer.status == HTTPStatus.TOO_MANY_REQUESTS
-    headers = answer.headers
-    spent = headers.get("x-ratelimit-remaining") == "0"
-    return spent or "retry-after" in headers or _says(answer, *RATE_LIMIT_PHRASES)
-
-
-def _says(answer: Answer, *words: str) -> bool:
-    text = " ".join(_sentences(answer)).lower()
-    return any(word in text for word in words)
-
-
 def _already_exists(answer: Answer) -> bool:
-    return _says(answer, "already exists", "already_exists")
+    return answer.says("already exists", "already_exists")
 
 
 def _error_text(answer: Answer) -> str:
     """Return GitHub's error text on one line, or the status if there is none."""
-    message = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
+    message = one_line(": ".join(answer.sentences), MAX_MESSAGE_CHARS).rstrip(".")
     return message or f"HTTP {answer.status}"
-
-
-def _sentences(answer: Answer) -> list[str]:
-    """Return `message` and `errors` of an error answer, in any of the shapes GitHub uses."""
-    try:
-        refusal = Refusal.model_validate_json(answer.body)
-    except ValidationError:
-        return []
-    found = [refusal.message]
-    for error in refusal.errors:
-        parts = [error] if isinstance(error, str) else [error.field, error.code, error.message]
-        found.append(" ".join(part for part in parts if part))
-    return [text for text in found if text]

@@ -13,27 +13,20 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
-from requests import RequestException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential, wait_random
-from urllib3.exceptions import HTTPError
 
 from github import GithubException
 from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.github.answers import (
-    Answer,
     MovedError,
-    TransientError,
     fault,
-    is_limit,
-    may_pass,
     moved,
     parsed,
     rate_limited,
-    retry_after,
 )
 from mulligan.github.connection import (
-    InvalidResponseError,
+    TRANSFER_FAULTS,
     RedirectError,
     Sessions,
     Transport,
@@ -45,6 +38,15 @@ from mulligan.github.connection import (
 )
 from mulligan.github.graphql import answered
 from mulligan.github.rate_limits import Backoff
+from mulligan.github.retries import (
+    REPEATS,
+    TransientError,
+    is_limit,
+    is_repeated_at_once,
+    is_retriable,
+    retry_after,
+)
+from mulligan.github.shapes import Answer
 from mulligan.github.uploads import Uploads
 from mulligan.implement.ports import Guard
 from mulligan.sandbox.cancellation import sleep_until_cancelled
@@ -69,24 +71,15 @@ PAGE_SIZE = 100
 
 MAX_PAGES = 100
 
-REPEATS = 2
-"""How often a request is sent again that was answered 404, or was refused for a moment.
-
-GitHub's replicas disagree at times. A client that retries less repeats it less."""
-
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
 LIBRARY_FAULTS = (
-    RequestException,
-    HTTPError,  # from urllib3, if a body ends early
+    *TRANSFER_FAULTS,
     GithubException,
-    OSError,
-    ValueError,  # an invalid header, or text that is not UTF-8
     RuntimeError,
     AssertionError,  # PyGithub's own checks
-    InvalidResponseError,
 )
-
+"""Errors of the libraries if no answer arrived, or none that can be read."""
 
 JSON = "application/vnd.github+json"
 FULL = "application/vnd.github.full+json"
@@ -344,12 +337,8 @@ class Client:
 
     def _with_retries(self, call: Callable[[], T]) -> T:
         settings = self._retry
-
-        def is_retriable(error: BaseException) -> bool:
-            return isinstance(error, TransientError) and (error.wait or 0) <= settings.longest_wait
-
         retrying = Retrying(
-            retry=retry_if_exception(is_retriable),
+            retry=retry_if_exception(partial(is_retriable, longest_wait=settings.longest_wait)),
             wait=self._wait,
             stop=stop_after_attempt(settings.attempts),
             sleep=settings.sleep,
@@ -417,18 +406,14 @@ class Client:
         return dict(parse_qsl(target.query))
 
     def _ask(self, ask: ApiRequest) -> Answer:
-        """Send a request; repeat it if it is not found, or refused for a moment (GITHUB-5).
-
-        A request that was answered so did nothing, so that a write may be sent again.
-        """
+        """Send a request, and repeat it at once if `is_repeated_at_once` says so."""
         answer = self._ask_once(ask)
         wait, request = self._retry.first_wait, f"{ask.verb} {urlsplit(ask.path).path}"
         repeats = min(REPEATS, self._retry.attempts - 1)
         for _ in range(repeats if ask.path != self._graphql else 0):
+            if not is_repeated_at_once(answer, request, is_write=ask.is_write):
+                break
             if answer.status != HTTPStatus.NOT_FOUND:
-                # The reads are repeated by _with_retries.
-                if not ask.is_write or is_limit(answer) or not may_pass(answer, request):
-                    break
                 wait *= 2
             self._retry.sleep(wait)
             answer = self._ask_once(ask)

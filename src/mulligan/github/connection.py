@@ -22,8 +22,9 @@ from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github
 from mulligan.domain.errors import CertificateError, UnavailableError
-from mulligan.github.answers import DeletedError, TransientError
+from mulligan.github.answers import DeletedError
 from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
+from mulligan.github.retries import DELETED_DOWNLOAD, TransientError
 from mulligan.text.certificates import GITHUB_TRUST, certificate_fault
 
 CHUNK = 64 * 1024
@@ -48,8 +49,6 @@ UPLOAD_SECONDS = 20.0
 """Limit of one upload in seconds."""
 
 MAX_REDIRECTS = 3
-
-DOWNLOAD_GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
 def reason_of(error: Exception) -> str:
@@ -89,6 +88,16 @@ def is_refused(error: BaseException | None) -> bool:
 
 class InvalidResponseError(Exception):
     """A response that GitHub never sends; the text says what is wrong."""
+
+
+TRANSFER_FAULTS = (
+    RequestException,
+    HTTPError,  # from urllib3, if a body ends early
+    OSError,
+    ValueError,  # an invalid header, or text that is not UTF-8
+    InvalidResponseError,
+)
+"""Errors if no answer arrived, or none that can be read: the request may be sent again."""
 
 
 class RedirectError(Exception):
@@ -283,7 +292,7 @@ class _Download:
 def _answered(got: _Download, url: str) -> bytes:
     """Return the file; DeletedError if it is gone, or a WorldError."""
     host = urlsplit(url).hostname
-    if got.status in DOWNLOAD_GONE:
+    if got.status in DELETED_DOWNLOAD:
         raise DeletedError(f"{host} no longer has a file that GitHub kept there.")
     if got.status != HTTPStatus.OK:
         raise TransientError(f"{host} answered {got.status} for GitHub's file; try again later.")
@@ -321,7 +330,7 @@ def _get(
             fine = response.status_code == HTTPStatus.OK
             location = response.headers.get("location", "") if response.is_redirect else ""
             return _Download(response.status_code, read(response) if fine else b"", location)
-    except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
+    except TRANSFER_FAULTS as error:
         raise certificate_error(error, host) or TransientError(
             f"{host} did not send GitHub's file: {reason_of(error)}; try again later."
         ) from error

@@ -8,13 +8,11 @@ from pydantic import AwareDatetime, Field, OnErrorOmit, TypeAdapter, ValidationE
 from mulligan.domain.errors import ForbiddenError, UnavailableError, WorldError
 from mulligan.github.answers import (
     MAX_MESSAGE_CHARS,
-    Answer,
     NotFoundError,
-    TransientError,
     parsed,
-    retry_after,
 )
-from mulligan.github.shapes import Account, Label, Shape, Words, same_text
+from mulligan.github.retries import GRAPHQL_FAILURE, GRAPHQL_LIMIT, TransientError, retry_after
+from mulligan.github.shapes import Account, Answer, Label, Shape, Words, same_text
 from mulligan.text.escape import one_line
 
 T = TypeVar("T")
@@ -355,12 +353,12 @@ def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
     text = one_line("; ".join(problem.message for problem in problems), MAX_MESSAGE_CHARS).rstrip(
         "."
     )
-    if "RATE_LIMITED" in kinds:
+    if GRAPHQL_LIMIT in kinds:
         message = f"GitHub's rate limit stopped {request}; Mulligan continues when it resets."
         return TransientError(message, retry_after(answer))
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
         message = f"GitHub forbids {request} ({text}); the token needs {right}."
         return ForbiddenError(message)
-    if text.startswith("Something went wrong"):
+    if text.startswith(GRAPHQL_FAILURE):
         return TransientError(f"GitHub failed at {request} ({text}); try again later.")
     return UnavailableError(f"GitHub did not answer {request} ({text}); try again later.")

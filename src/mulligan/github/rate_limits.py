@@ -5,7 +5,8 @@ import threading
 from http import HTTPStatus
 from weakref import WeakValueDictionary
 
-from mulligan.github.answers import DEFAULT_LIMIT_SECONDS, Answer
+from mulligan.github.retries import DEFAULT_LIMIT_SECONDS
+from mulligan.github.shapes import Answer
 
 RESOURCE = re.compile(r"[a-z_]{1,40}")
 

@@ -1,6 +1,7 @@
 """Models of the parts of GitHub's answers that Mulligan reads; other fields are ignored. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from pydantic import (
     Field,
     OnErrorOmit,
     TypeAdapter,
+    ValidationError,
 )
 
 A_SECOND = timedelta(seconds=1)
@@ -229,6 +231,44 @@ class Refusal(Shape):
 
     message: Words = ""
     errors: Annotated[tuple[OnErrorOmit[Problem | str], ...], BeforeValidator(_list)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """GitHub's response to one request; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the request succeeded."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP status classes
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Return the body as that of an error; None if it is not a JSON object."""
+        try:
+            return Refusal.model_validate_json(self.body)
+        except ValidationError:
+            return None
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return `message` and `errors` of an error answer, in any of the shapes GitHub uses."""
+        if (refusal := self.refusal) is None:
+            return []
+        found = [refusal.message]
+        for error in refusal.errors:
+            parts = [error] if isinstance(error, str) else [error.field, error.code, error.message]
+            found.append(" ".join(part for part in parts if part))
+        return [text for text in found if text]
+
+    def says(self, *words: str) -> bool:
+        """Return whether an error answer has one of these words, in any case."""
+        text = " ".join(self.sentences).lower()
+        return any(word in text for word in words)
 
 
 ISSUE = TypeAdapter(IssueShape)

@@ -15,7 +15,7 @@ from mulligan.domain.command import PendingCommand
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
-from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
+from mulligan.github.answers import AlreadyExistsError, NotFoundError
 from mulligan.github.check_run import CHECK_RUN_NAME, check_run_text
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments, OwnComment, StatusComments
@@ -44,6 +44,7 @@ from mulligan.github.pulls import (
     read_pull,
 )
 from mulligan.github.removals import Removals, removals, without
+from mulligan.github.retries import TransientError
 from mulligan.github.shapes import (
     ANYTHING,
     CHECK_RUNS,
