@@ -303,6 +303,22 @@ def test_each_kind_of_secret_is_told_once_for_a_file() -> None:
     assert len(told(adding("\n".join([*SECRETS.values()] * 3)), Scope())) == len(SECRETS)
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{BODY}",
+        f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{BODY}",
+        (
+            "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: a\nPublic-Lines: 2\n"
+            f"{BODY}"
+        ),
+    ],
+)
+def test_a_private_key_in_any_format_is_told(key: str) -> None:
+    (broken,) = violations(adding(key), Scope())
+    assert "(private key)" in broken.message
+
+
 def test_a_secret_in_a_very_long_line_is_found() -> None:
     for before in (9_980, 9_500, 123_456):
         assert len(told(adding("x " * (before // 2) + SECRETS["GitHub token"]), Scope())) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from mulligan.config.operator import Operator
-from mulligan.config.secrets import is_secret, secrets_of
+from mulligan.config.secrets import secrets_of
 
 pytestmark = pytest.mark.pure
 
@@ -55,23 +55,3 @@ def test_an_address_that_is_none_has_no_secret() -> None:
         "agent": {"command": ["agent"]},
     }
     assert secrets_of(Operator.model_validate(settings), {}) == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "secret"),
-    [
-        ("ANTHROPIC_API_KEY", "x", True),
-        ("github_token", "x", True),
-        ("DB_PASSWORD", "x", True),
-        ("DATABASE_DSN", "x", True),
-        ("ENDPOINT", "a1B2c3D4e5F6g7H8i9J0k1L2", True),
-        ("PASSES", "3", False),
-        ("NODE_ENV", "production", False),
-        ("ANTHROPIC_MODEL", "claude-of-the-fourth-20250929", False),
-        ("GIT_AUTHOR_NAME", "Ada Lovelace", False),
-        ("HOME_OF_IT", "/srv/a1B2c3D4e5F6g7H8i9J0k1L2/b", False),
-        ("WORDS", "a long value that somebody has thought up 1", False),
-    ],
-)
-def test_a_secret_is_told_from_a_setting(name: str, value: str, secret: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert is_secret(name, value) is secret

@@ -12,7 +12,6 @@ from urllib.parse import SplitResult, urlsplit
 from mulligan.agents.adapters import BUILT_IN
 from mulligan.config.adapters import Adapter, Fact, Service
 from mulligan.config.operator import AgentSettings
-from mulligan.config.secrets import is_secret
 from mulligan.config.settings import Price
 from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.host import Network
@@ -23,6 +22,7 @@ from mulligan.sandbox.egress_rules import (
     addresses_of,
     proxy_variables,
 )
+from mulligan.text.secret_shapes import is_secret
 
 # The adapter of an agent.
 

@@ -22,6 +22,7 @@ from mulligan.config.operator import Operator
 from mulligan.config.policy import POLICY_FILE, POLICY_FILES, REPORT_PATTERNS, Policy
 from mulligan.config.schema import File, keys, schema_of, wanted
 from mulligan.domain.errors import ConfigError
+from mulligan.text.secret_shapes import passwords_in
 
 # The operator's file
 
@@ -260,8 +261,6 @@ def _empty_token(document: Document) -> dict[str, str]:
     return {name: ""} if name else {}
 
 
-PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
-
 WRITTEN_OUT = (
     "is a secret in the file; put it into an environment variable and write {key}: $NAME, or into "
     "a file and write {key}_file: PATH"
@@ -280,7 +279,7 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
         if place[:2] == REGISTRIES and place[-1] in {"password", "token"} and not _variable(value):
             message = "is a secret in the file; put it into an environment variable and write $NAME"
             yield ConfigMistake(document.line(place), dotted(place), message)
-        if str(place[-1]).endswith("url") and PASSWORD.match(value):
+        if str(place[-1]).endswith("url") and passwords_in(value):
             message = (
                 "contains a password; put the whole value into an environment variable and "
                 "write $NAME"

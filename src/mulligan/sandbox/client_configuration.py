@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mulligan.sandbox.programs import is_in_system
 from mulligan.text.redact import Redactor
+from mulligan.text.secret_shapes import assigns_secret
 
 CLIENT_CONFIGURATION = tuple(
     map(
@@ -35,35 +36,6 @@ MAX_FILES = 50
 
 NAMED_FILE = re.compile(r"(?<![\w./:~-])/(?:etc|opt|var/lib)/[\w./@+-]*[\w]")
 """The path of a file that the system's administrator manages."""
-
-ASSIGNED = re.compile(
-    r"^(?![ \t]*[#;]).*?(?:\b|_)(?:auth|authtoken|pass|passphrase|password|passwd|pwd|token|secret"
-    r"|api[-_]?key|(?:access|private|secret)[-_]key|authorization|cookie)\"?"
-    r"[ \t]*[=:][ \t]*(?![ \t]*(?:true|false|\$|\"\$|\"\"|$))",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A line that gives a secret a value, as in npm's `//HOST/:_authToken=…`; not a variable."""
-
-OTHER_SECRETS = re.compile(
-    # `http.extraHeader` of git, `header` of wget: any header may authenticate.
-    r"^[ \t]*(?:extra)?header[ \t]*=[ \t]*\S"
-    # A token instead of a user name; Google's `oauth2accesstoken` is shorter, and no secret.
-    r"|https?://[^\s/@:$]{18,256}:?@"
-    # A channel of conda with a token.
-    r"|https?://[^\s$]{1,256}?/t/\w[\w-]{7,}/"
-    # netrc, and the file of cookies that curl and git write.
-    r"|\b(?:login|account)\s{1,99}\S{1,256}\s{1,99}password\s{1,99}\S"
-    r"|^\S{1,256}\t(?:TRUE|FALSE)\t/\S{0,256}\t(?:TRUE|FALSE)\t\d",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-XML_SECRET = re.compile(
-    r"<[\w.:-]{0,99}?(?:password|passphrase|token|secret|key)[ \t]*>\s*[^<$\s/]"
-    # A header of Maven, such as GitLab's Private-Token.
-    r"|<name>[^<]{0,99}?(?:token|auth|password|secret|key|api|cookie)[^<]{0,99}</name>"
-    r"\s*<value>\s*[^<$\s]",
-    re.IGNORECASE,
-)
 
 XML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
@@ -129,9 +101,4 @@ def files_named_in(text: str) -> tuple[Path, ...]:
 def has_secret(text: str) -> bool:
     """Return whether a configuration contains a password or token."""
     shown = XML_COMMENT.sub("", text)
-    return bool(
-        ASSIGNED.search(shown)
-        or OTHER_SECRETS.search(shown)
-        or XML_SECRET.search(shown)
-        or Redactor().text(shown) != shown
-    )
+    return assigns_secret(shown) or Redactor().text(shown) != shown

@@ -18,7 +18,6 @@ import certifi
 
 from mulligan.config.certificates import has_certificates, read_certificates, trusted_bundle
 from mulligan.config.operator import SandboxSettings
-from mulligan.config.secrets import is_secret, passwords_in
 from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.host import Network
 from mulligan.sandbox.authority import Authority, make_authority
@@ -42,6 +41,7 @@ from mulligan.sandbox.egress_rules import (
     registry_at,
 )
 from mulligan.sandbox.sandbox import PROXY_PORT
+from mulligan.text.secret_shapes import is_secret, passwords_in
 
 CERTIFICATE_VARIABLES = (
     *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"),

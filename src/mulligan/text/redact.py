@@ -1,4 +1,4 @@
-"""Redact secrets in text: those of the configuration, and texts shaped like tokens. Pure."""
+"""Redact secrets in text: those of the configuration, and what `secret_shapes` finds. Pure."""
 
 import base64
 import html
@@ -13,98 +13,7 @@ from itertools import accumulate, compress
 
 from pydantic import JsonValue
 
-# Shapes of tokens
-#
-# Every pattern takes time that grows as its text does: what repeats is bounded, or possessive and
-# starts where a word starts, so that no text is read again from each of its places.
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A pattern: its first group is the secret, else the whole match; it contains one of `hints`.
-
-    With `is_lower`, the pattern is for the text in lower case: that is faster than a search that
-    ignores case.
-    """
-
-    hints: tuple[bytes, ...]
-    pattern: re.Pattern[bytes]
-    is_lower: bool = False
-
-
-TOKENS: dict[bytes, tuple[bytes, ...]] = {
-    rb"gh[pousr]_[A-Za-z0-9_]{20,}+": (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
-    rb"github_pat_[A-Za-z0-9_]{20,}+": (b"github_pat_",),
-    # Keys of Anthropic, OpenAI and services that use the same format.
-    rb"sk-[A-Za-z0-9_-]{20,}+": (b"sk-",),
-    # Real keys have 35 characters; the next key may follow without a gap.
-    rb"AIza[A-Za-z0-9_-]{35,}+": (b"AIza",),
-    rb"ya29\.[A-Za-z0-9_-]{20,}+": (b"ya29.",),
-    rb"GOCSPX-[A-Za-z0-9_-]{20,}+": (b"GOCSPX-",),
-    rb"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])": (b"AKIA",),
-    rb"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])": (b"ASIA",),
-    rb"xox[abeoprs]-[A-Za-z0-9-]{10,}+": (b"xox",),
-    rb"xapp-[A-Za-z0-9-]{10,}+": (b"xapp-",),
-    rb"npm_[A-Za-z0-9]{30,}+": (b"npm_",),
-    rb"pypi-[A-Za-z0-9_-]{30,}+": (b"pypi-",),
-    rb"glpat-[A-Za-z0-9_-]{20,}+": (b"glpat-",),
-    rb"hf_[A-Za-z0-9]{30,}+": (b"hf_",),
-}
-"""Patterns of tokens that begin at a word boundary, and their hints."""
-
-LITERAL = re.compile(rb"[A-Za-z0-9_-]+")
-
-
-def _alone(token: bytes) -> re.Pattern[bytes]:
-    """Compile the pattern of a token at a word boundary.
-
-    What comes before is looked at after the literal beginning, for which a search is much faster.
-    """
-    begin, rest = LITERAL.match(token), LITERAL.sub(b"", token, 1)
-    first = begin[0] if begin else b""
-    return re.compile(rb"%b(?<![A-Za-z0-9_]%b)%b" % (first, first, rest))
-
-
-ALONE = [(hints, _alone(token)) for token, hints in TOKENS.items()]
-
-WORDY_KEY = b"sk-"
-"""Many ordinary names begin like this; a key has a digit, too."""
-DIGIT = re.compile(rb"[0-9]")
-
-JSON_WEB_TOKEN = re.compile(rb"\.(?=eyJ[A-Za-z0-9_-]{10,}+(\.[A-Za-z0-9_-]{10,}+))")
-"""The second and third of three words with dots between them."""
-JSON_WEB_TOKEN_START = re.compile(rb"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{10}")
-"""The first word contains this."""
-JSON_WEB_TOKEN_HINT = b".eyJ"
-WORD = f"{string.ascii_letters}{string.digits}_-".encode()
-
-PRIVATE_KEYS = (
-    rb"(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*+"
-    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*+"
-    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)++"
-)
-"""Blocks as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
-
-SHAPES = (
-    Shape(
-        (b"secret", b"Secret", b"SECRET"),
-        re.compile(rb"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?([a-z0-9/+]{40})"),
-        is_lower=True,
-    ),
-    Shape((b"hooks.slack.com",), re.compile(rb"hooks\.slack\.com/services/([A-Za-z0-9/_-]{20,}+)")),
-    Shape((b"://",), re.compile(rb"://[^\s/:@\"'<>]{0,128}+:([^\s/@\"'<>]{1,256}+)@")),
-    Shape(
-        (b"uthorization", b"UTHORIZATION"),
-        re.compile(
-            rb"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
-            rb"(?:bearer|basic|token)\s{1,4}([^\s\"',;]{8,}+)"
-        ),
-        is_lower=True,
-    ),
-    Shape((b"PRIVATE KEY",), re.compile(PRIVATE_KEYS)),
-)
-
+from mulligan.text.secret_shapes import Span, possible_tokens, shaped
 
 # Removing secrets
 
@@ -112,8 +21,6 @@ REDACTED = b"[redacted]"
 
 LEAST = 8
 """Minimum length of a secret: shorter values would redact ordinary words."""
-
-Span = tuple[int, int]
 
 COLOURS = re.compile(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
 CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
@@ -178,7 +85,7 @@ class Redactor:
 
     def spans(self, content: bytes) -> list[Span]:
         """Find the secrets, in order; merge those that touch or overlap."""
-        found = [*self._known(content), *_shaped(content, _possible_tokens(content))]
+        found = [*self._known(content), *shaped(content, possible_tokens(content))]
         found += self._interrupted(content, shapes=True)
         found.sort()
         merged = list[Span]()
@@ -200,12 +107,12 @@ class Redactor:
         found = set[Span]()
         blanked = COLOURS.sub(b"\0", content) if b"\x1b[" in content else content
         if len(seen := blanked.translate(None, CONTROLS)) < len(blanked):
-            possible = _possible_tokens(seen) if shapes else []
-            shown = {*self._known(seen), *(_shaped(seen, possible) if shapes else ())}
+            possible = possible_tokens(seen) if shapes else []
+            shown = {*self._known(seen), *(shaped(seen, possible) if shapes else ())}
             found |= _places(shown, blanked, CONTROLS)
             if blanked is not content:
                 # A colour may end a word, so that a token begins after it.
-                found |= {*(_shaped(blanked, possible) if shapes else ())}
+                found |= {*(shaped(blanked, possible) if shapes else ())}
                 found = _places_before_blanking(found, content)
         marked = content
         for mark in JSON_LINE_ENDS:
@@ -318,47 +225,6 @@ def _begun(form: bytes, text: bytes) -> int:
     """Count the bytes at the end of a text with which a form begins."""
     sizes = range(min(len(form) - 1, len(text)), 0, -1)
     return next((size for size in sizes if text.endswith(form[:size])), 0)
-
-
-def _possible_tokens(content: bytes) -> list[re.Pattern[bytes]]:
-    """List the patterns of tokens that may be in a text.
-
-    Searching for a few letters is a hundred times faster than trying the pattern everywhere.
-    """
-    return [pattern for hints, pattern in ALONE if any(hint in content for hint in hints)]
-
-
-def _shaped(content: bytes, possible: Iterable[re.Pattern[bytes]]) -> Iterator[Span]:
-    for token in possible:
-        yield from _tokens(token, content)
-    if JSON_WEB_TOKEN_HINT in content:
-        yield from _json_web_tokens(content)
-    shapes = [shape for shape in SHAPES if any(hint in content for hint in shape.hints)]
-    lowered = content.lower() if any(shape.is_lower for shape in shapes) else b""
-    for shape in shapes:
-        searched, group = lowered if shape.is_lower else content, shape.pattern.groups
-        yield from [match.span(group) for match in shape.pattern.finditer(searched)]
-
-
-def _tokens(pattern: re.Pattern[bytes], content: bytes) -> Iterator[Span]:
-    for match in pattern.finditer(content):
-        if not match[0].startswith(WORDY_KEY) or DIGIT.search(match[0]):
-            yield match.span()
-
-
-def _json_web_tokens(content: bytes) -> Iterator[Span]:
-    done = 0
-    for match in JSON_WEB_TOKEN.finditer(content):
-        dot = match.start()
-        if dot < done:
-            continue
-        # From the last dot on: no word is looked at twice.
-        before = content[done:dot]
-        word = done + len(before.rstrip(WORD))
-        done = dot
-        if first := JSON_WEB_TOKEN_START.search(content, word, dot):
-            yield first.start(), match.end(1)
-            done = match.end(1)
 
 
 def _without(content: bytes, spans: Sequence[Span]) -> bytes:
