@@ -4,7 +4,7 @@ import pytest
 
 from mulligan.config.policy import Labels
 from mulligan.domain.issue import Stage
-from mulligan.github.labels import LabelChange, label_change, label_styles, priority_rank
+from mulligan.github.labels import LabelChange, label_change, label_styles
 
 pytestmark = pytest.mark.pure
 
@@ -69,14 +69,6 @@ def test_one_label_for_two_stages_is_not_taken_off_while_it_is_wanted() -> None:
     labels = Labels(review="mulligan:look", hitl="mulligan:look")
     change = label_change(("mulligan", "mulligan:look"), Stage.HITL, labels)
     assert change == LabelChange((), ("mulligan",))
-
-
-@pytest.mark.parametrize(
-    ("carried", "rank"),
-    [((), 2), (("bug",), 2), (("now",), 0), (("soon",), 1), (("soon", "now"), 0)],
-)
-def test_the_most_urgent_priority_label_counts(carried: tuple[str, ...], rank: int) -> None:
-    assert priority_rank(carried, ("Now", "soon")) == rank
 
 
 def test_the_labels_to_create_have_the_configured_names_and_differ_in_colour() -> None:

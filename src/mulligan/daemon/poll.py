@@ -1,7 +1,7 @@
 """Poll the repositories for due issues, commands and pull requests, each on its own."""
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -28,7 +28,8 @@ from mulligan.domain.errors import (
 from mulligan.domain.hold import Hold
 from mulligan.domain.in_hand import CHECK_INTERVAL, waits_in_hand
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.order import in_order, is_due, may_start
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext, LedgerReader, ReadContext, WriteContext
 from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
@@ -273,19 +274,15 @@ def admit_waiting(
     `places` is how many attempts may run at a time. The rest is admitted by the next polls.
     """
     known = {each.issue: each for each in context.ledger.statuses()}
-    busy = Counter(ref.repository for ref, each in known.items() if each.stage is Stage.RUNNING)
-    free, left = places - busy.total(), MAX_ADMITTED
-    for ref in due:
-        status = known.get(ref)
-        if status and status.stage is Stage.RUNNING:
-            continue
-        if free > 0 and busy[ref.repository] < context.limits.per_repository:
-            free -= 1
-            busy[ref.repository] += 1
-        elif left and (status is None or not (status.epoch or status.reason)):
-            left -= 1
-            if problem := worker.admit(ref).problem:
-                log.warning("not_admitted", issue=str(ref), reason=problem)
+    running = {ref for ref, each in known.items() if each.stage is Stage.RUNNING}
+    idle = [ref for ref in due if ref not in running]
+    first = {*may_start(idle, running, places, context.limits.per_repository)}
+    unknown = (
+        ref for ref in idle if not ((each := known.get(ref)) and (each.epoch or each.reason))
+    )
+    for ref in [ref for ref in unknown if ref not in first][:MAX_ADMITTED]:
+        if problem := worker.admit(ref).problem:
+            log.warning("not_admitted", issue=str(ref), reason=problem)
 
 
 def holds_on(refs: Iterable[IssueRef], context: BotContext) -> dict[str, Hold]:
@@ -380,7 +377,7 @@ def _poll_repository(
     pull_request_cache: PullRequestCache,
     in_hand_cache: InHandCache,
 ) -> Polled:
-    """List the due issues of a repository, the labelled ones first, oldest first.
+    """List the due issues of a repository, in the order in which they are worked on.
 
     Return also an error for each pull request that could not be read. Commands are read first and
     executed last, so that a closed pull request does not end a request made after it.
@@ -396,9 +393,12 @@ def _poll_repository(
         ref for ref, status in known.items() if status.request.by_command and is_queued(status)
     )
     now = context.clock.now()
-    asked = [*(ref for ref in labelled if not _is_ended(ref, commanded, known)), *requested]
-    due = [ref for ref in dict.fromkeys(asked) if _is_due(known.get(ref), now)]
-    due += [ref for ref in _with_feedback(known, context) if ref not in due]
+    wanted = (ref for ref in labelled if not _is_ended(ref, commanded, known))
+    due = in_order(
+        (ref for ref in wanted if is_due(known.get(ref), now)),
+        (ref for ref in requested if is_due(known.get(ref), now)),
+        _with_feedback(known, context),
+    )
     due = in_hand_cache.due(repository, due, known, context)
     return due, {str(done.issue): done.problem for done in followed if done.problem}
 
@@ -446,21 +446,13 @@ def _execute_commands(ref: IssueRef, context: BotContext) -> Visit:
 
 def _with_feedback(known: KnownIssues, context: ReadContext) -> list[IssueRef]:
     """List the issues whose pull request needs another attempt, whatever their labels."""
-    pending = sorted(ref for ref, status in known.items() if status.feedback)
+    pending = [ref for ref, status in known.items() if status.feedback]
     fresh, now = map(context.ledger.status, pending), context.clock.now()
     ready = (each for each in fresh if each.feedback and each.stage is Stage.READY)
-    return [each.issue for each in ready if _is_due(each, now)]
+    return [each.issue for each in ready if is_due(each, now)]
 
 
 def _is_ended(ref: IssueRef, commanded: Sequence[IssueRef], known: KnownIssues) -> bool:
     """Return whether a command of this poll ended an issue, which was labelled before."""
     status = known.get(ref)
     return ref in commanded and status is not None and status.stage is Stage.RESOLVED
-
-
-def _is_due(status: IssueStatus | None, now: datetime) -> bool:
-    """Return whether an issue is idle and its wait is over; an unknown issue is due."""
-    if status is None:
-        return True
-    due = status.due is None or status.due <= now
-    return due and status.phase is Phase.IDLE

@@ -1,7 +1,6 @@
 """Visit issues on threads, under leases: run commands and attempts until each issue rests."""
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from mulligan.domain.errors import (
 from mulligan.domain.hold import Hold
 from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.issue_context import Skipped
+from mulligan.domain.order import may_start
 from mulligan.domain.outcome import Escalate, Retry, StandDown
 from mulligan.domain.recorded_effects import NotFoundSince
 from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
@@ -103,10 +103,8 @@ class PoolDispatcher:
             self._pool.submit(self._work, ref)
 
     def _next(self) -> IssueRef | None:
-        if len(self._running) >= self._concurrency:
-            return None
-        busy = Counter(ref.repository for ref in self._running)
-        return next((r for r in self._waiting if busy[r.repository] < self._per_repository), None)
+        places = (self._concurrency, self._per_repository)
+        return next(may_start(self._waiting, self._running, *places), None)
 
     def _work(self, ref: IssueRef) -> None:
         try:

@@ -1,6 +1,6 @@
 """Labels to add and remove to show an issue's stage (LABEL-2, LABEL-3). Pure."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -70,9 +70,3 @@ def label_styles(labels: Labels) -> tuple[LabelStyle, ...]:
         LabelStyle(labels.review, "1d76db", "Mulligan has opened a pull request"),
         LabelStyle(labels.hitl, "d93f0b", "This needs human review (HITL)"),
     )
-
-
-def priority_rank(carried: Collection[str], priority: Sequence[str]) -> int:
-    """Return the rank of an issue's most urgent priority label (casefolded); 0 comes first."""
-    ranks = (rank for rank, label in enumerate(priority) if label.casefold() in carried)
-    return next(ranks, len(priority))

@@ -22,6 +22,7 @@ from mulligan.domain.issue import (
     Objection,
     RepositoryFacts,
 )
+from mulligan.domain.order import most_urgent_first
 from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import DeletedError, MovedError, NotFoundError, not_found
@@ -30,7 +31,6 @@ from mulligan.github.client import FULL, Client
 from mulligan.github.comments import CommandReader, Comments
 from mulligan.github.credentials import Identity
 from mulligan.github.found_work import WorkReader
-from mulligan.github.labels import priority_rank
 from mulligan.github.pulls import GitHubPulls, closers, opened_elsewhere
 from mulligan.github.shapes import (
     COMMENTS,
@@ -140,12 +140,11 @@ class GitHubTracker:
             self.repository(repository)  # raises the reason, if the repository is not found
             raise
         wanted = [
-            issue
+            (_ref(issue, repository), _names(issue))
             for issue in found
             if issue.pull_request is None and label.casefold() in _names(issue)
         ]
-        wanted.sort(key=lambda issue: priority_rank(_names(issue), priority))
-        return list(dict.fromkeys(_ref(issue, repository) for issue in wanted))
+        return most_urgent_first(wanted, priority)
 
     def list_updated(self, repository: str, since: datetime) -> frozenset[int]:
         """List the numbers of the issues and pull requests that changed since a time."""
