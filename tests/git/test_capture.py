@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import FileChange
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, diff_of
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.implement.commit_message import CommitText
 from world.checkouts import (
     FILES,
     LITTER,

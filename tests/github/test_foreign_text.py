@@ -21,7 +21,6 @@ from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import PublicationDelayed, PullNote, Topic, WorkPushed
 from mulligan.domain.result import Finding, FixRound, GuardKind, GuardViolation, OnBase
 from mulligan.domain.status import Phase, PullStatus
-from mulligan.git.worktrees.naming import message_of
 from mulligan.github import check_run, markdown_parts, messages
 from mulligan.github.check_run import check_run_text
 from mulligan.github.escalation import escalation_comment
@@ -36,8 +35,8 @@ from mulligan.github.messages import (
     status_comment,
 )
 from mulligan.github.pull_text import new_text
+from mulligan.implement.commit_message import commit_text, message_of
 from mulligan.implement.prompt.feedback import answers_in_commit, answers_unchanged
-from mulligan.implement.result import commit_text
 from mulligan.interfaces.action.inputs import Runner
 from mulligan.interfaces.action.report import IssueReport, summary
 from mulligan.text.commands import parse

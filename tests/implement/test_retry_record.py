@@ -4,24 +4,19 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, Fault
 from mulligan.domain.attempt_times import Copies, Part
-from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, AttemptTimes, FileChange, SetUpFiles
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.result import (
     attempt_record,
-    commit_text,
     diff_stat,
     interrupted_record,
     with_times,
 )
-from mulligan.text.redact import Redactor
 from world.attempts import NINE, REF, broken_rules, case, check
 
 pytestmark = pytest.mark.pure
@@ -129,38 +124,3 @@ def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> 
 )
 def test_a_change_is_summarised_as_git_does(files: tuple[FileChange, ...], told: str) -> None:
     assert diff_stat(files) == told
-
-
-def titled(title: str) -> str:
-    found = case()
-    return commit_text(replace(found, issue=replace(found.issue, title=title)), Redactor()).subject
-
-
-@pytest.mark.parametrize(
-    ("title", "subject"),
-    [
-        ("Dates crash", "Dates crash (#12)"),
-        ("two\nlines", "two lines (#12)"),
-        ("", "Work on octo/almanac#12 (#12)"),
-        ("x" * 200, "x" * 93 + "… (#12)"),
-        ("Regression, fixes #3, cc @ann", "Regression, fixes `#3`, cc `@ann` (#12)"),
-    ],
-)
-def test_the_commit_is_named_after_the_issue(title: str, subject: str) -> None:
-    assert titled(title) == subject
-
-
-def test_the_commit_says_for_what_and_for_whom_it_is() -> None:
-    text = commit_text(case(), Redactor())
-    assert text.body == "Issue: octo/almanac#12\nMulligan-Attempt: 1"
-    assert text.co_author == "ann"
-
-
-@given(st.text(), st.integers(1, 10**9))
-def test_a_subject_is_one_line_of_at_most_100_characters(title: str, number: int) -> None:
-    found = case()
-    issue = replace(found.issue, ref=IssueRef("octo/almanac", number), title=title)
-    subject = commit_text(replace(found, issue=issue), Redactor()).subject
-    assert len(subject) <= 100
-    assert len(subject.splitlines()) == 1
-    assert subject.endswith(f"(#{number})")

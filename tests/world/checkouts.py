@@ -9,9 +9,9 @@ from pathlib import Path
 from mulligan.agents.adapters import BUILT_IN
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import RepositorySettings
-from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef, RepositoryFacts
 from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.implement.commit_message import CommitText
 from mulligan.implement.ports import Worktree
 from world.repositories import make_remote
 

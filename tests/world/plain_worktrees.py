@@ -19,12 +19,13 @@ from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ValidationError
 
 from mulligan.config.policy import CommitSettings, Scope
-from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
+from mulligan.implement.commit_message import CommitText
 from mulligan.implement.ports import GitWriter, PullRequestBase, Worktrees
 from world.git_diffs import diff_text, differences, file_change
 from world.git_objects import FILE, LINK, PROGRAM, Entry, Files, ObjectStore

@@ -10,7 +10,7 @@ from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
-from mulligan.implement.ports import CommitText
+from mulligan.implement.commit_message import CommitText
 from mulligan.sandbox.home import keep
 
 

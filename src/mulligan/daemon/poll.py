@@ -277,10 +277,8 @@ def admit_waiting(
     running = {ref for ref, each in known.items() if each.stage is Stage.RUNNING}
     idle = [ref for ref in due if ref not in running]
     first = {*may_start(idle, running, places, context.limits.per_repository)}
-    unknown = (
-        ref for ref in idle if not ((each := known.get(ref)) and (each.epoch or each.reason))
-    )
-    for ref in [ref for ref in unknown if ref not in first][:MAX_ADMITTED]:
+    shown = {ref for ref, each in known.items() if each.epoch or each.reason}
+    for ref in [ref for ref in idle if ref not in first and ref not in shown][:MAX_ADMITTED]:
         if problem := worker.admit(ref).problem:
             log.warning("not_admitted", issue=str(ref), reason=problem)
 

@@ -229,15 +229,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitText:
-    """The message of Mulligan's commit."""
-
-    subject: str
-    body: str
-    co_author: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewerResult:
     """The reviewer's answer; without a verdict, `unreadable` is the reason.
 

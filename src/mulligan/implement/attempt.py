@@ -25,6 +25,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.baselines import baselines_beside
 from mulligan.implement.budget_meter import open_budget_meter
+from mulligan.implement.commit_message import commit_text
 from mulligan.implement.effects import (
     announce_attempt,
     ask_after_edit,
@@ -33,7 +34,7 @@ from mulligan.implement.effects import (
 from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, PullRequestBase, WriteContext
 from mulligan.implement.prompt.prompt import is_blank
-from mulligan.implement.result import attempt_record, commit_text, with_times
+from mulligan.implement.result import attempt_record, with_times
 from mulligan.implement.set_up import set_up
 from mulligan.implement.stopwatch import Stopwatch
 from mulligan.implement.verify import verify

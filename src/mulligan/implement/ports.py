@@ -20,7 +20,7 @@ from mulligan.config.policy import (
     SetUp,
 )
 from mulligan.config.settings import Budget
-from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
+from mulligan.domain.attempt import AgentRun, Change, ReviewerResult, Task
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, RecordedEvent
@@ -56,6 +56,7 @@ from mulligan.domain.result import (
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.commit_message import CommitText
 from mulligan.implement.running_baselines import RunningBaselines
 from mulligan.implement.stopwatch import Stopwatch
 from mulligan.sandbox.egress_rules import NO_MODEL, ModelAccess

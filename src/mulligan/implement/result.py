@@ -1,9 +1,9 @@
-"""Write the record of an attempt, and the message of its commit. Pure."""
+"""Write the record of an attempt. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
+from mulligan.domain.attempt import AttemptState, classify, zero_kind
 from mulligan.domain.attempt_times import Copies, Part, attempt_times, time_waited
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import learnable
@@ -18,10 +18,6 @@ from mulligan.implement.prompt.outcome_text import (
     pluralize,
 )
 from mulligan.implement.prompt.patterns import sketch_of
-from mulligan.text.foreign import subject_line
-from mulligan.text.redact import Redactor
-
-# Records.
 
 
 def attempt_record(
@@ -160,21 +156,3 @@ SHA_CHARS = 10
 def base_dropped(meta: WorkerResultMeta) -> str:
     """Record that the base branch no longer contains the commit an attempt was based on."""
     return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
-
-
-# The commit.
-
-SUBJECT_CHARS = 100
-
-
-def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:
-    """Write the commit message: the issue's title in one line, then issue and attempt."""
-    ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
-    title = (
-        subject_line(redactor.text(case.issue.title), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
-    )
-    return CommitText(
-        subject=f"{title}{tail}",
-        body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",
-        co_author=case.status.request.actor,
-    )

@@ -14,7 +14,7 @@ from threading import Event
 from typing import Self
 
 from mulligan.config.policy import CommitSettings, Scope
-from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
@@ -37,8 +37,6 @@ from mulligan.git.worktrees.naming import (
     BASE_REF,
     TOOL_LEFTOVERS,
     leftover_in,
-    message_of,
-    sanitised,
 )
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
@@ -61,6 +59,7 @@ from mulligan.git.worktrees.reset import (
 )
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE, measure, sizes_of
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
+from mulligan.implement.commit_message import CommitText, identity_of, message_of
 from mulligan.sandbox.cancellation import defer_shutdown, meanwhile
 from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
 from mulligan.sandbox.layers import remove_notes
@@ -660,15 +659,7 @@ def _named(paths: Iterable[str]) -> tuple[str, ...]:
 def _commit(
     site: IssueWorktree, tree: str, start_sha: str, message: str, settings: CommitSettings
 ) -> str:
-    identity = {
-        f"GIT_{role}_{part}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for part, value in (
-            ("NAME", sanitised(settings.name)),
-            ("EMAIL", sanitised(settings.email)),
-        )
-    }
-    git = replace(site.git, extra=identity)
+    git = replace(site.git, extra=identity_of(settings))
     head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
     site.mirror.set_ref(f"refs/heads/{site.branch}", head_sha)
     return head_sha

@@ -1,4 +1,4 @@
-"""Names of branches and paths, leftover files, and the commit message. Pure."""
+"""Names of branches and paths, and leftover files. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
 
 # Paths.
@@ -167,43 +165,3 @@ def binary_attribute(path: bytes) -> bytes:
         bytes([byte]) if byte in PRINTABLE else b"\\%03o" % byte for byte in b"/" + pattern
     )
     return b'"%s" -text' % quoted
-
-
-# The commit message.
-
-LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
-
-TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
-
-
-def message_of(text: CommitText, settings: CommitSettings) -> str:
-    """Return the commit message; add the trailers to those at the end of the body."""
-    subject = sanitised(text.subject.replace("\n", " ")).strip()
-    body = sanitised(text.body).strip()
-    trailers = "\n".join(_trailers(text, settings))
-    joined = "\n" if _ends_in_trailers(body) and trailers else "\n\n"
-    paragraphs = joined.join(part for part in (body, trailers) if part)
-    return f"{subject}\n\n{paragraphs}\n" if paragraphs else f"{subject}\n"
-
-
-def _trailers(text: CommitText, settings: CommitSettings) -> list[str]:
-    trailers = list[str]()
-    # An operator's name from the command line may be no GitHub login; then omit the trailer.
-    if LOGIN.fullmatch(text.co_author):
-        trailers.append(
-            f"Co-authored-by: {text.co_author} <{text.co_author}@users.noreply.github.com>"
-        )
-    if settings.signoff:
-        trailers.append(f"Signed-off-by: {sanitised(settings.name)} <{sanitised(settings.email)}>")
-    return trailers
-
-
-def _ends_in_trailers(body: str) -> bool:
-    lines = body.rpartition("\n\n")[2].splitlines()
-    return bool(lines) and all(TRAILER.fullmatch(line) for line in lines)
-
-
-def sanitised(text: str) -> str:
-    """Remove characters that a commit message cannot have: control characters, lone surrogates."""
-    visible = "".join(sign for sign in text if sign == "\n" or sign.isprintable())
-    return visible.encode(errors="ignore").decode()

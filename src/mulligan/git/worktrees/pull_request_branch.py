@@ -4,11 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import message_of, sanitised
+from mulligan.implement.commit_message import identity_of, merge_text, message_of
 from mulligan.implement.ports import PullRequestBase
 
 DIFF_BYTES = 8 * 1024 * 1024
@@ -125,17 +124,7 @@ def merge(
     if merged.exit_code:
         return None
     times = mirror.git.line("show", "-s", "--format=%ct", base_sha, head_sha).split()
-    identity = {
-        f"GIT_{role}_{part}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for part, value in (
-            ("NAME", sanitised(settings.name)),
-            ("EMAIL", sanitised(settings.email)),
-            ("DATE", f"{max(map(int, times))} +0000"),
-        )
-    }
-    subject = f"Merge {mirror.base_branch()} into {ref.branch}"
-    message = message_of(CommitText(subject, f"Issue: {ref}", co_author=""), settings)
-    git = replace(mirror.git, extra=identity)
+    message = message_of(merge_text(ref, mirror.base_branch() or "the base branch"), settings)
+    git = replace(mirror.git, extra=identity_of(settings, f"{max(map(int, times))} +0000"))
     parents = ("-p", head_sha, "-p", base_sha)
     return git.line("commit-tree", merged.text.strip(), *parents, "-m", message)
