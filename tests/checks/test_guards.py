@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from mulligan.checks.guards import violations
-from mulligan.config.policy import Protected, Scope
+from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
+from mulligan.domain.protected import Protected
 from mulligan.domain.result import FileChange, GuardKind
 from mulligan.text.redact import Redactor
 from world.diffs import Files, change_of

@@ -5,8 +5,9 @@ from collections.abc import Generator, Mapping
 import pytest
 
 from mulligan.checks.guards import violations
-from mulligan.config.policy import CommitSettings, Protected, Scope
+from mulligan.config.policy import CommitSettings, Scope
 from mulligan.domain.attempt import Change
+from mulligan.domain.protected import Protected
 from mulligan.domain.result import FileChange, GuardKind
 from mulligan.git.worktrees.attempt_worktree import Checkout
 from world.checkouts import REF, TEXT, run_in_worktree, worktrees_of

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.config.policy import Baseline, Check, ContextLimits, Policy, Protected, Scope
+from mulligan.config.policy import Baseline, Check, ContextLimits, Policy, Scope
 from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.protected import Protected
 from mulligan.domain.result import CheckKind
 from mulligan.implement.prompt.context_sections import assemble
 from mulligan.implement.prompt.prompt import PromptRequest, criteria_in, render_prompt

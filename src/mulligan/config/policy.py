@@ -18,6 +18,7 @@ from pydantic import (
 
 from mulligan.config.settings import Duration, HostName, Settings, matching, short_form
 from mulligan.domain.issue import Issue, Stage
+from mulligan.domain.protected import PROTECTED_BY_DEFAULT, Protected
 from mulligan.domain.result import CheckKind
 
 POLICY_FILE = ".github/mulligan.yml"
@@ -233,21 +234,6 @@ class Reviewer(Settings):
 
     Example: 2
     """
-
-
-class Protected(StrEnum):
-    """Kinds of files that control more than the program itself; see Guards."""
-
-    WORKFLOWS = "workflows"
-    INSTRUCTIONS = "instructions"
-    POLICY = "policy"
-    OWNERS = "owners"
-    GIT = "git"
-    AUTORUN = "autorun"
-
-
-PROTECTED_BY_DEFAULT = tuple(kind for kind in Protected if kind is not Protected.AUTORUN)
-"""Work on the other files is common, and does no more than the person who opens it lets it do."""
 
 
 def _glob(pattern: str) -> str:

@@ -1,57 +1,17 @@
 """Refuse changes outside the scope: protected paths, size, submodules, links. Pure."""
 
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from mulligan.checks.guards.links import Links
-from mulligan.config.policy import POLICY_FILES, Protected, Scope
+from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.globs import globs
+from mulligan.domain.protected import PROTECTED, Protected, normalised_path
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.text.diff import Patch
 
-PROTECTED: Mapping[Protected, tuple[str, ...]] = {
-    Protected.WORKFLOWS: (
-        *("/.github/workflows/", "/.github/actions/", "/.gitlab-ci.yml", "/.gitlab/ci/"),
-        *("/.circleci/", "/.buildkite/", "/.woodpecker/", "/.woodpecker.yml", "/.drone.yml"),
-        *("/.travis.yml", "/jenkinsfile", "/azure-pipelines.yml", "/bitbucket-pipelines.yml"),
-    ),
-    Protected.INSTRUCTIONS: (
-        *("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md"),
-        *("qwen.md", ".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".goosehints"),
-        *(".aider.conf.yml", ".mcp.json", "opencode.json", "opencode.jsonc"),
-        *(".claude/", ".codex/", ".gemini/", ".cursor/", ".opencode/", ".agents/", ".windsurf/"),
-        *(".roo/", ".junie/", ".kiro/", ".continue/", "/.vscode/mcp.json"),
-        *("/.github/copilot-instructions.md", "/.github/instructions/", "/.github/prompts/"),
-        *("/.github/agents/", "/.github/chatmodes/", "/.github/skills/"),
-    ),
-    Protected.POLICY: (*(f"/{name}" for name in POLICY_FILES), "/.github/mulligan/"),
-    Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
-    Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
-    Protected.AUTORUN: (
-        *(".env", ".envrc", "mise.toml", ".mise.toml", ".exrc", ".nvim.lua", ".dir-locals.el"),
-        *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/"),
-        *(".devcontainer.json", ".gitpod.yml", ".gitpod.dockerfile"),
-        *(".husky/", ".githooks/", "lefthook.yml", "lefthook.yaml", ".lefthook.yml"),
-        *(".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".overcommit.yml", ".lintstagedrc*"),
-        *("/.github/settings.yml", "/.github/dependabot.yml", "/.github/dependabot.yaml"),
-        *("renovate.json", "renovate.json5", ".renovaterc", ".renovaterc.json"),
-        *(".mergify.yml", "/.mergify/", "/.github/mergify.yml", "owners", "owners_aliases"),
-    ),
-}
-"""In lower case: some file systems ignore the case of names."""
-
-SPECS = {kind: globs(patterns) for kind, patterns in PROTECTED.items()}
-
-PROTECTED_REASONS = {
-    Protected.WORKFLOWS: "it decides what runs in CI",
-    Protected.INSTRUCTIONS: "it tells coding agents what to do",
-    Protected.POLICY: "it configures Mulligan",
-    Protected.OWNERS: "it decides who reviews",
-    Protected.GIT: "it changes how git reads this repository",
-    Protected.AUTORUN: "it runs, or bots read it, when somebody opens or merges the work",
-}
+SPECS = {kind: globs(files.patterns) for kind, files in PROTECTED.items()}
 
 SYMLINK, SUBMODULE, DELETED = "120000", "160000", "D"
 
@@ -95,7 +55,7 @@ def _links(change: Change) -> Sequence[Links]:
     before = dict(change.links)
     added = {each.path: each.link for each in change.files if each.link and each.status != DELETED}
     trees = (before, {**before, **added}) if added else (before,)
-    return [Links.of(tree, _normalised_path) for tree in trees if before]
+    return [Links.of(tree, normalised_path) for tree in trees if before]
 
 
 def _protected(path: str, scope: Scope, links: Sequence[Links]) -> Iterator[GuardViolation]:
@@ -106,22 +66,15 @@ def _protected(path: str, scope: Scope, links: Sequence[Links]) -> Iterator[Guar
         if name is None:
             continue
         leads = "" if name == path else f": {name} leads to it, and"
-        why = f"{leads or ', since'} {PROTECTED_REASONS[kind]}"
+        why = f"{leads or ', since'} {PROTECTED[kind].reason}"
         message = f"{path} must not change{why} (scope.protect: {kind})."
         yield GuardViolation(kind=GuardKind.PROTECTED, path=path, message=message)
 
 
 def _is_of(kind: Protected, name: str, path: str) -> bool:
     """Return whether a name is of a kind; another name of the path may be that of a directory."""
-    normalised = _normalised_path(name)
+    normalised = normalised_path(name)
     return SPECS[kind].match(normalised) or (name != path and SPECS[kind].match(f"{normalised}/"))
-
-
-def _normalised_path(path: str) -> str:
-    """Normalise a path, so that names that a file system treats as equal become equal."""
-    seen = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")
-    parts = unicodedata.normalize("NFKC", seen).casefold().split("/")
-    return "/".join(part.rstrip(" .") for part in parts)
 
 
 def file_violations(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
-from mulligan.config.policy import Check, Policy, Protected, Scope
+from mulligan.config.policy import Check, Policy, Scope
 from mulligan.config.prompt_template import UnfitTemplateError, Value, complete, render
 from mulligan.config.settings import format_duration
 from mulligan.domain.attachment import (
@@ -20,6 +20,7 @@ from mulligan.domain.attachment import (
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Issue
+from mulligan.domain.protected import PROTECTED
 from mulligan.text.commands import HEADING as GUIDANCE
 from mulligan.text.commands import guidance_block
 from mulligan.text.escape import Excerpt, code_block, fence, one_line
@@ -366,17 +367,6 @@ PROOF = (
     "and passes with your change. Mulligan runs it on both."
 )
 
-PROTECTED = {
-    Protected.WORKFLOWS: "CI workflows",
-    Protected.INSTRUCTIONS: "instruction files of coding agents (`AGENTS.md` and the like)",
-    Protected.POLICY: "`.github/mulligan.yml`",
-    Protected.OWNERS: "`CODEOWNERS`",
-    Protected.GIT: "`.gitattributes`, `.gitmodules`",
-    Protected.AUTORUN: (
-        "files that run when somebody opens the work (`.vscode/`, `.husky/`, `.env` and the like)"
-    ),
-}
-
 
 def _scope(scope: Scope) -> Iterator[str]:
     if scope.allow:
@@ -384,7 +374,7 @@ def _scope(scope: Scope) -> Iterator[str]:
     if scope.deny:
         yield f"- Never change files that match: {_patterns(scope.deny)}."
     if scope.protect:
-        named = ", ".join(PROTECTED[kind] for kind in dict.fromkeys(scope.protect))
+        named = ", ".join(PROTECTED[kind].named for kind in dict.fromkeys(scope.protect))
         yield f"- Never change these either: {named}."
 
 
