@@ -3,15 +3,12 @@
 import pytest
 
 from mulligan.agents.adapters import BUILT_IN
+from mulligan.agents.environment import variables_inside
 from mulligan.agents.invocation import (
-    PLACEHOLDER,
     allowed_for,
     choose_network,
     direct_arguments,
-    model_access,
     proxy_arguments,
-    secrets_given,
-    variables_inside,
 )
 from mulligan.config.adapters import Adapter
 from mulligan.domain.errors import ConfigError, MisconfiguredError
@@ -86,33 +83,6 @@ def test_an_adapters_own_address_may_be_none_too() -> None:
 def test_hosts_are_read_with_their_ports() -> None:
     allowed = allowed_for(UNKNOWN, {}, ("Packages.Example", "10.0.0.1:80"), PORT)
     assert allowed == Allowed(PORT, (), (("packages.example", 443), ("10.0.0.1", 80)))
-
-
-def test_inside_are_placeholders_and_addresses_of_the_proxy() -> None:
-    outer = {"OPENAI_API_KEY": "sk", "OPENAI_API_BASE": "https://gw.example/openai/v1", "A": "b"}
-    given = variables_inside(MINI, {**outer, "ANTHROPIC_API_KEY": "sk"}, outer, PORT)
-    assert given["OPENAI_API_KEY"] == given["ANTHROPIC_API_KEY"] == PLACEHOLDER
-    assert given["OPENAI_API_BASE"] == f"{INSIDE}/openai/openai/v1"
-    assert (given["A"], given["https_proxy"], given["NO_PROXY"].split(",")[0]) == (
-        "b",
-        INSIDE,
-        "127.0.0.1",
-    )
-    assert "ANTHROPIC_API_BASE" not in given
-
-
-def test_another_command_gets_the_model_without_the_key_and_the_other_variables() -> None:
-    outer = {"ANTHROPIC_API_KEY": "sk", "ANTHROPIC_MODEL": "m", "HOME": "/root"}
-    access = model_access(CLAUDE, outer, PORT)
-    assert [(each.origin, each.key) for each in access.routes] == [(ANTHROPIC, "sk")]
-    assert access.variables["ANTHROPIC_API_KEY"] == PLACEHOLDER
-    assert access.variables["ANTHROPIC_BASE_URL"] == f"{INSIDE}/anthropic"
-    assert not {"ANTHROPIC_MODEL", "HOME", "ANTHROPIC_AUTH_TOKEN"} & access.variables.keys()
-
-
-def test_the_secrets_of_an_agent_are_known() -> None:
-    outer = {"OPENAI_API_KEY": "sk", "OPENAI_API_BASE": "https://gw.example/v1", "A_KEY": "x"}
-    assert secrets_given(MINI, outer) == ("sk",)
 
 
 def test_who_takes_its_address_from_arguments_gets_it_there() -> None:

@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 
 from attacks.test_network_access import KEY, agent, model, tree
-from mulligan.agents.invocation import PLACEHOLDER
+from mulligan.agents.environment import PLACEHOLDER
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Reviewer
 from mulligan.domain.issue import IssueRef

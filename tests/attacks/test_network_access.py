@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from attacks.test_inside_the_sandbox import LOOK
-from mulligan.agents.invocation import PLACEHOLDER, OperatorAgents
+from mulligan.agents.environment import PLACEHOLDER
+from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Service
 from mulligan.config.operator import AgentSettings

@@ -1,4 +1,4 @@
-"""Build an agent's command line, environment and network access from its adapter. Pure.
+"""Build an agent's command line and network access from its adapter. Pure.
 
 In the sandbox, each service of a model is a path of the proxy, and each key is a placeholder. The
 proxy adds the real key outside.
@@ -17,12 +17,9 @@ from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.host import Network
 from mulligan.sandbox.egress_rules import (
     Allowed,
-    ModelAccess,
     Route,
     addresses_of,
-    proxy_variables,
 )
-from mulligan.text.secret_shapes import is_secret
 
 # The adapter of an agent.
 
@@ -87,7 +84,6 @@ class Invocation:
     """How to start one run; `files` maps paths in its HOME to their content."""
 
     argv: tuple[str, ...]
-    environment: Mapping[str, str]
     stdin: bytes
     files: Mapping[str, str]
     record: Path | None
@@ -116,7 +112,6 @@ def invoke(
     filled = [_filled(argument, placeholders) for argument in template]
     return Invocation(
         argv=(*program_of(settings, adapter), *filled),
-        environment=adapter.variables,
         stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
         files=files,
         record=record,
@@ -141,10 +136,7 @@ def _filled(argument: str, placeholders: Mapping[str, str]) -> str:
     return argument
 
 
-# The network and the keys.
-
-PLACEHOLDER = "mulligan-adds-the-key"
-"""The placeholder for a key in an agent's environment; not a secret."""
+# The network.
 
 
 def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
@@ -165,49 +157,15 @@ def allowed_for(
     adapter: Adapter, environment: Mapping[str, str], hosts: tuple[str, ...], port: int
 ) -> Allowed:
     """Return the hosts that an agent may reach; `environment` is Mulligan's own, with the keys."""
-    used = _used(adapter, environment)
+    used = services_used(adapter, environment)
     routes = (_route(name, each, environment) for name, each in used.items())
     return Allowed(port, tuple(routes), addresses_of(hosts))
 
 
-def model_access(adapter: Adapter, environment: Mapping[str, str], port: int) -> ModelAccess:
-    """Return how another command calls an agent's model through the proxy, without the key."""
-    allowed = allowed_for(adapter, environment, (), port)
-    keys = {name: PLACEHOLDER for name in sorted(keys_of(adapter)) if environment.get(name)}
-    return ModelAccess(allowed.routes, variables_inside(adapter, keys, environment, port))
-
-
-def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """List the secrets that reach an agent or its proxy by the adapter, without agent.env."""
-    keys = keys_of(adapter)
-    names = dict.fromkeys((*adapter.environment, *sorted(keys)))
-    found = ((name, environment[name]) for name in names if environment.get(name))
-    return tuple(value for name, value in found if name in keys or is_secret(name, value))
-
-
-def keys_of(adapter: Adapter) -> frozenset[str]:
-    """Return the names of the variables that hold a key of a service."""
-    return frozenset(key for each in adapter.services.values() for key in each.keys)
-
-
-def variables_inside(
-    adapter: Adapter, given: Mapping[str, str], environment: Mapping[str, str], port: int
-) -> dict[str, str]:
-    """Return the variables in the sandbox: addresses of the proxy, and placeholders for keys."""
-    keys = keys_of(adapter)
-    kept = {name: PLACEHOLDER if name in keys else value for name, value in given.items()}
-    pointed = {
-        each.url_variable: _inside(name, each, environment, port)
-        for name, each in _used(adapter, environment).items()
-        if each.url_variable
-    }
-    return {**proxy_variables(port), **kept, **pointed}
-
-
 def proxy_arguments(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
     """Add the arguments that point an agent at the proxy, if it takes addresses as arguments."""
-    used = _used(adapter, environment).items()
-    urls = {name: _inside(name, each, environment, port) for name, each in used}
+    used = services_used(adapter, environment).items()
+    urls = {name: address_inside(name, each, environment, port) for name, each in used}
     return _with_arguments(adapter, urls)
 
 
@@ -221,7 +179,7 @@ def direct_arguments(adapter: Adapter, environment: Mapping[str, str]) -> Adapte
     return _with_arguments(adapter, urls)
 
 
-def _used(adapter: Adapter, environment: Mapping[str, str]) -> Mapping[str, Service]:
+def services_used(adapter: Adapter, environment: Mapping[str, str]) -> Mapping[str, Service]:
     """Return the services that the operator has set a variable for; all if there is none."""
     used = {
         name: each
@@ -255,7 +213,8 @@ def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route
     return Route(name, origin)
 
 
-def _inside(name: str, service: Service, environment: Mapping[str, str], port: int) -> str:
+def address_inside(name: str, service: Service, environment: Mapping[str, str], port: int) -> str:
+    """Return the address of a service inside the sandbox: a path of the proxy."""
     return f"http://127.0.0.1:{port}/{name}{_base(service, environment).path.rstrip('/')}"
 
 

@@ -17,6 +17,16 @@ import structlog
 from pydantic import JsonValue
 
 from mulligan.agents.adapters import BUILT_IN_AGENTS
+from mulligan.agents.environment import (
+    direct_model_access,
+    missing_variables,
+    model_access,
+    names_read,
+    passed_variables,
+    task_variables,
+    variables_inside,
+    variables_of_run,
+)
 from mulligan.agents.invocation import (
     NO_OPERATOR_AGENTS,
     Invocation,
@@ -25,12 +35,9 @@ from mulligan.agents.invocation import (
     allowed_for,
     direct_arguments,
     invoke,
-    keys_of,
     marks_closing_text,
-    model_access,
     program_of,
     proxy_arguments,
-    variables_inside,
 )
 from mulligan.agents.model_traffic import (
     ModelTraffic,
@@ -65,7 +72,6 @@ from mulligan.config.certificates import trusted_bundle
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Fault, Task, TimeLimit
 from mulligan.domain.errors import (
-    MisconfiguredError,
     NotStartedError,
     UnavailableError,
     WorldError,
@@ -78,7 +84,7 @@ from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import ModelAccess
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
-from mulligan.sandbox.programs import variables_of_managers
+from mulligan.sandbox.programs import machine_variables
 from mulligan.sandbox.sandbox import (
     PROXY_PORT,
     CommandAccess,
@@ -199,7 +205,7 @@ class CommandAgent:
         It is too short to find a key by. A new installation of the same file is no change.
         """
         adapter = self._adapter
-        names = {*adapter.environment, *self._settings.env, *keys_of(adapter)}
+        names = names_read(self._settings, adapter)
         known: list[JsonValue] = [
             self._settings.model_dump(mode="json"),
             adapter.model_dump(mode="json"),
@@ -238,9 +244,7 @@ class CommandAgent:
         adapter = self._adapter
         if not isinstance(self._sandbox, Unconfined):
             return model_access(adapter, self._environment, PROXY_PORT)
-        urls = {each.url_variable for each in adapter.services.values()}
-        names = sorted({*keys_of(adapter), *urls} & self._environment.keys())
-        return ModelAccess((), {name: self._environment[name] for name in names})
+        return direct_model_access(adapter, self._environment)
 
     def run(self, task: Task) -> AgentRun:
         """Remove the agent's HOME afterwards.
@@ -256,7 +260,8 @@ class CommandAgent:
 
     def _run_in(self, home: Path, report: Path, task: Task) -> AgentRun:
         log = task.log.with_name(task.log.name.replace("agent", "egress"))
-        with self._egress.open_network(self._adapter, self._passed_variables(), log) as run_network:
+        passed = passed_variables(self._settings, self._adapter, self._environment)
+        with self._egress.open_network(self._adapter, passed, log) as run_network:
             start = self._invoke(run_network, task, home)
             reader, traffic = Reader(self._adapter.reads), run_network.traffic
             silence = timedelta()
@@ -268,14 +273,13 @@ class CommandAgent:
             command = Command(
                 argv=start.argv,
                 directory=place_in(task.directory, task.layer),
-                environment={
-                    "PATH": self._path,
-                    "HOME": str(home),
-                    **variables_of_managers(self._environment),
-                    **start.environment,
-                    **run_network.variables,
-                    **_task_variables(task, report),
-                },
+                environment=variables_of_run(
+                    machine_variables(self._environment),
+                    home,
+                    run_network.adapter,
+                    run_network.variables,
+                    task_variables(task, report),
+                ),
                 timeout=self._settings.timeout,
                 stall=self._settings.stall_timeout,
                 stdin=start.stdin,
@@ -310,10 +314,6 @@ class CommandAgent:
         start = invoke(self._settings, run_network.adapter, task.prompt, home, contained=contained)
         _put(start.files, home)
         return start
-
-    @property
-    def _path(self) -> str:
-        return self._environment.get("PATH", os.defpath)
 
     def _blame_service(
         self, run: AgentRun, silence: timedelta, refusal: ServiceRefusal | None
@@ -418,19 +418,6 @@ class CommandAgent:
     def _with_identity(self, facts: AgentFacts) -> AgentFacts:
         return facts.model_copy(update={"name": self._name})
 
-    def _passed_variables(self) -> dict[str, str]:
-        """Return the variables that agent.env names, and those of the adapter that are set."""
-        wanted = self._settings.env
-        missing = [name for name in wanted if name not in self._environment]
-        if missing:
-            verb = "is" if len(missing) == 1 else "are"
-            raise MisconfiguredError(
-                f"agent.env names {', '.join(missing)}, which {verb} not set where Mulligan runs;"
-                " set it there, or remove it from agent.env."
-            )
-        usual = [name for name in self._adapter.environment if name in self._environment]
-        return {name: self._environment[name] for name in (*usual, *wanted)}
-
     @property
     def _time_limits(self) -> Mapping[TimeLimit | None, timedelta]:
         return {
@@ -459,21 +446,6 @@ def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandA
         network=run_network.network,
         proxy=run_network.proxy,
     )
-
-
-def _task_variables(task: Task, report: Path) -> dict[str, str]:
-    """Return the variables that describe the task; they override the operator's."""
-    variables = {
-        "MULLIGAN_ISSUE": task.issue,
-        "MULLIGAN_ATTEMPT": str(task.attempt),
-        "MULLIGAN_FIX_ROUND": str(task.fix_round),
-        "MULLIGAN_REPORT": str(report),
-    }
-    if task.previous_diff:
-        variables["MULLIGAN_PREVIOUS_DIFF"] = str(task.previous_diff)
-    if task.attachments:
-        variables["MULLIGAN_ATTACHMENTS"] = str(task.attachments)
-    return variables
 
 
 def _make_own(private: Path) -> tuple[Path, Path]:
@@ -573,7 +545,7 @@ def find_program(
         missing_files=tuple(
             each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
         ),
-        missing_variables=tuple(name for name in settings.env if name not in environment),
+        missing_variables=missing_variables(settings, environment),
     )
 
 
@@ -621,13 +593,8 @@ def try_start(
     if not adapter.version_arguments:
         return StartTrial()
     started = program_of(settings, adapter)
-    path = environment.get("PATH", os.defpath)
     try:
-        ended = _ask_version(
-            (*started, *adapter.version_arguments),
-            {"PATH": path, **variables_of_managers(environment), **adapter.variables},
-            sandbox,
-        )
+        ended = _ask_version((*started, *adapter.version_arguments), adapter, environment, sandbox)
     except NotStartedError as error:
         return StartTrial(failure=str(error))
     except (WorldError, OSError) as error:
@@ -641,13 +608,15 @@ def try_start(
     return StartTrial(found[0] if found else None, failure)
 
 
-def _ask_version(argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox) -> Finished:
+def _ask_version(
+    argv: Sequence[str], adapter: Adapter, environment: Mapping[str, str], sandbox: Sandbox
+) -> Finished:
     with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
         place = Path(home)
         command = Command(
             argv=argv,
             directory=place,
-            environment={**environment, "HOME": home},
+            environment=variables_of_run(machine_variables(environment), place, adapter),
             timeout=VERSION_TIMEOUT,
             max_log_bytes=MAX_VERSION_BYTES,
         )

@@ -64,7 +64,7 @@ from mulligan.sandbox.operator_network import (
     OperatorNetwork,
 )
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.programs import variables_of_managers
+from mulligan.sandbox.programs import machine_variables
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined, moved, place_in
 from mulligan.text.certificates import COMMAND_TRUST, says_untrusted
 from mulligan.text.escape import one_line, visible
@@ -415,7 +415,7 @@ class CommandVerifier:
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=place_in(worktree.path, worktree.layer),
                 environment={
-                    **self._machine_variables(),
+                    **machine_variables(self.environment),
                     **network.variables,
                     **line.variables,
                     "HOME": str(home),
@@ -438,18 +438,13 @@ class CommandVerifier:
         """Return a program that a failed line needs and the sandbox hides."""
         if ended.stopped_by or not ended.exit_code:
             return None
-        variables = self._machine_variables()
+        variables = machine_variables(self.environment)
         hidden = find_hidden_program(self.sandbox, line, ended.text, variables)
         if hidden:
             logger.warning(
                 "program_hidden", program=hidden.name, reason=hidden.reason, fix=hidden.fix
             )
         return hidden
-
-    def _machine_variables(self) -> dict[str, str]:
-        """Return what commands get from Mulligan's environment: where programs are."""
-        path = self.environment.get("PATH", "")
-        return {"PATH": path, **variables_of_managers(self.environment)}
 
     def _refuse_a_missing_program(
         self, check: Check, worktree: RunDirectory, hidden: HiddenProgram | None

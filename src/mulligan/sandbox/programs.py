@@ -129,6 +129,12 @@ def directories_on_the_path(environment: Mapping[str, str]) -> list[str]:
     return [*dict.fromkeys(real)]
 
 
+def machine_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what every command gets of Mulligan's `environment`: where programs are."""
+    path = environment.get("PATH", os.defpath)
+    return {"PATH": path, **variables_of_managers(environment)}
+
+
 def variables_of_managers(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables by which version managers find their directories, wherever HOME is.
 

@@ -38,7 +38,7 @@ from mulligan.interfaces.bootstrap.sandbox import (
 )
 from mulligan.interfaces.bootstrap.stores import at_work, read_pauses, read_stand_backs
 from mulligan.sandbox.hidden_programs import find_hidden_program
-from mulligan.sandbox.programs import variables_of_managers
+from mulligan.sandbox.programs import machine_variables
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import open_database
@@ -191,7 +191,7 @@ def _hidden_program(
     line: str, environment: Environment, sandbox: Sandbox | None
 ) -> tuple[str, str] | None:
     """Return why the sandbox hides a program of a shell command, and the setting that shows it."""
-    variables = {**variables_of_managers(environment), "PATH": environment.get("PATH", "")}
+    variables = machine_variables(environment)
     found = find_hidden_program(sandbox, line, "", variables) if sandbox else None
     return (found.reason, found.fix) if found else None
 

@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mulligan.agents.invocation import adapter_of, secrets_given
+from mulligan.agents.environment import secrets_given
+from mulligan.agents.invocation import adapter_of
 from mulligan.config.operator import Operator
 from mulligan.config.secrets import secrets_of
 from mulligan.domain.errors import ConfigError
