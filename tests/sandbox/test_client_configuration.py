@@ -14,6 +14,7 @@ from mulligan.sandbox.client_configuration import (
 from mulligan.sandbox.programs import is_in_system
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

@@ -2,8 +2,9 @@
 
 import pytest
 
+from mulligan.checks.guards.secrets import refused_kinds
 from mulligan.text.redact import Redactor
-from mulligan.text.secret_shapes import is_secret, passwords_in, refused_kinds
+from mulligan.text.secret_shapes import is_secret, passwords_in
 from world.tokens import KEY, OF_SERVICES, TOKENS, letters
 
 pytestmark = pytest.mark.pure

@@ -12,10 +12,7 @@ import re
 import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from urllib.parse import unquote, urlsplit
-
-from mulligan.domain.patterns import Expression, expression
 
 Span = tuple[int, int]
 
@@ -247,18 +244,13 @@ REFUSED = (
     ),
     ("Slack token", r"https://hooks\.slack\.com/services/T\w+/B\w+/\w+"),
 )
-"""Secrets without a beginning of their own."""
+"""Secrets without a beginning of their own, for RE2."""
 
 
-@cache
-def _refused() -> tuple[tuple[str, Expression], ...]:
-    tokens = [(token.kind, re.escape(token.begin) + token.refused) for token in TOKENS]
-    return tuple((kind, expression(pattern)) for kind, pattern in (*tokens, *REFUSED))
-
-
-def refused_kinds(line: str) -> Iterator[str]:
-    """Yield the kinds of tokens that a line of a change must contain, one perhaps twice."""
-    yield from (kind for kind, pattern in _refused() if pattern.search(line))
+def refused_patterns() -> Iterator[tuple[str, str]]:
+    """Yield the kind and the pattern, for RE2, of each secret that a line may not have."""
+    yield from ((token.kind, re.escape(token.begin) + token.refused) for token in TOKENS)
+    yield from REFUSED
 
 
 # Variables and addresses

@@ -16,10 +16,11 @@ from detect_secrets.plugins.twilio import TwilioKeyDetector
 
 from mulligan.config.policy import Scope
 from mulligan.domain.globs import globs
+from mulligan.domain.patterns import Expression, expression
 from mulligan.domain.result import GuardKind, GuardViolation
 from mulligan.text.diff import Patch
 from mulligan.text.redact import Redactor
-from mulligan.text.secret_shapes import KEY_BODY, KEY_HEADING, refused_kinds
+from mulligan.text.secret_shapes import KEY_BODY, KEY_HEADING, refused_patterns
 
 MAX_LINE_CHARS = 10_000
 """Characters of a line to search at a time; the pieces overlap by `OVERLAP`."""
@@ -67,6 +68,16 @@ def _found(lines: Sequence[str], at: int) -> Iterator[str]:
         yield from (name for name, known in _detectors() if any(known.analyze_string(piece)))
         if KEY_HEADING.search(piece) and _has_body(lines, at):
             yield PRIVATE_KEY
+
+
+def refused_kinds(line: str) -> Iterator[str]:
+    """Yield the kinds of tokens that a line contains, one perhaps twice."""
+    yield from (kind for kind, pattern in _refused() if pattern.search(line))
+
+
+@cache
+def _refused() -> tuple[tuple[str, Expression], ...]:
+    return tuple((kind, expression(pattern)) for kind, pattern in refused_patterns())
 
 
 def _pieces(line: str) -> Iterator[str]:
