@@ -1,7 +1,6 @@
 """On a terminal, a step that takes longer than a second has a line; in a pipe there is none."""
 
 import io
-import json
 import os
 import subprocess
 from dataclasses import replace
@@ -25,12 +24,9 @@ from mulligan.domain.events import (
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus, SeenText
-from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.cli.live import Glimpse, LiveLines, last_line, looking
 from mulligan.interfaces.cli.setup import sentence
 from mulligan.storage.artifacts import scratch_artifacts
-from mulligan.storage.database import open_database
-from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 from world.attempts import REF, check
@@ -130,30 +126,6 @@ def test_a_log_record_is_a_sentence_for_a_person() -> None:
     record: dict[str, object] = {"event": "poll_failed", "level": "warning", "timestamp": "t"}
     assert sentence(None, "", {**record, "issue": "a/b#1"}) == "mulligan: poll failed (issue a/b#1)"
     assert sentence(None, "", {**record, "reason": "Why."}) == "mulligan: Why."
-
-
-def test_status_is_kept_up_to_date_on_a_terminal_until_a_key_ends_it(tmp_path: Path) -> None:
-    config, url = tmp_path / "mulligan.yml", f"sqlite:///{tmp_path}/mulligan.db"
-    settings = {"repositories": [{"name": REF.repository}], "state": {"url": url}}
-    config.write_text(json.dumps({**settings, "agent": {"kind": "claude"}}))
-    home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    with on_a_terminal([BIN / "mulligan", "status"], tmp_path, home) as shown:
-        shown.wait_for(r"No issues yet[\s\S]*press q to quit")
-        with open_database(url) as database:
-            ledger = SqlLedger(database, SystemClock())
-            ledger.append(REF, Authorised(act="operator:1", actor="ada", act_at=NOON))
-            ledger.append(REF, STARTED)
-        shown.wait_for(rf"{REF}  running")
-        shown.press("x")
-        shown.press("q")
-        assert shown.end() == 0
-    # What was seen last stays on the terminal, after its own screen is left.
-    assert f"{REF}  running" in shown.seen.rpartition("\x1b[?1049l")[2]
-    with on_a_terminal([BIN / "mulligan", "status"], tmp_path, home) as shown:
-        shown.wait_for("press q to quit")
-        shown.press("\x03")
-        assert shown.end() == 0
-        assert "Traceback" not in shown.text
 
 
 POLICY = """\

@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from mulligan.domain.hold import Pause
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import AttemptTimes
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus, Phase, PullStatus
 from mulligan.interfaces.cli.inspect import print_attempt
 from mulligan.interfaces.cli.stats import print_figures
-from mulligan.interfaces.cli.status import print_statuses, screenful
+from mulligan.interfaces.cli.status import print_statuses
 from world.dashboards import tried
 from world.sample_history import END, sample_month
 from world.stories import green_check, red_check
@@ -87,19 +86,6 @@ def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
     assert sum(line.startswith("repository") for line in heads) == 2
     assert all(len(line) <= 80 for line in shown)
     assert sum(line.startswith("enhancement ") for line in shown) == 2
-
-
-def test_what_does_not_fit_on_the_screen_is_counted() -> None:
-    console = Console(width=80, height=6, file=io.StringIO())
-    console.print(screenful(([REVIEW] * 4, []), console, END))
-    shown = lines(console)
-    assert shown[3] == "acme/calculator#1  in review  2"
-    keys = f"{END:%H:%M:%S} UTC · press q to quit"
-    assert shown[4:] == ["", f"5 more lines; press q to see all · {keys}"]
-    console = Console(width=200, height=6, file=io.StringIO())
-    console.print(screenful(([REVIEW], [Pause("", END)]), console, END))
-    assert lines(console)[0].startswith("Everything has been paused since")
-    assert lines(console)[-1] == keys
 
 
 def test_a_running_attempt_says_when_it_began() -> None:

@@ -1,15 +1,16 @@
 """`mulligan status`: the stage of every issue, for people and programs."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from mulligan.config.operator import Operator
 from mulligan.domain.explanation import (
     STAGE_TITLES,
     describe_attempt,
@@ -27,17 +28,19 @@ from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration
 from mulligan.interfaces.cli.terminal import (
-    END_OF_INPUT,
+    OUTPUT_FILTER,
     fits,
     is_attended,
     print_json,
     print_point,
     print_text,
-    single_keys,
+    typed,
     with_program_name,
 )
 from mulligan.interfaces.json_output import status_rows
 from mulligan.text.escape import one_line
+
+NO_ISSUES = "No issues yet. Add the label to one, then run `mulligan once`."
 
 Seen = tuple[Sequence[IssueStatus], Sequence[Pause | StandBack]]
 
@@ -52,7 +55,7 @@ def status(config: Path | None, *, json: bool, watch: bool) -> Exit:
         return Exit.DONE
     console = make_console()
     if watch and console.is_interactive and is_attended(environment()):
-        seen = _watch(console, seen, lambda: read_all_statuses(operator))
+        return _watch(operator)
     _print(seen, console)
     return Exit.DONE
 
@@ -65,43 +68,69 @@ def _print(seen: Seen, console: Console) -> None:
     print_statuses(statuses, console)
 
 
-# The live view
-
-REFRESH_SECONDS = 1.0
-
-QUIT_KEYS = frozenset({"q", "Q", "\x1b", END_OF_INPUT})
+# The screen of a terminal
 
 
-def _watch(console: Console, seen: Seen, read: Callable[[], Seen]) -> Seen:
-    """Show the list on an alternate screen until a key ends it; return the last state."""
+@dataclass(frozen=True, slots=True)
+class ScreenRow:
+    """One issue: the cells of its row, and the lines and addresses of its details."""
+
+    issue: str
+    cells: tuple[str, ...]
+    details: tuple[str, ...]
+    addresses: tuple[str, ...]
+
+    def has(self, words: str) -> bool:
+        """Return whether the row or its details have each of the words, in any case."""
+        text = " ".join((*self.cells, *self.details)).casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenContent:
+    """What the screen shows at one time: sentences above the list, and the issues."""
+
+    notices: tuple[str, ...]
+    rows: tuple[ScreenRow, ...]
+
+
+def _watch(operator: Operator) -> Exit:
+    """Show the list on a screen of its own until a key ends it; then print it."""
     # Imported here: only a terminal needs it.
-    from rich.live import Live  # noqa: PLC0415
+    from mulligan.github.app import web_url  # noqa: PLC0415
+    from mulligan.interfaces.cli.status_screen import StatusScreen  # noqa: PLC0415
 
-    # A console that shows something live adds that to everything that it prints.
-    sheet = make_console()
-    with (
-        suppress(KeyboardInterrupt),
-        single_keys() as read_key,
-        Live(console=console, screen=True, auto_refresh=False) as live,
-    ):
-        while True:
-            live.update(screenful(seen, sheet, datetime.now(UTC)), refresh=True)
-            if QUIT_KEYS & {*read_key(REFRESH_SECONDS)}:
-                break
-            seen = read()
-    return seen
+    github = web_url(operator.github.api_url)
+    screen = StatusScreen(lambda: screen_content(read_all_statuses(operator), github))
+    screen.run()
+    if screen.fault:
+        raise screen.fault
+    _print(read_all_statuses(operator), make_console())
+    return Exit(screen.return_code or 0)
 
 
-def screenful(seen: Seen, console: Console, now: datetime) -> Group:
-    """Return the list as far as it fits on the screen, and a line about keys and the time."""
-    with console.capture() as captured:
-        _print(seen, console)
-    lines = Text.from_ansi(captured.get().removesuffix("\n")).wrap(console, console.width)
-    room = max(1, console.height - 2)
-    more = f"{len(lines) - room} more lines; press q to see all · " if len(lines) > room else ""
-    keys = Text(f"{more}{now:%H:%M:%S} UTC · press q to quit", "dim")
-    keys.truncate(console.width, overflow="ellipsis")
-    return Group(*lines[:room], Text(), keys)
+def screen_content(seen: Seen, github: str) -> ScreenContent:
+    """Return what the screen shows; `github` is the address of GitHub's pages."""
+    statuses, held = seen
+    clean = OUTPUT_FILTER.clean
+    return ScreenContent(
+        tuple(clean(with_program_name(each.sentence)) for each in held),
+        tuple(_screen_row(each, github) for each in statuses),
+    )
+
+
+def _screen_row(found: IssueStatus, github: str) -> ScreenRow:
+    clean, ref = OUTPUT_FILTER.clean, found.issue
+    issue, stage, attempt, outcome, why = map(clean, _row(found))
+    pages = (found.pull.url, found.asked_at, f"{github}/{ref.repository}/issues/{ref.number}")
+    title = clean(one_line(found.text.title, 200))
+    lines = (line for line in why.splitlines() if line not in pages)
+    return ScreenRow(
+        issue,
+        (issue, stage, attempt, outcome, title),
+        (title, *lines, f"To see its attempts: {typed(f'inspect {ref}', OUTPUT_FILTER.config)}"),
+        tuple(clean(page) for page in pages if page),
+    )
 
 
 # The list
@@ -110,7 +139,7 @@ def screenful(seen: Seen, console: Console, now: datetime) -> Group:
 def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
     """Print a table; if it would break an address, print the reasons below their rows."""
     if not statuses:
-        print_text(console, "No issues yet. Add the label to one, then run `mulligan once`.")
+        print_text(console, NO_ISSUES)
         return
     rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
     table = _table(rows)

@@ -25,10 +25,12 @@ from rich.text import Text
 from mulligan.text.escape import HIDDEN, visible
 from mulligan.text.redact import Redactor
 
-HINT = re.compile(r"`mulligan (?P<command>[a-z]+)(?P<rest>[^`]*)`(?! \()")
+HINT = re.compile(r"`mulligan (?P<command>(?:debug )?[a-z]+)(?P<rest>[^`]*)`(?! \()")
 """A command in a text; before a parenthesis, it names a process."""
 
-WITHOUT_CONFIG = frozenset({"action", "check", "demo", "digest", "init", "rehearse", "simulate"})
+WITHOUT_CONFIG = frozenset(
+    {"action", "check", "debug action", "debug digest", "demo", "init", "rehearse", "simulate"}
+)
 """The commands that work without the configuration, or propose one."""
 
 COMMAND = re.compile(r"`[^`\n]+`")
