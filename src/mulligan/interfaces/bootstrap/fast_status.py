@@ -25,3 +25,11 @@ def read_all_statuses(
     with stores.open_ledger(operator) as ledger:
         held = (*stores.read_pauses(operator), *stores.read_stand_backs(operator))
         return ledger.statuses(), held
+
+
+def github_address(operator: Operator) -> str:
+    """Return the address of GitHub's pages, without a trailing slash."""
+    # Imported here: only a terminal shows it.
+    from mulligan.github.app import web_url  # noqa: PLC0415
+
+    return web_url(operator.github.api_url)

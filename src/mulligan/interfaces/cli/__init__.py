@@ -1,1 +1,1 @@
-"""The command line; the only code that uses Typer and Rich."""
+"""The command line; the only code that uses Typer, Rich and Textual."""

@@ -24,7 +24,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES
-from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
+from mulligan.interfaces.bootstrap.fast_status import github_address, read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration
 from mulligan.interfaces.cli.terminal import (
@@ -97,10 +97,9 @@ class ScreenContent:
 def _watch(operator: Operator) -> Exit:
     """Show the list on a screen of its own until a key ends it; then print it."""
     # Imported here: only a terminal needs it.
-    from mulligan.github.app import web_url  # noqa: PLC0415
     from mulligan.interfaces.cli.status_screen import StatusScreen  # noqa: PLC0415
 
-    github = web_url(operator.github.api_url)
+    github = github_address(operator)
     screen = StatusScreen(lambda: screen_content(read_all_statuses(operator), github))
     screen.run()
     if screen.fault:
