@@ -5,16 +5,19 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from mulligan.agents.output import (
     Usage,
     closing_question,
     facts_of,
+    priced,
     read_learned,
     read_output,
     read_report,
     shortened,
 )
+from mulligan.config.settings import Price
 from mulligan.domain.attempt import AgentReport, ReportedStatus, TimeLimit
 
 pytestmark = pytest.mark.pure
@@ -155,6 +158,27 @@ def test_the_facts_are_those_of_the_record() -> None:
         "cost_usd": 2.0,
         "stop_reason": "end",
     }
+
+
+PRICE = {"m": Price(input=10, output=50)}
+
+
+@pytest.mark.parametrize(
+    ("record", "model", "usd"),
+    [
+        ({"model": "openai/m-2026-02-11", "input_tokens": 10**6, "output_tokens": 10**5}, "", 15.0),
+        ({"output_tokens": 10**5}, "m", 5.0),
+        ({"model": "m", "input_tokens": 10**6, "cost_usd": 0.5}, "", 0.5),
+        ({"model": "m", "input_tokens": 10**6, "cost_usd": 0}, "", 0.0),
+        ({"model": "other-model", "input_tokens": 10**6}, "m", None),
+        ({"model": "m"}, "m", None),
+    ],
+)
+def test_tokens_without_a_cost_get_the_price_of_their_model(
+    record: dict[str, JsonValue], model: str, usd: float | None
+) -> None:
+    facts = facts_of(read_output(json.dumps(record).encode()), "command", 0, None)
+    assert priced(facts, model, PRICE).cost_usd == usd
 
 
 def test_a_closing_text_is_cut_to_what_a_pull_request_shows() -> None:

@@ -626,6 +626,16 @@ def facts_of(
     )
 
 
+def priced(facts: AgentFacts, model: str, prices: Mapping[str, Price]) -> AgentFacts:
+    """Add the cost of the tokens if the agent reported none; `model` is the configured one."""
+    price = price_of(facts.model or model, prices)
+    tokens = [facts.input_tokens, facts.cached_tokens, facts.output_tokens]
+    if facts.cost_usd is not None or price is None or tokens == [None] * 3:
+        return facts
+    cost = cost_of(price, *(count or 0 for count in tokens))
+    return facts.model_copy(update={"cost_usd": round(cost, 6)})
+
+
 def _name(text: str | None) -> str | None:
     return one_line(text or "", LINE_CHARS) or None
 

@@ -57,6 +57,7 @@ from mulligan.agents.output import (
     fault_of_run,
     is_cut_off,
     last_words,
+    priced,
     read_learned,
     read_output,
     read_report,
@@ -398,8 +399,12 @@ class CommandAgent:
                 self._with_identity(
                     facts_from_stream(facts, self._settings, self._prices, code, stopped_by)
                     if adapter.reads
-                    else raise_counts(
-                        facts_of(output, self._settings.kind, code, stopped_by), tokens
+                    else priced(
+                        raise_counts(
+                            facts_of(output, self._settings.kind, code, stopped_by), tokens
+                        ),
+                        self._settings.model,
+                        self._prices,
                     )
                 ),
                 words if has_failed else LastWords(),
