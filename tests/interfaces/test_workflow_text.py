@@ -136,3 +136,11 @@ def test_the_documentation_shows_what_is_written() -> None:
     page = (ROOT / "docs" / "action.md").read_text()
     shown = replace(CALLER, source="OWNER/mulligan", sha="0" * 40)
     assert textwrap.indent(workflow_text(shown), "   ") in page
+
+
+def test_the_reusable_workflow_has_the_outputs_of_the_action() -> None:
+    own = READ.validate_python(read((ROOT / "action.yml").read_text())["outputs"])
+    workflow = (ROOT / ".github" / "workflows" / "mulligan.yml").read_text()
+    call = READ.validate_python(events(workflow)["workflow_call"])
+    # A directory of the runner is gone when the caller could read it.
+    assert READ.validate_python(call["outputs"]).keys() == own.keys() - {"artifacts"}
