@@ -625,11 +625,25 @@ def simulate(
         Path | None,
         typer.Option(help="The directory for its files; default: a new temporary directory."),
     ] = None,
+    clone: Annotated[
+        Path | None,
+        typer.Option(help="Your own repository instead of the demo's: a copy of its last commit."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="With --clone: the agent, as `rehearse` takes it.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="With --clone: the operator's file with the agent."),
+    ] = None,
 ) -> Exit:
-    """Run a simulated GitHub on this machine, with the demo's repository."""
+    """Run a simulated GitHub on this machine, with the demo's repository or a copy of yours."""
     from mulligan.interfaces.cli import demo as module
 
-    return module.simulate(port, directory)
+    if clone is None and (agent or config):
+        raise UsageError("--agent and --config need --clone; the demo has its own agent.")
+    own = module.OwnClone(clone, agent, config) if clone else None
+    return module.simulate(port, directory, own)
 
 
 @in_one_sentence

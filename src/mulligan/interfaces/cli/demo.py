@@ -47,6 +47,7 @@ from mulligan.interfaces.cli.terminal import (
     is_attended,
     print_command,
     print_point,
+    print_text,
     program,
     show_comment,
     wait_for_key,
@@ -146,9 +147,18 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
 # `mulligan simulate`
 
 
+@dataclass(frozen=True, slots=True)
+class OwnClone:
+    """A clone whose copy `simulate` shows; `agent` and `config` as `rehearse` has them."""
+
+    path: Path
+    agent: str | None
+    config: Path | None
+
+
 @_simulator_errors_reported()
-def simulate(port: int, directory: Path | None) -> Exit:
-    """Run a simulated GitHub until SIGINT or SIGTERM."""
+def simulate(port: int, directory: Path | None, clone: OwnClone | None = None) -> Exit:
+    """Run a simulated GitHub until SIGINT or SIGTERM, with the demo's repository or a clone's."""
     console, world, stop = make_console(), World(), threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -159,22 +169,44 @@ def simulate(port: int, directory: Path | None) -> Exit:
     # A port that is taken is found out before anything is written.
     with running(world, port) as url:
         place = _place(directory)
-        seeded = seed(world, place, TOKEN)
         world.viewer = world.add_user(MAINTAINER, token=MAINTAINER)
-        _announce(console, url, seeded.repository, _configure(console, place, url, seeded))
+        if clone:
+            _simulate_clone(console, world, place, url, clone)
+        else:
+            seeded = seed(world, place, TOKEN)
+            console.print(f"{RUNNING} To work on its issues, run in another terminal:")
+            _announce(console, url, seeded.repository, _configure(console, place, url, seeded))
+        console.print("Press Ctrl-C to stop it.")
         wait_for_signal(stop)
     return Exit.DONE
 
 
+RUNNING = "The simulated GitHub is running."
+
+
+def _simulate_clone(console: Console, world: World, place: Path, url: str, clone: OwnClone) -> None:
+    # Imported here: the demo does not need it.
+    from mulligan.interfaces.cli import simulate_clone  # noqa: PLC0415
+
+    directory = clone.path.absolute()
+    name, bare = simulate_clone.seed_clone(world, place, directory, TOKEN)
+    _write_token(place)
+    config = simulate_clone.write_settings(
+        place, url, (name, bare), directory, clone.agent, clone.config
+    )
+    print_text(console, f"{RUNNING} It has a copy of {directory}. Open an issue and label it:")
+    print_command(console, f"{url}/{name}/issues/new")
+    console.print("Then run in another terminal:")
+    _announce(console, url, name, config)
+    console.print("To fetch the branches that Mulligan pushed:")
+    print_command(console, simulate_clone.fetch_command(bare, directory))
+
+
 def _announce(console: Console, url: str, repository: str, config: Path) -> None:
     config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
-    console.print(
-        "The simulated GitHub is running. To work on its issues, run in another terminal:"
-    )
     print_command(console, f"{program()} once --config {config}")
     console.print(f"Then comment, review and merge in a browser. There you are {MAINTAINER}:")
     print_command(console, f"{url}/{repository}")
-    console.print("Press Ctrl-C to stop it.")
 
 
 # The directory and its configuration
@@ -206,11 +238,16 @@ limits: {{concurrency: 1, free_mib: 64}}
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of the simulated GitHub
 
 
-def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
-    """Write the configuration; without a sandbox where none works, which the console says."""
-    token, config = place / "token", place / DEFAULT
+def _write_token(place: Path) -> None:
+    token = place / "token"
     token.touch(mode=0o600)
     token.write_text(TOKEN)
+
+
+def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
+    """Write the configuration; without a sandbox where none works, which the console says."""
+    config = place / DEFAULT
+    _write_token(place)
     text = CONFIGURATION.format(
         url=url,
         directory=place,

@@ -2,34 +2,30 @@
 
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 from pydantic import JsonValue, TypeAdapter
 from rich.console import Console
 
-from mulligan.config.load import load_operator, load_policy, policy_in, read_content
+from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
-from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.git.local_clone import LocalClone
 from mulligan.implement.prompt.outcome_text import pluralize
-from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
     mirror_of,
-    overrides_for,
     read_rehearsal_setup,
-    settings_file,
     submodules_note,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.local_settings import settings_for
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
     environment,
@@ -97,18 +93,7 @@ def rehearse(
 
 def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path | None) -> Path:
     """Write the configuration of the rehearsal, so that later commands can use it."""
-    path = settings_file(config, setup.clone, environment())
-    operator = load_operator(path, environment(), needs_token=False) if path else None
-    given = _given(path) if path else {}
-    if agent:
-        given["agent"] = _agent(agent, given.get("agent"))
-    if "agent" not in given:
-        raise UsageError(
-            "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
-        )
-    policy = setup.clone / policy_in(setup.clone)
-    clone = LocalClone(setup.clone, environment())
-    overrides = overrides_for(operator, clone)
+    given, policy = settings_for(setup.clone, agent, config)
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
     settings = {
         **given,
@@ -117,7 +102,7 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
                 "name": setup.issue.ref.repository,
                 "clone_url": str(setup.clone),
                 "base_branch": setup.branch,
-                "policy": {**(_policy(policy) if policy.exists() else {}), **overrides},
+                "policy": policy,
             }
         ],
         "state": {"url": f"sqlite:///{place}/mulligan.db"},
@@ -126,39 +111,6 @@ def _write_configuration(setup: RehearsalSetup, agent: str | None, config: Path 
     written = place / DEFAULT
     written.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     return written
-
-
-def _given(path: Path) -> dict[str, JsonValue]:
-    """Return the operator's settings that concern attempts.
-
-    They are as the file has them, so that secrets stay in variables.
-    """
-    content = read_content(path.read_bytes(), str(path))
-    left_out = {"github", "repositories", "state", "workspace"}
-    return {key: value for key, value in content.items() if key not in left_out}
-
-
-def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
-    """Parse --agent; other settings of the agent come from the file."""
-    kept = dict(before) if isinstance(before, Mapping) else {}
-    if named in BUILT_IN_AGENTS:
-        kept.pop("command", None)
-        return {**kept, "kind": named}
-    try:
-        command: list[JsonValue] = [*shlex.split(named)]
-    except ValueError as error:
-        raise UsageError(
-            f"--agent {named!r} is not a valid command line ({error}). Fix its quotes."
-        ) from error
-    return {**kept, "kind": "command", "command": command}
-
-
-def _policy(path: Path) -> dict[str, JsonValue]:
-    """Read the policy of the working tree, so that an uncommitted one can be tried."""
-    dumped: object = load_policy(path.read_bytes(), {}, str(path)).model_dump(
-        mode="json", exclude_unset=True
-    )
-    return SETTINGS.validate_python(dumped)
 
 
 def _say_where(
