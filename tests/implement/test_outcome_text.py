@@ -20,10 +20,13 @@ from mulligan.domain.attempt import (
     TimeLimit,
     classify,
 )
-from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, AttemptTimes, CheckResult, OnBase, SetUpFiles
+from mulligan.domain.status import IssueStatus
+from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
     DIED,
+    NOT_VERIFIED,
     SHUT_DOWN,
     TITLES,
     ZERO_ADVICE,
@@ -36,12 +39,15 @@ from mulligan.implement.prompt.outcome_text import (
     pluralize,
     run_text,
     set_up_files_text,
+    status_title,
     times_text,
+    title_of,
     took_text,
     verdict,
+    verification_text,
     zero_advice,
 )
-from world.attempts import attempt, broken_rules, check
+from world.attempts import REF, attempt, broken_rules, check
 
 pytestmark = pytest.mark.pure
 
@@ -387,6 +393,23 @@ def test_every_kind_of_no_change_says_what_was_expected_what_was_found_and_what_
     assert f"Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]}" in advice
     assert "answer BLOCKED or NOTHING_TO_DO with your reason" in advice
     assert len(set(ZERO_FINDINGS.values())) == len(set(ZERO_ADVICE.values())) == len(ZeroKind)
+
+
+@pytest.mark.parametrize(
+    ("checks", "title"),
+    [
+        ((), NOT_VERIFIED),
+        ((check(required=False),), NOT_VERIFIED),
+        ((check(passed=True),), "Succeeded"),
+    ],
+)
+def test_a_change_that_no_check_passed_on_has_not_succeeded(
+    checks: tuple[CheckResult, ...], title: str
+) -> None:
+    made = attempt(1, Outcome.SUCCEEDED, "", *checks)
+    reason = verification_text(Verification.of(made))
+    decided = IssueStatus(REF, outcome=Outcome.SUCCEEDED, decision=OpenPullRequest(reason=reason))
+    assert (title_of(made), status_title(decided)) == (title, title)
 
 
 def test_every_outcome_has_a_title_of_its_own() -> None:

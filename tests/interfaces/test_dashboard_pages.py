@@ -106,6 +106,9 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "the agent claude is running" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
+    # Its record has no check that passed.
+    assert "Not verified" in section(page, "results")
+    assert "Succeeded" not in page
     assert "$4.50 of $5.00 · 1,200 tokens" in " ".join(section(page, "used").split())
 
 

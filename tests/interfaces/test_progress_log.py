@@ -70,6 +70,7 @@ from mulligan.domain.result import (
 )
 from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus, SeenText
+from mulligan.implement.prompt.outcome_text import NO_CHECK
 from mulligan.interfaces.cli.work import ProgressLog, event_line
 from world.attempts import MESSAGE, REF, TEST_ID, attempt, check, failing_test
 from world.effects import EFFECTS
@@ -113,6 +114,9 @@ PULL = Published(pull_request="https://x.example/pull/[7]", number=7, head_sha="
 
 def marked(mark: str, *, passed: bool = False) -> CheckResult:
     return check("a", passed=passed).model_copy(update={mark: True})
+
+
+UNVERIFIED = OpenPullRequest(reason=NO_CHECK)
 
 
 def baseline(result: CheckResult | None) -> BaselineRecorded:
@@ -271,6 +275,11 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         FIRST,
         CheckFinished(check=failing_test()),
         f"  ✗ pytest (0.0 s): {TEST_ID} - {MESSAGE}",
+    ),
+    (
+        came_to(Outcome.SUCCEEDED, UNVERIFIED),
+        Decided(decision=UNVERIFIED),
+        "  Not verified: No check is configured: nothing was verified.",
     ),
     (
         came_to(Outcome.SUCCEEDED),

@@ -82,15 +82,33 @@ def test_the_second_try_succeeds_and_the_clone_is_untouched(clone: Path) -> None
     assert git(clone, "show", "mulligan/issue-1:notes.txt") == "two"
 
 
+def test_without_checks_it_claims_no_success_and_can_be_removed(clone: Path) -> None:
+    (clone / ".github" / "mulligan.yml").write_text("checks: []\n")
+    done = rehearse(clone, 'pathlib.Path("notes.txt").write_text("two\\n")\n', "--diff")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Succeeded" not in done.stdout
+    assert "    Not verified: No check is configured: nothing was verified.\n" in done.stdout
+    assert "\n-one\n+two\n" in done.stdout
+    assert "  ! No check is configured: nothing was verified.\n" in done.stdout
+    remove = next(line for line in done.stdout.splitlines() if line.startswith("  rm -rf "))
+    inspect = next(line for line in done.stdout.splitlines() if " inspect " in line)
+    seen = subprocess.run(["sh", "-c", inspect], check=True, capture_output=True, text=True)
+    assert "attempt 1  Not verified" in seen.stdout
+    subprocess.run(["sh", "-c", remove], check=True)
+    assert list((clone.parent / "tmp").glob("mulligan-rehearsal-*")) == []
+
+
 @pytest.mark.deep
 def test_an_agent_that_never_does_it_fails_and_ends_with_a_person(clone: Path) -> None:
     once = rehearse(clone, "pass\n", "--attempts", "1")
     assert "\nThis was the limit of 1 attempt (`--attempts`).\n" in once.stdout
     assert once.returncode == 1, once.stdout + once.stderr
+    assert "Exit code 1: the rehearsal ended without a change" in once.stdout
     done = rehearse(clone, "pass\n", "--attempts", "3")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "The comment on the issue would be:" in done.stdout
     assert "Your options" in done.stdout
+    assert done.stdout.endswith("\nExit code 3: an issue needs human review.\n")
 
 
 @pytest.mark.deep

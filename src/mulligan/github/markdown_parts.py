@@ -10,10 +10,10 @@ from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding,
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
-    TITLES,
     duration_text,
     pluralize,
     times_text,
+    title_of,
     took_text,
     verification_doubt,
     verification_text,
@@ -81,7 +81,7 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome], shown: dict[str, int]
     return (
         f"{meta.attempt}{mark}",
         moment(meta.started_at),
-        TITLES[meta.outcome],
+        title_of(meta),
         same if error else "–",
         duration_text(meta.duration_ms),
         _cost([meta]) or "–",

@@ -27,7 +27,7 @@ from mulligan.github.markdown_parts import (
 )
 from mulligan.github.marks import marker
 from mulligan.github.status_record import record_line
-from mulligan.implement.prompt.outcome_text import left_out, pluralize
+from mulligan.implement.prompt.outcome_text import NOT_VERIFIED, left_out, pluralize, title_of
 from mulligan.text.foreign import address, code, phrase, quoted, sentence, subject_line
 
 USAGE = """\
@@ -261,7 +261,8 @@ def _success(case: IssueContext) -> str:
 
 
 def _progress(case: IssueContext) -> str:
-    return f"Attempt {attempts_used(case)} succeeded"
+    is_unverified = case.last is not None and title_of(case.last) == NOT_VERIFIED
+    return f"Attempt {attempts_used(case)} {'made a change' if is_unverified else 'succeeded'}"
 
 
 def _on_github(case: IssueContext) -> str:

@@ -67,10 +67,10 @@ from mulligan.domain.recorded_effects import (
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
-    TITLES,
     duration_text,
     pluralize,
     proof_text,
+    title_of,
     verification_text,
 )
 from mulligan.text.escape import one_line
@@ -107,7 +107,7 @@ def _sentence(event: Event) -> str:  # noqa: C901 - one flat match
         case AgentStarted(agent=agent):
             return f"The agent {agent} started."
         case AttemptCompleted(meta=meta):
-            return f"Attempt {meta.attempt} ended. {TITLES[meta.outcome]}{_why(meta)}"
+            return f"Attempt {meta.attempt} ended. {title_of(meta)}{_why(meta)}"
         case Decided(decision=decision):
             return decision_text(decision.decision, decision.reason)
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):

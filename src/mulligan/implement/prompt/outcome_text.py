@@ -18,7 +18,7 @@ from mulligan.domain.attempt import (
     zero_kind,
 )
 from mulligan.domain.attempt_times import total_times
-from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
 from mulligan.domain.result import (
     AgentFacts,
     CheckResult,
@@ -28,6 +28,7 @@ from mulligan.domain.result import (
     WorkerResultMeta,
 )
 from mulligan.domain.spending import dollars
+from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
 from mulligan.text.escape import one_line, visible
 
@@ -309,9 +310,18 @@ NO_CHECK = "No check is configured: nothing was verified."
 
 NOTHING_PASSED = "Nothing was verified: no check passed."
 
+NOT_VERIFIED = "Not verified"
+"""Stands for `Succeeded` if no check passed."""
+
+NO_PROOF_TRIED = (
+    "Proof not tried: the tests of the change do not build or start without the rest of the change."
+)
+
 NO_TEST_PASSED = "No test verified the change."
 
 NEITHER_PASSED = "Nothing was verified: no check passed, and no test verified the change."
+
+NOTHING_VERIFIED = (NO_CHECK, NOTHING_PASSED, NEITHER_PASSED)
 
 NO_RECORD = "The results of the checks are not on record: the ledger was lost."
 
@@ -339,6 +349,49 @@ def verification_text(found: Verification, name_of: Callable[[str], str] = quote
     said += [proof_text(found.proof, name_of)] if found.proof and found.any_ran else []
     said += [_deciding(found, name_of)] if found.deciding and found.any_ran else []
     return " ".join([verification_doubt(found), *said]).strip()
+
+
+def outcome_title(outcome: Outcome, verification: str) -> str:
+    """Return the name of an outcome for people.
+
+    A change that no check verified has not succeeded; `verification` is its `verification_text`.
+    """
+    is_unverified = outcome is Outcome.SUCCEEDED and verification.startswith(NOTHING_VERIFIED)
+    return NOT_VERIFIED if is_unverified else TITLES[outcome]
+
+
+def title_of(meta: WorkerResultMeta) -> str:
+    """Return the name of an attempt's outcome for people."""
+    has_change = meta.outcome is Outcome.SUCCEEDED
+    return outcome_title(
+        meta.outcome, verification_text(Verification.of(meta)) if has_change else ""
+    )
+
+
+def status_title(status: IssueStatus) -> str:
+    """Return the name of an issue's last outcome for people; empty if it has none."""
+    decision = status.decision
+    verification = decision.reason if isinstance(decision, OpenPullRequest) else ""
+    return outcome_title(status.outcome, verification) if status.outcome else ""
+
+
+def unverified(found: Verification) -> tuple[str, ...]:
+    """Say in sentences what no check verified of a change; empty for nothing."""
+    rows = (
+        (found.preexisting, "{fail} without this change too"),
+        (found.optional, "failed, but {is} not required"),
+    )
+    said = [_said(names, how, quote) for names, how in rows if names]
+    return tuple(filter(None, [verification_doubt(found), *said, _unproved(found)]))
+
+
+def _unproved(found: Verification) -> str:
+    """Say that no test proves a change; empty if one does, or the change has none."""
+    if found.proof is None or found.proof.state is ProofState.PROVED or not found.any_ran:
+        return ""
+    if found.proof.state is ProofState.NOT_TRIED:
+        return NO_PROOF_TRIED
+    return proof_text(found.proof)
 
 
 def proof_text(proof: Proof, name_of: Callable[[str], str] = quote) -> str:

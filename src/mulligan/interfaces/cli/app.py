@@ -149,6 +149,8 @@ TakeOver = Annotated[
     typer.Option("--take-over", help="Take over repositories that another installation owns."),
 ]
 
+Diff = Annotated[bool, typer.Option("--diff", help="Also print the last change of each issue.")]
+
 DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
 
 
@@ -161,7 +163,7 @@ def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
             code = command(*args, **kwargs)
         except (ConfigError, UsageError) as error:
             code = _refused(error, Exit.USAGE)
-        except ShutdownError:
+        except (ShutdownError, KeyboardInterrupt):
             code = Exit.INTERRUPTED
         except MulliganError as error:
             code = _refused(error, Exit.FAILED)
@@ -268,11 +270,12 @@ def rehearse(
     attempts: Annotated[
         int | None, typer.Option(min=1, help="The maximum number of attempts.")
     ] = None,
+    diff: Diff = False,
 ) -> Exit:
     """Run an agent on an issue from a file, in a local repository, without GitHub."""
     from mulligan.interfaces.cli import rehearse as module
 
-    return module.rehearse(file, directory, agent, config, attempts)
+    return module.rehearse(file, directory, agent, config, attempts, diff=diff)
 
 
 @in_one_sentence
@@ -286,11 +289,12 @@ def once(
         int | None, typer.Option(min=1, help="The maximum number of issues in this pass.")
     ] = None,
     take_over: TakeOver = False,
+    diff: Diff = False,
 ) -> Exit:
     """Make one pass: recover, then work on each labelled issue."""
     from mulligan.interfaces.cli import work
 
-    return work.once(config, attempts, limit, take_over=take_over)
+    return work.once(config, attempts, limit, take_over=take_over, diff=diff)
 
 
 @in_one_sentence

@@ -26,11 +26,11 @@ from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
 from mulligan.implement.prompt.outcome_text import (
-    TITLES,
     left_out,
     pluralize,
     set_up_files_text,
     times_text,
+    title_of,
     took_text,
     verdict,
     verification_text,
@@ -191,7 +191,7 @@ def _headline(found: IssueStatus) -> str:
 def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
     """Print one attempt; wrapped lines are indented below their text."""
     took = f"{meta.duration_ms / 1000:.1f} s"
-    console.print(f"\n[bold]attempt {meta.number}[/]  {TITLES[meta.outcome]}  {took}")
+    console.print(f"\n[bold]attempt {meta.number}[/]  {title_of(meta)}  {took}")
     for mark, text in _points(meta):
         print_point(console, Text(mark), text)
 

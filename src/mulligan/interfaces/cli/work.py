@@ -57,11 +57,14 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import (
+    NOT_VERIFIED,
     TITLES,
     pluralize,
     proof_text,
     run_text,
+    status_title,
     times_text,
     verdict,
 )
@@ -84,6 +87,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
+from mulligan.interfaces.cli.summary import PassSummary, print_exit
 from mulligan.interfaces.cli.terminal import print_error, print_text
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
@@ -95,24 +99,38 @@ READING = "Reading GitHub"
 
 
 def once(
-    config: Path | None, attempts: int | None, limit: int | None, *, take_over: bool = False
+    config: Path | None,
+    attempts: int | None,
+    limit: int | None,
+    *,
+    take_over: bool = False,
+    diff: bool = False,
 ) -> Exit:
-    """Make one pass over all repositories; `take_over` those of another installation."""
+    """Make one pass over all repositories; `take_over` those of another installation.
+
+    With `diff`, print the last change of each issue.
+    """
     operator, console = read_configuration(config), make_console()
     start_logs()
     warn_of_root()
     stop_on_signals()
     limits = PassLimits(attempts, limit, operator.poll.interval)
-    progress = ProgressLog(console, READING)
+    progress, summary = ProgressLog(console, READING), PassSummary()
+    listener = heard_by(progress.on_event, summary.on_event)
     with (
         lock_state(operator, "once"),
-        build(operator, environment(), progress.on_event, OwnerOptions(take_over)) as built,
+        build(operator, environment(), listener, OwnerOptions(take_over)) as built,
     ):
         with progress.live.shown(look_of(built)):
             result = make_pass(built.repositories, built.context, limits)
         summarise(result, console)
+        if diff:
+            summary.print_diffs(console, built.context)
+        summary.print_issues(console, built.context)
         write_deferred_comments(built.context, Worker(built.context), built.repositories)
-    return exit_code_of(result)
+    code = exit_code_of(result)
+    print_exit(console, code)
+    return code
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = False) -> Exit:
@@ -125,8 +143,13 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
     start_logs()
     warn_of_root()
     stop_on_signals()
-    progress, options = ProgressLog(console, READING), None if dry_run else OwnerOptions(take_over)
-    with lock_state(operator, "work"), _container(operator, progress, options) as container:
+    progress, summary = ProgressLog(console, READING), PassSummary()
+    listener = heard_by(progress.on_event, summary.on_event)
+    options = None if dry_run else OwnerOptions(take_over)
+    with (
+        lock_state(operator, "work"),
+        _container(operator, console, listener, options) as container,
+    ):
         worker = Worker(container.context, max_attempts=1)
         with progress.live.shown(look_of(container)):
             failed = recover(container.context, worker, container.repositories).failed
@@ -138,17 +161,29 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
         if dry_run:
             console.print("Dry run: nothing was written to GitHub, the remote or the ledger.")
         summarise(result, console)
+        summary.print_issues(console, container.context)
         write_deferred_comments(container.context, worker, container.repositories)
-    return Exit.FAILED if visit.skipped else exit_code_of(result)
+    code = Exit.FAILED if visit.skipped else exit_code_of(result)
+    print_exit(console, code)
+    return code
+
+
+def heard_by(*listeners: Listener) -> Listener:
+    """Return a listener that passes each event to all of them, in order."""
+
+    def on_event(status: IssueStatus, event: Event) -> None:
+        for each in listeners:
+            each(status, event)
+
+    return on_event
 
 
 def _container(
-    operator: Operator, progress: "ProgressLog", options: OwnerOptions | None
+    operator: Operator, console: Console, listener: Listener, options: OwnerOptions | None
 ) -> AbstractContextManager[Container]:
     """Build for work, or without options for a dry run."""
     if options:
-        return build(operator, environment(), progress.on_event, options)
-    console = progress.console
+        return build(operator, environment(), listener, options)
 
     def say(what: str) -> None:
         headline, *text = what.splitlines()
@@ -156,7 +191,7 @@ def _container(
         for line in text[1:]:
             console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
-    return build_dry(operator, environment(), progress.on_event, say)
+    return build_dry(operator, environment(), listener, say)
 
 
 def look_of(built: Container) -> Look:
@@ -376,6 +411,8 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
     """Describe the outcome of an attempt and the next step; the reason includes the error."""
     ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
     match decision:
+        case OpenPullRequest() if status_title(status) == NOT_VERIFIED:
+            return f"  [yellow]{NOT_VERIFIED}:[/] {why}"
         case OpenPullRequest():
             return f"  [green]{ended}:[/] {why}"
         case Retry():

@@ -22,10 +22,12 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import (
-    TITLES,
+    NOT_VERIFIED,
     duration_text,
     pluralize,
+    status_title,
     times_text,
+    title_of,
     took_text,
     verdict,
 )
@@ -142,11 +144,15 @@ def safe_url(url: str | None) -> str:
     return url if url and WEB.fullmatch(url) else ""
 
 
-def outcome_colour(outcome: Outcome) -> str:
-    """Return the colour of an outcome."""
-    if outcome is Outcome.SUCCEEDED:
-        return "good"
-    return "calm" if outcome in FREE else "bad"
+def _title(ended: WorkerResultMeta | IssueStatus) -> str:
+    return title_of(ended) if isinstance(ended, WorkerResultMeta) else status_title(ended)
+
+
+def _colour(ended: WorkerResultMeta | IssueStatus) -> str:
+    """Return the colour of the outcome of an attempt, or of an issue's last one."""
+    if ended.outcome is Outcome.SUCCEEDED:
+        return "calm" if _title(ended) == NOT_VERIFIED else "good"
+    return "calm" if ended.outcome in FREE else "bad"
 
 
 def _iso(at: datetime) -> str:
@@ -175,8 +181,8 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "span": duration_text,
     "line": _line,
     "web": safe_url,
-    "title_of": TITLES.__getitem__,
-    "tone": outcome_colour,
+    "title_of": _title,
+    "tone": _colour,
     "verdict": verdict,
     "took": took_text,
     "times": _times,
