@@ -175,8 +175,10 @@ def test_it_can_be_interrupted(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_the_simulated_github_ends_when_told_to(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     arguments = ("simulate", "--port", "0", "--directory", "here")
     with start_forked(arguments, tmp_path, environment(tmp_path)) as shown:
         timeout = time.monotonic() + 120
@@ -185,5 +187,5 @@ def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.S
             time.sleep(0.05)
         shown.send_signal(number)
         said, errors = shown.communicate(timeout=120)
-    assert (shown.returncode, errors) == (0, "")
+    assert (shown.returncode, errors) == (code, "")
     assert is_as_documented("simulate", said.replace("here/", "practice/"))

@@ -105,6 +105,8 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
         if keeps:
             request = "Press any key here to stop the simulated GitHub."
             wait_for_key(console, request, stopping)
+    if stopping():
+        return Exit.INTERRUPTED
     return Exit.DONE if rest else Exit.FAILED
 
 
@@ -159,9 +161,10 @@ class OwnClone:
 @_simulator_errors_reported()
 def simulate(port: int, directory: Path | None, clone: OwnClone | None = None) -> Exit:
     """Run a simulated GitHub until SIGINT or SIGTERM, with the demo's repository or a clone's."""
-    console, world, stop = make_console(), World(), threading.Event()
+    console, world, stop, codes = make_console(), World(), threading.Event(), [Exit.DONE]
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def end(number: int, _frame: FrameType | None) -> None:
+        codes.append(Exit.INTERRUPTED if number == signal.SIGINT else Exit.DONE)
         stop.set()
 
     signal.signal(signal.SIGINT, end)
@@ -178,7 +181,7 @@ def simulate(port: int, directory: Path | None, clone: OwnClone | None = None) -
             _announce(console, url, seeded.repository, _configure(console, place, url, seeded))
         console.print("Press Ctrl-C to stop it.")
         wait_for_signal(stop)
-    return Exit.DONE
+    return codes[-1]
 
 
 RUNNING = "The simulated GitHub is running."

@@ -23,7 +23,7 @@ from mulligan.domain.hold import Pause
 from mulligan.domain.issue import Stage
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES
+from mulligan.implement.prompt.outcome_text import status_title
 from mulligan.interfaces.bootstrap.fast_status import github_address, read_all_statuses
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration
@@ -181,6 +181,6 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
         str(found.issue),
         STAGE_TITLES[found.stage],
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (round {found.epoch})",  # noqa: PLR2004
-        TITLES[found.outcome] if found.outcome else "",
+        status_title(found),
         "\n".join(filter(None, reasons)),
     )
