@@ -345,7 +345,7 @@ def test_a_request_stands_while_nobody_takes_it_back(
     office.hub.world.unlabel(ref, "bug", "wes")
     office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
     office.writer.set_stage_labels(ref, Stage.READY, LABELS)
-    assert tracker.withdrawal(ref, status, LABELS) is None
+    assert not tracker.withdrawal(ref, status, LABELS)
 
 
 @pytest.mark.parametrize("label", ["mulligan", "mulligan:running"])
@@ -366,7 +366,7 @@ def test_a_command_is_taken_back_by_a_label_that_goes_later(
     office.hub.world.unlabel(ref, "mulligan", "wes")
     off = office.hub.world.events_of(ref)[-1].created_at
     status = replace(case_for(case(), ref).status, request=Request(str(OperatorAct("now")), at=off))
-    assert tracker.withdrawal(ref, status, LABELS) is None
+    assert not tracker.withdrawal(ref, status, LABELS)
     earlier = replace(
         status, request=Request(str(OperatorAct("now")), at=off - timedelta(seconds=1))
     )
@@ -424,7 +424,7 @@ def test_nothing_is_wanted_of_an_archived_repository(
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.archive(NAME)
-    assert "archived" in (tracker.withdrawal(ref, status, LABELS) or "")
+    assert "archived" in tracker.withdrawal(ref, status, LABELS)
 
 
 def test_a_discussion_is_no_issue(office: TrackerEnvironment, tracker: Tracker) -> None:

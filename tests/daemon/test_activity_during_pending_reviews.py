@@ -118,7 +118,7 @@ def test_a_reviewer_who_cannot_be_judged_now_is_judged_later(here: WorkerEnviron
     assert poll([NAME], context, worker)[0] == [ref]
     here.desk.clock.time += timedelta(hours=1)
     here.desk.hub.world.faults = lambda _, path: Fault(503) if "permission" in path else None
-    assert "/permission" in (worker.visit(ref).problem or "")
+    assert "/permission" in worker.visit(ref).problem
     assert last(here, ref)[0] == 1
     here.desk.hub.world.faults = None
     here.desk.clock.time += timedelta(hours=1)

@@ -42,7 +42,7 @@ def test_an_attempt_of_90_minutes_is_published_with_a_new_token(tmp_path: Path) 
         context = replace(here.context(take_long), tracker=tracker, writer=writer)
         ref, first = here.desk.ready(), credentials.git_token(NAME)
         done = Worker(context).visit(ref)
-        assert (done.attempts, done.problem) == (1, None)
+        assert (done.attempts, done.problem) == (1, "")
         assert here.ledger.status(ref).stage is Stage.REVIEW
         assert credentials.git_token(NAME) != first
         assert {comment.author.login for comment in world.comments_of(ref)} == {"mull[bot]"}

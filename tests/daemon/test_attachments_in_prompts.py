@@ -60,7 +60,7 @@ def visit(here: WorkerEnvironment, ref: IssueRef) -> tuple[str, dict[str, bytes]
         seen.append((given.prompt, {each.name: each.read_bytes() for each in listed}))
         fix_the_bug(given)
 
-    assert Worker(here.context(agent), 1).visit(ref).problem is None
+    assert not Worker(here.context(agent), 1).visit(ref).problem
     return seen[0]
 
 

@@ -50,7 +50,7 @@ def place(here: WorkerEnvironment, ref: IssueRef) -> WorktreePaths:
 
 def reviewed(here: WorkerEnvironment, context: BotContext) -> IssueRef:
     ref = here.desk.ready()
-    assert Worker(context).visit(ref).problem is None
+    assert not Worker(context).visit(ref).problem
     assert here.ledger.status(ref).stage is Stage.REVIEW
     return ref
 
@@ -131,7 +131,7 @@ def test_verified_work_that_could_not_be_published_is_kept(
     shutil.rmtree(here.directory / "work")
     hook.unlink()
     here.desk.hub.world.label(ref, "mulligan", "wes")
-    assert Worker(context).visit(ref).problem is None
+    assert not Worker(context).visit(ref).problem
     assert here.ledger.status(ref).stage is Stage.REVIEW
     assert len(here.ledger.history(ref)) == 1
 

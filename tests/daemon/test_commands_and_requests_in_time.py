@@ -77,7 +77,7 @@ class Story:
         due, failed = poll((NAME,), self.context, worker)
         assert failed == {}
         for ref in due:
-            assert worker.visit(ref).problem is None
+            assert not worker.visit(ref).problem
 
     @property
     def stage(self) -> Stage:
@@ -196,6 +196,6 @@ def test_an_operators_clock_that_is_late_does_not_keep_an_agent_running(
         wait_until((here.directory / "begun").exists)
         story.command(verb, late=timedelta(hours=1))
         assert poll((NAME,), context, worker) == ([], {})
-        assert visit.result(timeout=120).problem is None
+        assert not visit.result(timeout=120).problem
     story.make_pass(DAEMON)
     assert (story.runs, story.stage, here.labels(story.ref)) == (0, Stage.RESOLVED, [])

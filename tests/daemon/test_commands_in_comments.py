@@ -175,7 +175,7 @@ def test_what_runs_is_stopped_costs_nothing_and_is_kept(
         wait_until(lambda: begun(here))
         comment = say(here, ref, words)
         assert poll((NAME,), context, worker) == ([], {})
-        assert visit.result(timeout=120).problem is None
+        assert not visit.result(timeout=120).problem
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.CANCELLED
     assert meta.diff_artifact
@@ -198,7 +198,7 @@ def test_fix_while_an_attempt_runs_begins_afresh_at_once(here: WorkerEnvironment
         fix_the_bug(given)
 
     context = here.context(slow)
-    assert Worker(context).visit(ref).problem is None
+    assert not Worker(context).visit(ref).problem
     assert told == ["", "Use integers."]
     assert [meta.outcome for meta in here.ledger.history(ref)] == [
         Outcome.SUCCEEDED,

@@ -38,7 +38,7 @@ def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
 
 def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: WorkerEnvironment) -> None:
     ref, room = here.desk.ready(), [FULL]
-    context = replace(here.context(fix_the_bug), disk_shortage=lambda: room[0] if room else None)
+    context = replace(here.context(fix_the_bug), disk_shortage=lambda: room[0] if room else "")
     for _ in range(2):
         assert Worker(context).visit(ref).skipped == FULL
     status = here.ledger.status(ref)
@@ -106,7 +106,7 @@ def visit_while_the_disk_fills(
         sandbox=Unconfined(watch),
     )
     context = here.context(agent, worktrees=mirrored)
-    context = replace(context, disk_shortage=lambda: FULL if full.exists() else None)
+    context = replace(context, disk_shortage=lambda: FULL if full.exists() else "")
     Worker(context, max_attempts=1).visit(ref)
     (meta,) = here.ledger.history(ref)
     full.unlink()
@@ -115,7 +115,7 @@ def visit_while_the_disk_fills(
         here.context(fix_the_bug, worktrees=mirrored), disk_shortage=context.disk_shortage
     )
     is_left = tree.exists()
-    assert Worker(context).visit(ref).problem is None
+    assert not Worker(context).visit(ref).problem
     assert here.ledger.status(ref).stage is Stage.REVIEW
     return meta, is_left
 

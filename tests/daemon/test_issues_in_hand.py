@@ -47,7 +47,7 @@ class Daemon:
         due, failed = poll((NAME,), self.context, self.worker, self.cache)
         assert failed == {}
         for ref in due:
-            assert self.worker.visit(ref).problem is None
+            assert not self.worker.visit(ref).problem
 
     @property
     def runs(self) -> int:

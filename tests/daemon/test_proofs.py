@@ -55,7 +55,7 @@ def attempt(
     ]
     here.policy["checks"] = checks
     ref = here.desk.ready()
-    assert Worker(here.context(agent), 1).visit(ref).problem is None
+    assert not Worker(here.context(agent), 1).visit(ref).problem
     return here.ledger.history(ref)[-1]
 
 

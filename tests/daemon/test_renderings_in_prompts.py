@@ -26,7 +26,7 @@ def prompt_of(here: WorkerEnvironment) -> str:
         prompts.append(given.prompt)
         fix_the_bug(given)
 
-    assert Worker(here.context(agent), 1).visit(here.desk.ready()).problem is None
+    assert not Worker(here.context(agent), 1).visit(here.desk.ready()).problem
     return prompts[0]
 
 

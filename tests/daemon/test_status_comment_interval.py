@@ -128,7 +128,7 @@ def long_attempt(here: WorkerEnvironment, ref: IssueRef, look_on: Callable[[Work
         return crash(given)
 
     worker = Worker(here.context(crash_first(work)), max_attempts=2)
-    assert worker.visit(ref).problem is None
+    assert not worker.visit(ref).problem
 
 
 def test_an_attempt_that_ends_while_it_is_told_of_is_told_of_again(here: WorkerEnvironment) -> None:

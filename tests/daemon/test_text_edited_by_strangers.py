@@ -238,7 +238,7 @@ def test_where_nothing_can_be_written_the_issue_is_left_alone_all_the_same(
     )
     done = story.visit()
     assert done.skipped
-    assert (done.problem, story.agent.tasks) == (None, [])
+    assert (done.problem, story.agent.tasks) == ("", [])
 
 
 def test_each_label_has_a_comment_of_its_own(here: WorkerEnvironment) -> None:
@@ -292,7 +292,7 @@ def test_a_text_is_frozen_even_if_nothing_can_be_started_yet(here: WorkerEnviron
 def test_what_cannot_be_read_is_not_started_and_nobody_is_asked(here: WorkerEnvironment) -> None:
     story = begin(here, "never", WORDS["text"])
     here.desk.hub.world.faults = lambda _, path: Fault(500) if path == "/graphql" else None
-    assert "POST /graphql" in (story.visit().problem or "")
+    assert "POST /graphql" in story.visit().problem
     assert here.said(story.ref) == []
     here.desk.hub.world.faults = None
     story.visit()

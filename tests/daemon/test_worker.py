@@ -195,7 +195,7 @@ def test_a_database_that_is_away_stops_nothing_and_is_one_line(
     ledger = Ledger(clock, leases)
     worker = Worker(replace(here.context(agent), ledger=ledger, leases=leases))
     ref = here.desk.ready()
-    assert worker.visit(ref).problem is None
+    assert not worker.visit(ref).problem
     logged = capfd.readouterr()
     assert (logged.out + logged.err).count("The database cannot be reached.") == 1
     assert ledger.status(ref).stage is Stage.REVIEW
@@ -219,7 +219,7 @@ def test_no_more_issues_are_worked_than_the_fleet_may(here: WorkerEnvironment) -
     worker = Worker(replace(context, limits=Limits(fleet=1)))
     held = here.leases.claim(elsewhere, "two")
     assert held
-    assert "limits.fleet" in (worker.visit(ref).skipped or "")
+    assert "limits.fleet" in worker.visit(ref).skipped
     assert worker.visit(elsewhere).skipped == "Another worker has it."
     assert here.events(ref) == []
     here.leases.release(held)
@@ -241,7 +241,7 @@ def test_the_lease_is_given_back_however_a_visit_ends(here: WorkerEnvironment) -
     rests, fails, breaks = (here.desk.ready(title) for title in ("one", "two", "three"))
     assert Worker(here.context(fix_the_bug)).visit(rests).attempts == 1
     here.github_answers(Fault(502))
-    assert "GitHub failed" in (Worker(here.context(fix_the_bug)).visit(fails).problem or "")
+    assert "GitHub failed" in Worker(here.context(fix_the_bug)).visit(fails).problem
     here.github_answers(None)
     assert Worker(here.context(break_down)).visit(breaks).problem == BUG_MESSAGE
     assert [here.leases.holder(ref) for ref in (rests, fails, breaks)] == [None] * 3
@@ -265,10 +265,10 @@ def test_an_attempt_that_a_bug_ended_is_recovered_and_made_again(here: WorkerEnv
 def test_a_visit_goes_on_until_the_issue_rests(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     visit = Worker(here.context(crash)).visit(ref)
-    assert (visit.attempts, visit.escalated, visit.problem) == (3, True, None)
+    assert (visit.attempts, visit.escalated, visit.problem) == (3, True, "")
     again = Worker(here.context(fix_the_bug)).visit(ref)
     assert again.attempts == 0
-    assert "hitl" in (again.skipped or "") or "label" in (again.skipped or "")
+    assert "hitl" in again.skipped or "label" in again.skipped
 
 
 def test_a_visit_makes_no_more_attempts_than_it_may(here: WorkerEnvironment) -> None:
@@ -286,7 +286,7 @@ def test_a_fault_around_the_agent_is_told_and_waited_out(here: WorkerEnvironment
     here.lines["install"] = lambda tree: "no network"
     visit = Worker(here.context(fix_the_bug)).visit(ref)
     assert visit.attempts == 1
-    assert "The setup command 'install' failed with exit code 1." in (visit.problem or "")
+    assert "The setup command 'install' failed with exit code 1." in visit.problem
     assert visit.due == here.ledger.status(ref).due
     failed = here.ledger.history(ref)[0].set_up
     assert failed

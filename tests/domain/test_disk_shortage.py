@@ -15,8 +15,8 @@ ENOUGH = DiskSpace(STATE, 512 * MIB, writable=True, free_files=MIN_FREE_FILES)
 @pytest.mark.parametrize(
     ("rooms", "said"),
     [
-        ([], None),
-        ([ENOUGH, DiskSpace(WORK, 512 * MIB, writable=True)], None),
+        ([], ""),
+        ([ENOUGH, DiskSpace(WORK, 512 * MIB, writable=True)], ""),
         (
             [ENOUGH, DiskSpace(WORK, 512 * MIB - 1, writable=True)],
             "Less than 512 MiB are free for /work. Free some space on that disk.",
@@ -27,5 +27,5 @@ ENOUGH = DiskSpace(STATE, 512 * MIB, writable=True, free_files=MIN_FREE_FILES)
         ),
     ],
 )
-def test_a_disk_with_little_room_is_named(rooms: list[DiskSpace], said: str | None) -> None:
+def test_a_disk_with_little_room_is_named(rooms: list[DiskSpace], said: str) -> None:
     assert disk_shortage(rooms, 512 * MIB) == said

@@ -191,7 +191,7 @@ def test_work_is_ended_by_a_command_other_than_the_one_that_asked_for_it() -> No
         CommandReceived(key="comment:10", command=Verb.PAUSE, actor="ada", at=START),
         CommandReceived(key="comment:11", command=Verb.SKIP, actor="bob", at=START),
     ]
-    assert after(SEEN, asked, FIRST, *orders[:2]).ending_reason is None
+    assert not after(SEEN, asked, FIRST, *orders[:2]).ending_reason
     assert after(SEEN, asked, FIRST, *orders).ending_reason == "bob skipped it."
 
 

@@ -40,9 +40,9 @@ def test_the_operators_keys_replace_those_of_the_file(
     worktrees: GitWorktrees, remote: Path
 ) -> None:
     sha = commit_to(remote, {FILE: VALID})
-    assert policies(worktrees).fault(REPOSITORY) is None
+    assert policies(worktrees).fault(REPOSITORY) == ""
     worktrees.fetch_base(REPOSITORY)
-    assert policies(worktrees).fault(REPOSITORY) is None
+    assert policies(worktrees).fault(REPOSITORY) == ""
     mixed = policies(worktrees, max_issue_attempts=5)
     for policy in (mixed.in_force(REPOSITORY), mixed.at(REPOSITORY, sha)):
         assert (policy.max_issue_attempts, policy.setup.run) == (5, ("make deps",))
@@ -75,7 +75,7 @@ def test_a_policy_may_have_the_other_ending(worktrees: GitWorktrees, remote: Pat
     assert policies(worktrees).at(REPOSITORY, sha).max_issue_attempts == 2
     commit_to(remote, {OTHER_FILE: "what: 1\n"})
     worktrees.fetch_base(REPOSITORY)
-    assert str(policies(worktrees).fault(REPOSITORY)).startswith(f"{OTHER_FILE} of octo/calc")
+    assert policies(worktrees).fault(REPOSITORY).startswith(f"{OTHER_FILE} of octo/calc")
 
 
 def test_two_policies_are_an_invalid_one_that_names_both(
@@ -107,7 +107,7 @@ def test_an_invalid_policy_is_said_to_be_and_somebody_can_still_be_told(
     worktrees.fetch_base(REPOSITORY)
     with pytest.raises(MisconfiguredError, match=r"\.github/mulligan\.yml of octo/calc"):
         policies(worktrees).at(REPOSITORY, sha)
-    assert str(policies(worktrees).fault(REPOSITORY)).startswith(f"{FILE} of octo/calc")
+    assert policies(worktrees).fault(REPOSITORY).startswith(f"{FILE} of octo/calc")
     labels: JsonValue = {"hitl": "help"}
     assert policies(worktrees, labels=labels).in_force(REPOSITORY).labels.hitl == "help"
 
@@ -115,7 +115,7 @@ def test_an_invalid_policy_is_said_to_be_and_somebody_can_still_be_told(
 def test_several_mistakes_are_said_on_one_line(worktrees: GitWorktrees, remote: Path) -> None:
     sha = commit_to(remote, {FILE: "max_issue_attempts: 99\nwhat: 1\n"})
     worktrees.fetch_base(REPOSITORY)
-    said = policies(worktrees).fault(REPOSITORY) or ""
+    said = policies(worktrees).fault(REPOSITORY)
     assert said.startswith(f"{FILE} of octo/calc has 2 mistakes: line 1: max_issue_attempts is 99;")
     assert "\n" not in said
     with pytest.raises(MisconfiguredError) as caught:

@@ -84,7 +84,7 @@ def test_it_takes_up_nothing_while_it_stops(dashboard: Dashboard) -> None:
     cancellation.CLOSING.set()
     try:
         assert dashboard.ask_without_key("/readyz").text == "Mulligan is stopping.\n"
-        assert liveness_problem(replace(dashboard.desk, timeout=lambda: -1.0)) is None
+        assert not liveness_problem(replace(dashboard.desk, timeout=lambda: -1.0))
     finally:
         cancellation.CLOSING.clear()
 
@@ -93,7 +93,7 @@ def test_a_poll_that_hangs_is_an_illness(dashboard: Dashboard) -> None:
     now = [0.0]
     desk = replace(dashboard.desk, pulse=DaemonHealth(lambda: now[0]))
     now[0] = 60.0
-    assert liveness_problem(desk) is None
+    assert not liveness_problem(desk)
     now[0] = 61.0
     assert liveness_problem(desk) == "No poll for 61 s. Restart Mulligan."
 

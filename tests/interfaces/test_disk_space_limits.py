@@ -23,9 +23,9 @@ def made(directory: Path, free_mib: int) -> Operator:
 def test_what_runs_is_stopped_at_half_of_what_it_takes_to_begin(tmp_path: Path) -> None:
     free = disk_space_for(tmp_path).free // MIB
     enough, little, full = (made(tmp_path, free_mib) for free_mib in (0, free * 3 // 2, free * 3))
-    assert (disk_shortage_of(enough), disk_full_error(enough)) == (None, None)
+    assert (disk_shortage_of(enough), disk_full_error(enough)) == ("", None)
     named = f"Less than {free * 3 // 2} MiB are free for the workspace (workspace.root)."
-    assert named in (disk_shortage_of(little) or "")
+    assert named in disk_shortage_of(little)
     assert disk_full_error(little) is None
     assert disk_shortage_of(full)
     assert "The disk ran full, so the command was stopped." in str(disk_full_error(full))

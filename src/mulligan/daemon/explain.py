@@ -63,7 +63,7 @@ def _unreachable(facts: Facts, case: IssueContext, context: BotContext) -> str:
     for back in context.owners.standing_back():
         if back.repository == facts.issue.ref.repository:
             return back.sentence
-    if refusal(facts) is not None or facts.status.is_kept:
+    if refusal(facts) or facts.status.is_kept:
         return ""
     if held := hold_on(facts.issue.ref.repository, context):
         return held.sentence

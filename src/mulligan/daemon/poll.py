@@ -142,18 +142,16 @@ class FetchCache:
         default_factory=lambda: ThreadPoolExecutor(POLLED_AT_ONCE, thread_name_prefix="poll")
     )
 
-    def fetch_if_older(
-        self, repository: str, context: ReadContext, oldest: timedelta
-    ) -> str | None:
+    def fetch_if_older(self, repository: str, context: ReadContext, oldest: timedelta) -> str:
         """Fetch the base branch and its policy, unless the last fetch is newer than `oldest`.
 
-        Return what is wrong with a missing base branch. It does not stop the poll: each attempt
-        reports it on its issue.
+        Return what is wrong with a missing base branch, or "". It does not stop the poll: each
+        attempt reports it on its issue.
         """
         now, last = context.clock.now(), self.fetched.get(repository)
         if last is not None and last <= now < last + oldest:
-            return None
-        wrong = None
+            return ""
+        wrong = ""
         try:
             context.worktrees.fetch_base(repository)
         except MisconfiguredError as error:

@@ -118,15 +118,15 @@ class PoolDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The result of a visit; `problem` says what failed outside the agent, if anything did.
+    """The result of a visit; `problem` says what failed outside the agent, "" for nothing.
 
     `due` is when the next attempt may start, if it waits after that failure.
     """
 
     issue: IssueRef
     attempts: int = 0
-    skipped: str | None = None
-    problem: str | None = None
+    skipped: str = ""
+    problem: str = ""
     escalated: bool = False
     due: datetime | None = None
 
@@ -256,7 +256,7 @@ class Worker:
         for ref, leased in running.items():
             try:
                 before = self._context.ledger.status(ref)
-                reason = withdrawal(ref, self._context) if before.phase is not Phase.IDLE else None
+                reason = withdrawal(ref, self._context) if before.phase is not Phase.IDLE else ""
                 if not reason:
                     _write_deferred_status(ref, leased.context)
                 # Another attempt may have started meanwhile, for a newer request.
@@ -389,4 +389,4 @@ def is_queued(status: IssueStatus) -> bool:
 def _visit_result(ref: IssueRef, attempts: int, context: ReadContext, *, escalated: bool) -> Visit:
     status = context.ledger.status(ref)
     due = status.due if status.due and status.due > context.clock.now() else None
-    return Visit(ref, attempts, None, status.reason if due else None, escalated, due)
+    return Visit(ref, attempts, "", status.reason if due else "", escalated, due)

@@ -52,14 +52,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `refusal` gives the reason and the fix, or None if the rule is kept.
+    """One rule: `refusal` gives the reason and the fix, "" if the rule is kept.
 
     `kept` is the sentence for a rule that is kept.
     """
 
     name: str
     kept: str
-    refusal: Callable[[Facts], str | None]
+    refusal: Callable[[Facts], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Finding:
 
     rule: str
     kept: str
-    refusal: str | None
+    refusal: str
 
 
 POLICY = "policy"
@@ -93,10 +93,10 @@ TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
 """The rules that only delay work; the request still holds."""
 
 
-def refusal(facts: Facts) -> str | None:
-    """Return the first reason not to work on the issue; None if there is none."""
+def refusal(facts: Facts) -> str:
+    """Return the first reason not to work on the issue; "" if there is none."""
     broken = first_broken(facts)
-    return broken.refusal if broken else None
+    return broken.refusal if broken else ""
 
 
 def first_broken(facts: Facts) -> Finding | None:
@@ -112,35 +112,35 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 # The rules, in the order of RULES.
 
 
-def _pull_request(facts: Facts) -> str | None:
+def _pull_request(facts: Facts) -> str:
     if not facts.issue.is_pull_request:
-        return None
+        return ""
     return "It is a pull request; add the label to an issue."
 
 
-def _unlabelled(facts: Facts) -> str | None:
+def _unlabelled(facts: Facts) -> str:
     if not facts.needs_label or facts.status.feedback or facts.issue.carries(facts.ready_label):
-        return None
+        return ""
     return f"The label {facts.ready_label!r} is not on it; add it."
 
 
-def _unauthorised(facts: Facts) -> str | None:
+def _unauthorised(facts: Facts) -> str:
     if facts.status.feedback:
-        return None  # Trust in the reviewer was checked when the review was read.
+        return ""  # Trust in the reviewer was checked when the review was read.
     if facts.act is None:
         return "GitHub does not yet report who added the label; wait, or add it again."
-    return None if facts.act.trusted else facts.act.reason
+    return "" if facts.act.trusted else facts.act.reason
 
 
-def _unconcluded(facts: Facts) -> str | None:
+def _unconcluded(facts: Facts) -> str:
     if facts.status.phase is Phase.IDLE:
-        return None
+        return ""
     return "Its last attempt is not finished; the next pass continues it."
 
 
-def _held_elsewhere(facts: Facts) -> str | None:
+def _held_elsewhere(facts: Facts) -> str:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
-        return None  # An operator's command is for this installation only.
+        return ""  # An operator's command is for this installation only.
     return f"{facts.elsewhere}; it handles requests until that pull request is merged or closed."
 
 
@@ -154,9 +154,9 @@ SETTLED_PHRASES = {
 }
 
 
-def _settled(facts: Facts) -> str | None:
+def _settled(facts: Facts) -> str:
     if facts.status.stage not in SETTLED_STAGES or opens_epoch(facts):
-        return None
+        return ""
     carried = facts.issue.carries(facts.ready_label)
     how = "remove the label and add it again" if carried else "add the label"
     settled = SETTLED_PHRASES[facts.status.stage]
@@ -170,19 +170,19 @@ CHANGED_BY_SOMEBODY = (
 )
 
 
-def _changed(facts: Facts) -> str | None:
+def _changed(facts: Facts) -> str:
     changed = changed_text(facts)
-    return f"{changed}; {READ_AND_ASK}" if changed else None
+    return f"{changed}; {READ_AND_ASK}" if changed else ""
 
 
-def changed_text(facts: Facts) -> str | None:
-    """Return who changed title or text since the request; None if nobody did (TRUST-2)."""
+def changed_text(facts: Facts) -> str:
+    """Return who changed title or text since the request; "" if nobody did (TRUST-2)."""
     if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
-        return None
+        return ""
     edits = facts.act.edits
     if edits.by_strangers:
         return str(edits.by_strangers[-1])
-    return None if edits.names_authors or _as_seen_first(facts) else CHANGED_BY_SOMEBODY
+    return "" if edits.names_authors or _as_seen_first(facts) else CHANGED_BY_SOMEBODY
 
 
 def _as_seen_first(facts: Facts) -> bool:
@@ -192,23 +192,23 @@ def _as_seen_first(facts: Facts) -> bool:
     return not seen or status.text.sha256 == facts.issue.text_sha256
 
 
-def _paused(facts: Facts) -> str | None:
+def _paused(facts: Facts) -> str:
     who = facts.status.paused_by
     if not who or facts.at_once:
-        return None
+        return ""
     return f"{who} paused it; write /mulligan resume to continue."
 
 
-def describe_wait(status: IssueStatus, now: datetime) -> str | None:
-    """Return until when the next attempt waits, and why; None if it does not."""
+def describe_wait(status: IssueStatus, now: datetime) -> str:
+    """Return until when the next attempt waits, and why; "" if it does not."""
     if status.due is None or status.due <= now:
-        return None
+        return ""
     return f"It waits until {status.due:%Y-%m-%d %H:%M:%S} UTC: {status.reason}"
 
 
-def _misconfigured(facts: Facts) -> str | None:
+def _misconfigured(facts: Facts) -> str:
     if not facts.policy_fault:
-        return None
+        return ""
     return (
         f"The repository's policy is invalid: {facts.policy_fault} Fix it on the base branch; "
         "work then starts by itself."
@@ -219,13 +219,13 @@ RULES = (
     Rule(
         "open",
         "It is open.",
-        lambda facts: None if facts.issue.is_open else "The issue is closed; reopen it.",
+        lambda facts: "" if facts.issue.is_open else "The issue is closed; reopen it.",
     ),
     Rule("issue", "It is an issue, not a pull request.", _pull_request),
     Rule(
         "repository",
         "Its repository can be written to.",
-        lambda facts: "The repository is archived; unarchive it." if facts.archived else None,
+        lambda facts: "The repository is archived; unarchive it." if facts.archived else "",
     ),
     Rule("labelled", "The label is on it, or it needs none now.", _unlabelled),
     Rule("authorised", "A trusted person requested the work.", _unauthorised),
@@ -233,22 +233,16 @@ RULES = (
     Rule("elsewhere", "No other installation of Mulligan has it.", _held_elsewhere),
     Rule("stage", "It is not in review, waiting for human review, or resolved.", _settled),
     Rule(UNCHANGED, "No untrusted person changed its text since the request.", _changed),
-    Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
+    Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for),
+    Rule(IN_HAND, "Nobody else's open pull request closes it.", lambda facts: facts.in_hand),
     Rule(
-        IN_HAND,
-        "Nobody else's open pull request closes it.",
-        lambda facts: facts.in_hand or None,
-    ),
-    Rule(
-        BASE,
-        "Its pull request, if any, goes to the base branch.",
-        lambda facts: facts.other_base or None,
+        BASE, "Its pull request, if any, goes to the base branch.", lambda facts: facts.other_base
     ),
     Rule(PAUSED, "Nobody has paused it.", _paused),
     Rule(
         "due",
         "It has nothing to wait for.",
-        lambda facts: None if facts.at_once else describe_wait(facts.status, facts.now),
+        lambda facts: "" if facts.at_once else describe_wait(facts.status, facts.now),
     ),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )

@@ -79,8 +79,8 @@ class DiskSpace:
     use: str = ""
 
 
-def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
-    """Return a disk with less than `least` bytes or too few files free; None if there is none."""
+def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str:
+    """Return a disk with less than `least` bytes or too few files free; "" if there is none."""
     for room in rooms:
         place = room.use or room.path
         if room.free < least:
@@ -90,7 +90,7 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
         else:
             continue
         return f"{short}. Free some space on that disk."
-    return None
+    return ""
 
 
 # Agents and the sandbox.

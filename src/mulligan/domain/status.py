@@ -319,11 +319,11 @@ class IssueStatus:
         return bool(self.epoch) and waits and is_free
 
     @property
-    def ending_reason(self) -> str | None:
-        """Return which pending command stops the running work; None if none does."""
+    def ending_reason(self) -> str:
+        """Return which pending command stops the running work; "" if none does."""
         act = self.request.act
         found = (each for each in self.pending if each.verb in STOPPING and each.act != act)
-        return next((each.as_withdrawal for each in found if not self.is_overtaken(each)), None)
+        return next((each.as_withdrawal for each in found if not self.is_overtaken(each)), "")
 
     def is_overtaken(self, order: PendingCommand) -> bool:
         """Return whether what was given after a command replaces it, whenever both were read.

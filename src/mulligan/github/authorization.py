@@ -77,8 +77,8 @@ class TrustReader:
         """Return a reader with an empty cache, for one check right before work or a push."""
         return TrustReader(self._client, self._trust, self._clock)
 
-    def refusal(self, repository: str, who: Account | None) -> str | None:
-        """Return why a commenter is not trusted, or None; a failed read counts as not trusted."""
+    def refusal(self, repository: str, who: Account | None) -> str:
+        """Return why a commenter is not trusted, or ""; a failed read counts as not trusted."""
         try:
             return self.check(repository, who)
         except WorldError as error:
@@ -87,26 +87,26 @@ class TrustReader:
             log.warning("permission_not_read", repository=repository, reason=reason)
             return reason
 
-    def check(self, repository: str, who: Account | None) -> str | None:
-        """Return why an account is not trusted, and what to do, in a sentence; None if it is.
+    def check(self, repository: str, who: Account | None) -> str:
+        """Return why an account is not trusted, and what to do, in a sentence; "" if it is.
 
         WorldError if its permission cannot be read.
         """
         if who is None:
             return "The account that added the label no longer exists; add the label again."
         if who.login.casefold() in self._listed:
-            return None
+            return ""
         if who.is_bot:
             return f"{who.login} is a bot; add it to trust.users, or ask a person to add the label."
         permission = self._permission(repository, who)
         if permission.reaches(self._trust.permission):
-            return None
+            return ""
         return (
             f"{who.login} has the permission {permission} on {repository}, where "
             f"{self._trust.permission} is needed; ask someone who has it to add the label."
         )
 
-    def check_act(self, repository: str, who: Account, at: datetime) -> str | None:
+    def check_act(self, repository: str, who: Account, at: datetime) -> str:
         """Return why the author of a comment or review is not trusted, as `check` does.
 
         If GitHub still does not find the account when the act is a day old, it is not trusted.
@@ -279,7 +279,7 @@ class EditsReader:
         return sorted(changes, key=lambda each: each.at), names_authors
 
     def _is_untrusted(self, ref: IssueRef, done: TextChange) -> bool:
-        return self._trust.check(ref.repository, done.account) is not None
+        return bool(self._trust.check(ref.repository, done.account))
 
     def _of_the_text(self, ref: IssueRef, at: datetime) -> Iterator[TextChange]:
         """List the changes since `at`; GitHub's times are whole seconds, so its second counts."""
@@ -335,7 +335,7 @@ class RepositoryReader(Protocol):
 
     def repository(self, name: str) -> RepositoryFacts: ...
     def own_login(self) -> str: ...
-    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None: ...
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str: ...
 
 
 class Authorization:
@@ -369,8 +369,8 @@ class Authorization:
             act=act,
             actor=event.actor.login if event.actor else "",
             at=at,
-            trusted=refusal is None,
-            reason=refusal or "",
+            trusted=not refusal,
+            reason=refusal,
             actor_id=event.actor.id if event.actor else None,
             edits=Edits() if refusal else self._edits.since(ref, act, at, events),
         )
@@ -394,8 +394,8 @@ class Authorization:
             return replace(act, trusted=False, reason=refusal)
         return replace(act, edits=self._edits.since(ref, act.act, act.at, self.events(ref)))
 
-    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return why the request of the epoch is withdrawn (LABEL-5), or None."""
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return why the request of the epoch is withdrawn (LABEL-5), or ""."""
         try:
             issue = self._read(ref)
             archived = self._place.repository(ref.repository).archived
@@ -409,10 +409,10 @@ class Authorization:
             return "It was converted to a discussion." if converted else "The issue was closed."
         return self._label_withdrawal(issue, events, status, labels)
 
-    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return how another installation settled, or began to settle, the epoch's request."""
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return how another installation settled, or began to settle, the request; "" if none."""
         if status.labelled:
-            return None
+            return ""
         self._read(ref)  # GoneError where it was transferred or its repository renamed.
         own = self._place.own_login()
         found = settlement(self.events(ref), labels, _since_feedback(status), own)
@@ -420,7 +420,7 @@ class Authorization:
 
     def _label_withdrawal(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
-    ) -> str | None:
+    ) -> str:
         status = _since_feedback(status)
         if found := settlement(events, labels, status):
             return _moved_on(found)
@@ -433,13 +433,13 @@ class Authorization:
             asked, shown = [], [*asked, *shown]
         if asked or any(not self._is_own(each) for each in shown):
             is_own = all(self._is_own(each) for each in (*asked, *shown))
-            elsewhere = self._place.pull_request_elsewhere(status.issue, status) if is_own else None
+            elsewhere = self._place.pull_request_elsewhere(status.issue, status) if is_own else ""
             return elsewhere or "Its label was removed."
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
         if status.request.by_label and labels.ready.casefold() not in carried:
             return self._deleted_label(status.issue, labels.ready)
-        return None
+        return ""
 
     def _deleted_label(self, ref: IssueRef, ready: str) -> str:
         """Return that the ready label was deleted; UnavailableError if the repository has it.
@@ -500,13 +500,13 @@ class Authorization:
 
 def _trust_refusal(
     ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
-) -> str | None:
+) -> str:
     """Check the requester again; an operator's command needs no check."""
     if isinstance(status.request.act, ReviewAct):
         return _checked(ref, _account(status), trust)
     number = number_of(status.text.act or status.request.act)
     if number is None and not isinstance(status.request.act, CommentAct):
-        return None
+        return ""
     if number is None:
         return _checked(ref, _account(status), trust)
     act = next((event for event in events if event.id == number), None)
@@ -520,7 +520,7 @@ def _trust_refusal(
     return _checked(ref, who, trust)
 
 
-def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | None:
+def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str:
     try:
         return trust.check(ref.repository, who)
     except WorldError as error:

@@ -343,7 +343,7 @@ class CommandReader:
     def _is_trusted(self, repository: str, who: Account, at: datetime) -> bool:
         """Return whether an account is trusted; UnavailableError if that cannot be read."""
         try:
-            return self._trust.check_act(repository, who, at) is None
+            return not self._trust.check_act(repository, who, at)
         except UnavailableError:
             raise
         except WorldError as error:

@@ -155,22 +155,25 @@ class LocalTracker:
         del repository, since, places
         return CommandBatch(read_to=after)
 
-    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return None: only a signal withdraws a rehearsal."""
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return no reason: only a signal withdraws a rehearsal."""
         del ref, status, labels
+        return ""
 
-    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return None: there is no other installation."""
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return "": there is no other installation."""
         del ref, status, labels
+        return ""
 
     def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
         """Return nothing: a file has no pull requests."""
         del repository, numbers
         return {}
 
-    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Return None: there is no other installation."""
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str:
+        """Return "": there is no other installation."""
         del ref, status
+        return ""
 
     def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
         """Return nothing: a rehearsal is the first work on the issue."""

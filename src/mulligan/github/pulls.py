@@ -156,11 +156,11 @@ def _is_own_branch(pull: CloserShape, repository: str, number: int) -> bool:
     return is_here and pull.branch == f"{BRANCH_PREFIX}{number}"
 
 
-def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str | None:
-    """Return a sentence about another installation's pull request for the request, or None."""
+def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str:
+    """Return a sentence about another installation's pull request for the request, or ""."""
     found = find_open(client, ref)
     if found is None or not is_elsewhere(found, status):
-        return None
+        return ""
     return f"Another installation of Mulligan has opened {found.html_url}"
 
 
@@ -262,7 +262,7 @@ class GitHubPulls:
     def _is_trusted(self, ref: IssueRef, who: Account, review: ReviewShape) -> bool:
         own = who.login.casefold() == self._own_login().casefold()
         at = review.submitted_at
-        return not own and bool(at) and self._trust.check_act(ref.repository, who, at) is None
+        return not own and bool(at) and not self._trust.check_act(ref.repository, who, at)
 
 
 def _is_own(pull: PullShape, repository: str) -> bool:

@@ -219,17 +219,17 @@ class GitHubTracker:
     ) -> CommandBatch:
         return self._commands.read_commands(repository, after, since, places)
 
-    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
         reason = self._authorization.withdrawal(ref, status, labels)
         if reason or not (status.feedback and status.pull.number):
             return reason
         pull = self.pulls.state(ref, status.pull.number)
-        return None if pull.is_open else "Its pull request was merged or closed."
+        return "" if pull.is_open else "Its pull request was merged or closed."
 
-    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
         return self._authorization.settled_elsewhere(ref, status, labels)
 
-    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str:
         return opened_elsewhere(self._client, ref, status)
 
     def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
@@ -270,7 +270,7 @@ class GitHubTracker:
         trusted = {
             login
             for login, user in list(people.items())[:MAX_PERMISSION_LOOKUPS]
-            if self._trust.refusal(ref.repository, user) is None
+            if not self._trust.refusal(ref.repository, user)
         }
         return tuple(
             Comment(user.login, comment.body or "", comment.created_at, comment.id)

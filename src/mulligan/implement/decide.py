@@ -90,7 +90,7 @@ def decide_admission(facts: Facts) -> Admission:
         request=Authorised.of(act) if act and may_open and opens_epoch(facts) else None,
         rule=rule,
         refusal=(broken.refusal or "") if broken else "",
-        text_change=(changed_text(facts) or "") if rule == UNCHANGED else "",
+        text_change=changed_text(facts) if rule == UNCHANGED else "",
     )
 
 

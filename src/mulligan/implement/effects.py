@@ -279,7 +279,7 @@ def _is_left_to_others(case: IssueContext, labels: Labels, context: WriteContext
     carried = {name.casefold() for name in case.issue.labels}
     if carried.isdisjoint({labels.review.casefold(), labels.hitl.casefold()}):
         return False
-    return settled_elsewhere(case.issue.ref, context) is not None
+    return bool(settled_elsewhere(case.issue.ref, context))
 
 
 def update_status_comment(case: IssueContext, context: WriteContext) -> None:
@@ -610,7 +610,7 @@ def stand_down(ref: IssueRef, decision: StandDown, context: WriteContext) -> Non
         context.ledger.append(ref, StoodDown(reason=decision.reason, keeps_pull=True))
         sync_labels_and_status(ref, context)
         return
-    elsewhere = settled_elsewhere(ref, context) is not None
+    elsewhere = bool(settled_elsewhere(ref, context))
     context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
     reopen_or_show(ref, context)
 

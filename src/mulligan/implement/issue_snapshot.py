@@ -105,11 +105,11 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
     ready = context.policies.in_force(ref.repository).labels.ready
     before = context.ledger.status(ref)
     replaces_label = act is not None and before.request.by_label
-    withdrawn = replaces_label and withdrawal(ref, context) is not None
+    withdrawn = replaces_label and bool(withdrawal(ref, context))
     if act is None and not issue.is_pull_request:
         act = _request(ref, ready, context)
     archived = context.tracker.repository(ref.repository).archived
-    left_to = pull_request_elsewhere(ref, context) if before.elsewhere else None
+    left_to = pull_request_elsewhere(ref, context) if before.elsewhere else ""
     return Facts(
         issue=issue,
         status=context.ledger.status(ref),
@@ -117,10 +117,10 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
         ready_label=ready,
         now=context.clock.now(),
         archived=archived,
-        policy_fault=context.policies.fault(ref.repository) or "",
+        policy_fault=context.policies.fault(ref.repository),
         withdrawn=withdrawn,
         waits_for=_waits_for(issue, context),
-        elsewhere=left_to or "",
+        elsewhere=left_to,
         other_base=other_base(ref, context),
         in_hand=in_hand(ref, act.act if act else None, context),
     )
@@ -162,8 +162,8 @@ def read_start(facts: Facts, context: ReadContext, *, has_kept_commit: bool) -> 
         at_once=facts.at_once,
         has_kept_commit=has_kept_commit,
         verification=verification_text(Verification.of(last)) if last else "",
-        disk_shortage=short or "",
-        has_worktree=short is not None and context.worktrees.exists(ref),
+        disk_shortage=short,
+        has_worktree=bool(short) and context.worktrees.exists(ref),
         budget_used_up=spent.reason if spent else "",
         agent_unavailable=rests_until(case, context),
         agent_missing=missing_agent(case, context),
@@ -376,8 +376,8 @@ def _named_in(issue: Issue, tracker: Tracker) -> Iterator[Dependency]:
 # Checks right before a write.
 
 
-def withdrawal(ref: IssueRef, context: ReadContext) -> str | None:
-    """Check again whether the work is still requested (LABEL-5); return the reason if not."""
+def withdrawal(ref: IssueRef, context: ReadContext) -> str:
+    """Check the request again (LABEL-5); return why it is withdrawn, "" if it is not."""
     status = context.ledger.status(ref)
     if status.ending_reason:
         return status.ending_reason
@@ -408,7 +408,7 @@ def check_publication(
     with context.tracker.cached_reads():
         # Without a push of ours, another installation's branch would refuse the push.
         is_pushed = context.ledger.status(ref).effects.pushed is not None
-        elsewhere = pull_request_elsewhere(ref, context) if is_pushed else None
+        elsewhere = pull_request_elsewhere(ref, context) if is_pushed else ""
         try:
             if not base_has_start(ref, last, context.worktrees):
                 return BaseDropped(last)
@@ -476,18 +476,18 @@ def base_has_start(ref: IssueRef, meta: WorkerResultMeta, worktrees: Worktrees) 
     return worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
 
 
-def pull_request_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
-    """Return another installation's open pull request for the request, if any."""
+def pull_request_elsewhere(ref: IssueRef, context: ReadContext) -> str:
+    """Return another installation's open pull request for the request; "" for none."""
     status = context.ledger.status(ref)
     if status.pull.number is not None:
-        return None
+        return ""
     return context.tracker.pull_request_elsewhere(ref, status)
 
 
-def settled_elsewhere(ref: IssueRef, context: ReadContext) -> str | None:
-    """Return how another installation settled the request, if one did (RECOVERY-3)."""
+def settled_elsewhere(ref: IssueRef, context: ReadContext) -> str:
+    """Return how another installation settled the request; "" if none did (RECOVERY-3)."""
     labels = context.policies.in_force(ref.repository).labels
     try:
         return context.tracker.settled_elsewhere(ref, context.ledger.status(ref), labels)
     except DeniedError:
-        return None  # An issue that cannot be read is not held by another installation.
+        return ""  # An issue that cannot be read is not held by another installation.

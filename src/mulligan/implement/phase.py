@@ -69,7 +69,7 @@ def implement(ref: IssueRef, context: WriteContext, act: AuthorisingAct | None =
     found = read_start(facts, context, has_kept_commit=isinstance(kept, str))
     if found.frees_disk:
         context.git.discard(ref)
-        found = replace(found, disk_shortage=context.disk_shortage() or "")
+        found = replace(found, disk_shortage=context.disk_shortage())
     start = decide_start(found)
     # 6. Publish the kept commit, or defer the attempt, or record that it starts.
     if isinstance(start, OpenPullRequest):

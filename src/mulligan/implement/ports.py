@@ -174,20 +174,20 @@ class Tracker(Protocol):
         """Check again the command that opened the epoch, and edits since (TRUST-1, TRUST-2)."""
         ...
 
-    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return why the epoch's request is not valid any more (LABEL-5); None if it is."""
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return why the epoch's request is not valid any more (LABEL-5); "" if it is."""
         ...
 
-    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return how another installation settled the epoch's request; None if it has not."""
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
+        """Return how another installation settled the epoch's request; "" if it has not."""
         ...
 
     def closers(self, repository: str, numbers: Sequence[int]) -> Mapping[int, Closers]:
         """Read others' open pull requests that close these issues; empty without GraphQL."""
         ...
 
-    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Name another installation's open pull request for the epoch's request, if any."""
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str:
+        """Name another installation's open pull request for the epoch's request; "" for none."""
         ...
 
     def find_work(self, ref: IssueRef, labels: Labels) -> FoundWork:
@@ -1023,8 +1023,8 @@ class Policies(Protocol):
         """Read the policy of one commit; MisconfiguredError if the file is invalid."""
         ...
 
-    def fault(self, repository: str) -> str | None:
-        """Return what is wrong with the base branch's file; None if it is valid."""
+    def fault(self, repository: str) -> str:
+        """Return what is wrong with the base branch's file; "" if it is valid."""
         ...
 
 
@@ -1075,7 +1075,7 @@ class ReadContext(Protocol):
     @property
     def agents(self) -> AgentRegistry: ...
     @property
-    def disk_shortage(self) -> Callable[[], str | None]: ...
+    def disk_shortage(self) -> Callable[[], str]: ...
     @property
     def holds(self) -> Holds: ...
 
@@ -1103,8 +1103,8 @@ class WriteContext(ReadContext, Protocol):
     def worker(self) -> str: ...
 
 
-def _no_shortage() -> None:
-    return None
+def _no_shortage() -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1127,8 +1127,8 @@ class BotContext:
     limits: Limits
     budget: Budget = field(default_factory=Budget)
     redactor: Redactor = field(default_factory=Redactor)
-    disk_shortage: Callable[[], str | None] = _no_shortage
-    """Says which disk is short of space for an attempt; None if there is enough."""
+    disk_shortage: Callable[[], str] = _no_shortage
+    """Says which disk is short of space for an attempt; "" if there is enough."""
     holds: Holds = field(default_factory=NoHolds)
     owners: Owners = field(default_factory=NoOwners)
     mirror: Mirror = field(default_factory=NoMirror)

@@ -109,14 +109,14 @@ def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
             return UnavailableError(f"{where} cannot be used: {text}.") if known else None
 
 
-def unsupported_reason(version: int, encoding: str) -> str | None:
-    """Return why a server's version, in libpq's format, or an encoding is unsupported; or None."""
+def unsupported_reason(version: int, encoding: str) -> str:
+    """Return why a server's version, in libpq's format, or an encoding is unsupported, or ""."""
     major = version // 10_000
     if major < MIN_SERVER_VERSION:
         return f"PostgreSQL {major} is too old for Mulligan; use {MIN_SERVER_VERSION} or newer."
     if encoding != "utf-8":
         return f"The database of state.url is in {encoding}; make one with ENCODING 'UTF8'."
-    return None
+    return ""
 
 
 def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:

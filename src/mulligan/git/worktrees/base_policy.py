@@ -41,14 +41,14 @@ class BasePolicies:
         except ConfigError as error:
             raise MisconfiguredError(_on_one_line(error)) from error
 
-    def fault(self, repository: str) -> str | None:
+    def fault(self, repository: str) -> str:
         try:
             self._read(repository, None)
         except ConfigError as error:
             return _on_one_line(error)
         except UnavailableError:
-            return None
-        return None
+            return ""
+        return ""
 
     def strict(self, repository: str) -> Policy:
         """Return the policy in force; ConfigError if the base branch's file is invalid."""

@@ -46,7 +46,7 @@ class IssueReport:
 
 def cleaned(done: PassResult, clean: Callable[[str], str]) -> PassResult:
     """Clean what a pass reports; Markdown's escapes would hide a secret or a path from `clean`."""
-    visits = (replace(each, skipped=clean(each.skipped or "") or None) for each in done.visits)
+    visits = (replace(each, skipped=clean(each.skipped)) for each in done.visits)
     return replace(done, visits=tuple(visits), problems=tuple(map(clean, done.problems)))
 
 
@@ -134,7 +134,7 @@ def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) ->
     parts = [
         f"## Mulligan\n\nStarted by the event `{runner.event}`.",
         *(_issue(each, runner.server) for each in reports),
-        *(f"- {each.issue} was skipped: {_plain(each.skipped or '')}" for each in skipped),
+        *(f"- {each.issue} was skipped: {_plain(each.skipped)}" for each in skipped),
         *(f"- {_plain(reason)}" for reason in done.paused),
         *([] if reports or skipped or done.problems or done.paused else ["No issue is due."]),
         *(f"- {_plain(sentence)}" for sentence in done.waiting),

@@ -45,8 +45,8 @@ TO_GO_WITHOUT = (
 )
 
 
-def disk_shortage_of(operator: Operator, *, with_paths: bool = False) -> str | None:
-    """Return why the disk has too little space for an attempt (limits.free_mib), or None.
+def disk_shortage_of(operator: Operator, *, with_paths: bool = False) -> str:
+    """Return why the disk has too little space for an attempt (limits.free_mib), "" if not.
 
     Issues show this, so it names no path of the machine, unless `with_paths`.
     """

@@ -302,7 +302,7 @@ def _row(found: Explanation) -> dict[str, object]:
         "asked_by": request,
         "notes": list(found.notes),
         "rules": [
-            {"rule": each.rule, "ok": each.refusal is None, "reason": each.refusal}
+            {"rule": each.rule, "ok": not each.refusal, "reason": each.refusal or None}
             for each in found.rules
         ],
     }

@@ -48,15 +48,15 @@ FIRST_POLL = "No poll has reached GitHub yet. See Mulligan's log for the reason.
 STOPPING = "Mulligan is stopping."
 
 
-def liveness_problem(state: DashboardState) -> str | None:
-    """Return why the process should be restarted; None while its poll is alive.
+def liveness_problem(state: DashboardState) -> str:
+    """Return why the process should be restarted; "" while its poll is alive.
 
     A fault elsewhere, such as an unreachable GitHub, is no reason: a restart does not fix it. A
     process that is stopping does not poll, and may finish its work.
     """
     quiet = state.pulse.seconds_since_beat
     if quiet <= state.timeout() or stopping():
-        return None
+        return ""
     return f"No poll for {quiet:.0f} s. Restart Mulligan."
 
 
