@@ -106,10 +106,16 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "the agent claude is running" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
-    # Its record has no check that passed.
-    assert "Not verified" in section(page, "results")
-    assert "Succeeded" not in page
     assert "$4.50 of $5.00 · 1,200 tokens" in " ".join(section(page, "used").split())
+
+
+def test_a_change_without_checks_is_not_called_a_success(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Title of 1")
+    dashboard.end(ONE, tried(1, Outcome.SUCCEEDED).model_copy(update={"checks": ()}))
+    for path in ("/", "/issues/octo/one/1"):
+        page = dashboard.ask(path).text
+        assert '<span class="badge calm">Not verified</span>' in page
+        assert "Succeeded" not in page
 
 
 def test_the_first_page_names_the_installation_that_this_one_stands_back_for(
