@@ -259,6 +259,27 @@ def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ({"bug", "Mulligan:ready"}, "Mulligan:ready"),
+        ({"bug", "muligan"}, "muligan"),
+        ({"Mulligans"}, "Mulligans"),
+        ({"ready-for-mulligan"}, "ready-for-mulligan"),
+        ({"mull"}, "mull"),
+        ({"bug", "milligram", "m", "Mulligan:HITL", "mulligan-first"}, None),
+    ],
+)
+def test_a_label_that_was_probably_meant_is_named(labels: set[str], found: str | None) -> None:
+    known = frozenset({"mulligan:hitl", "mulligan-first"})
+    issue = replace(ISSUE, labels=frozenset(labels))
+    case = replace(facts(issue=issue, act=None), other_labels=known)
+    said = {each.rule: each.refusal for each in findings(case)}
+    near = f"The label 'mulligan' is not on it; it has {found!r}. Add 'mulligan' instead."
+    assert said["labelled"] == (near if found else "The label 'mulligan' is not on it; add it.")
+    assert said["authorised"] == "Nobody has requested the work."
+
+
+@pytest.mark.parametrize(
     ("opens", "status", "act"),
     [
         (True, NEW, FIRST),

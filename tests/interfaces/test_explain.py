@@ -110,6 +110,17 @@ def test_what_cannot_be_read_of_a_request_is_named_and_fails_the_pass(
     assert part in done.stderr
 
 
+def test_a_label_that_is_misspelled_is_named(here: MulliganInstallation) -> None:
+    ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
+    for label in ("mulligan:review", "muligan"):
+        here.world.label(ref, label, MAINTAINER)
+    found = ask(here, ref)
+    assert found.summary == (
+        f"{GONE}The label 'mulligan' is not on it; it has 'muligan'. Add 'mulligan' instead."
+    )
+    assert "does not yet report" not in "".join(rule.refusal or "" for rule in found.rules)
+
+
 def test_a_label_by_somebody_who_may_not_names_that_person(here: MulliganInstallation) -> None:
     ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
     assert "add it" in ask(here, ref).summary

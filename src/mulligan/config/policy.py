@@ -95,6 +95,12 @@ class Labels(Settings):
     Example: [bug]
     """
 
+    @property
+    def others(self) -> frozenset[str]:
+        """Return all labels except the ready one."""
+        stages = (self.running, self.review, self.hitl)
+        return frozenset({*stages, *self.priority, *self.agents, *self.reproduce})
+
     def name(self, stage: Stage) -> str | None:
         """Return the label of a stage; None for a resolved issue."""
         names = {

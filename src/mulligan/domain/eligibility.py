@@ -1,9 +1,11 @@
 """Decide whether an issue may be worked on: the rules, new requests and dependencies. Pure."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
+from itertools import chain
 
 from mulligan.domain.issue import (
     AuthorisingAct,
@@ -22,6 +24,7 @@ class Facts:
 
     `withdrawn` is set if an operator's command replaces a label that was removed. `waits_for` is an
     open dependency. `elsewhere` is another installation's open pull request for the issue.
+    `other_labels` are the labels that have another meaning for Mulligan than the ready label.
     `other_base` says that somebody changed the base of the issue's pull request, and `in_hand` that
     somebody's open pull request closes the issue.
     """
@@ -38,6 +41,7 @@ class Facts:
     elsewhere: str = ""
     other_base: str = ""
     in_hand: str = ""
+    other_labels: frozenset[str] = frozenset()
 
     @property
     def needs_label(self) -> bool:
@@ -121,12 +125,35 @@ def _pull_request(facts: Facts) -> str:
 def _unlabelled(facts: Facts) -> str:
     if not facts.needs_label or facts.status.feedback or facts.issue.carries(facts.ready_label):
         return ""
-    return f"The label {facts.ready_label!r} is not on it; add it."
+    wanted, known = facts.ready_label, {each.casefold() for each in facts.other_labels}
+    unknown = [each for each in facts.issue.labels if each.casefold() not in known]
+    if near := similar_label(wanted, unknown):
+        return f"The label {wanted!r} is not on it; it has {near!r}. Add {wanted!r} instead."
+    return f"The label {wanted!r} is not on it; add it."
+
+
+MIN_SIMILARITY = 0.8
+"""As difflib measures it: one or two other letters of eight."""
+
+MIN_PREFIX = 3
+
+
+def similar_label(wanted: str, labels: Collection[str]) -> str | None:
+    """Return the label that was probably meant by `wanted`; None if none is like it."""
+    sought = wanted.casefold()
+    names = {each.casefold(): each for each in sorted(labels)}
+    longer = (name for name in names if sought in name)
+    shorter = (name for name in names if len(name) >= MIN_PREFIX and sought.startswith(name))
+    near = get_close_matches(sought, names, n=1, cutoff=MIN_SIMILARITY)
+    found = next(chain(longer, near, shorter), None)
+    return names[found] if found else None
 
 
 def _unauthorised(facts: Facts) -> str:
     if facts.status.feedback:
         return ""  # Trust in the reviewer was checked when the review was read.
+    if facts.act is None and not facts.issue.carries(facts.ready_label):
+        return "Nobody has requested the work."
     if facts.act is None:
         return "GitHub does not yet report who added the label; wait, or add it again."
     return "" if facts.act.trusted else facts.act.reason

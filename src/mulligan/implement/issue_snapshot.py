@@ -102,7 +102,8 @@ def collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | Non
 
 def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | None) -> Facts:
     issue = context.tracker.read(ref, with_comments=True)
-    ready = context.policies.in_force(ref.repository).labels.ready
+    labels = context.policies.in_force(ref.repository).labels
+    ready = labels.ready
     before = context.ledger.status(ref)
     replaces_label = act is not None and before.request.by_label
     withdrawn = replaces_label and bool(withdrawal(ref, context))
@@ -123,6 +124,7 @@ def _collect_facts(ref: IssueRef, context: ReadContext, act: AuthorisingAct | No
         elsewhere=left_to,
         other_base=other_base(ref, context),
         in_hand=in_hand(ref, act.act if act else None, context),
+        other_labels=labels.others,
     )
 
 
