@@ -237,7 +237,7 @@ exit 1"""
         (
             PIP,
             1,
-            "\n".join([*(f"  line {n}" for n in range(17, 31)), "  ╰─> See above for output."]),
+            "\n".join([*(f"  line {n}" for n in range(17, 31)), "  See above for output."]),
         ),
     ],
 )

@@ -248,17 +248,21 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
         inspect = f"mulligan inspect {ref} --log setup"
         assert inspect in meta.error
         for told in (done.stdout, here.comments(ref)[0], here.run("inspect", str(ref)).stdout):
-            assert told.count("╰─> no network\n") == 1
+            assert told.count("no network\n") == 1
             assert "line 17" in told
             assert "line 16\n" not in told
         # The cause stands once; the last line says what follows.
         assert "waits until" in done.stderr
-        assert "Run `mulligan once` again then" in done.stderr
+        assert f"Run `mulligan once --config {here.config}` again then" in done.stderr
         assert "failed with exit code" not in done.stderr
         log = here.run("inspect", str(ref), "--log", "setup").stdout
         assert log.startswith(f"$ {line}\nline 1\n")
         missing = here.run("inspect", str(ref), "--log", "lint")
         assert (missing.returncode, "has no log 'lint'" in missing.stderr) == (2, True)
+        agent = here.run("inspect", str(ref), "--log")
+        assert agent.returncode == 2
+        assert f"run `{inspect} --config {here.config}`" in agent.stderr
+        assert f"run: {inspect} --config {here.config}" in done.stdout
         assert here.run("once").stdout.startswith("No issue is due.\n")
         assert here.world.labels_of(ref) == ["mulligan"]
 

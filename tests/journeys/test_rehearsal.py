@@ -1,6 +1,7 @@
 """An issue from a file is worked on in a local repository; no GitHub, and no trace in the clone."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +156,20 @@ def test_what_cannot_be_rehearsed_is_one_sentence(
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert list((clone.parent / "tmp").iterdir()) == []
+
+
+def test_a_setup_command_that_fails_can_be_diagnosed(clone: Path) -> None:
+    line = "printf '  error: no wheel\\n  ╰─> [1 line]\\n'; exit 7"
+    (clone / ".github" / "mulligan.yml").write_text(f'setup: ["{line}"]\n')
+    done = rehearse(clone, "pass\n")
+    assert done.returncode == 1
+    output = "      │   error: no wheel\n      │   [1 line]\n"
+    assert done.stdout.count(output) == 1
+    assert "Summary\n" in done.stdout
+    log = re.search(r"^The output of the setup commands: (.*)$", done.stdout, re.MULTILINE)
+    assert log
+    assert "╰─> [1 line]" in Path(log[1]).read_text()
+    command = (
+        f"inspect local/my-tools#1 --log setup --config {Path(log[1]).parents[6]}/mulligan.yml"
+    )
+    assert command in done.stdout

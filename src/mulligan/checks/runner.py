@@ -540,10 +540,15 @@ def _failed_set_up(
     )
 
 
+BOX = re.compile(r"[\u2500-\u257f]+>? ?")
+"""Lines and corners that a tool draws, such as pip's `╰─>`."""
+
+
 def last_lines(output: str) -> str:
-    """Return the last lines of an output that are not blank, as a terminal shows them."""
+    """Return the last lines of an output that have words, as a terminal shows them."""
     shown = [visible(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
-    kept = [line[:LINE_CHARS] for line in shown if line.strip()][-LAST_LINES:]
+    words = [BOX.sub("", line).rstrip() for line in shown]
+    kept = [line[:LINE_CHARS] for line in words if line.strip()][-LAST_LINES:]
     return "\n".join(kept) or "It printed nothing."
 
 

@@ -96,16 +96,24 @@ def part(
         number = attempt or _known(ref, ledger).number
         stored = artifacts.find(ref, number, name)
         if stored is None:
-            advice = f"`mulligan inspect {ref}` says how far it came"
-            raise UsageError(
-                f"{name} of attempt {number} of {ref} was never written, or was removed; {advice}."
-            )
+            failed = [meta for meta in ledger.history(ref) if meta.number == number and meta.set_up]
+            raise UsageError(_missing(f"{name} of attempt {number} of {ref}", ref, bool(failed)))
         content = artifacts.read(stored)
     if name.endswith(".diff") and sys.stdout.isatty():
         page_diff(make_console(), visible(content.decode(errors="replace")))
     else:
         _write(content, as_bytes=as_bytes)
     return Exit.DONE
+
+
+def _missing(what: str, ref: IssueRef, set_up_failed: bool) -> str:  # noqa: FBT001
+    if set_up_failed:
+        return (
+            f"There is no {what}: a setup command failed before the agent started. For its output,"
+            f" run `mulligan inspect {ref} --log setup`."
+        )
+    advice = f"`mulligan inspect {ref}` says how far it came"
+    return f"{what} was never written, or was removed; {advice}."
 
 
 AGENT_LOG, SET_UP_LOG = "agent", "setup"

@@ -19,6 +19,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.git.worktrees.naming import worktree_paths
 from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.set_up import SET_UP_LOG
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
@@ -37,7 +38,13 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
 )
 from mulligan.interfaces.cli.summary import PassSummary, print_exit
-from mulligan.interfaces.cli.terminal import print_command, print_text, program, show_comment
+from mulligan.interfaces.cli.terminal import (
+    OUTPUT_FILTER,
+    print_command,
+    print_text,
+    program,
+    show_comment,
+)
 from mulligan.interfaces.cli.work import (
     ProgressLog,
     exit_code_of,
@@ -78,6 +85,7 @@ def rehearse(
     with _place_for_files() as place:
         config = _write_configuration(setup, agent, given, place)
         operator = load_operator(config, environment(), needs_token=False)
+        OUTPUT_FILTER.config = config
         console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
         if note := submodules_note(setup.clone, environment()):
             print_text(console, note)
@@ -179,6 +187,9 @@ def _say_where(
         console.print("To fetch it as a branch:")
         fetch = f"git -C {shlex.quote(str(setup.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
         print_command(console, fetch)
+    if history[-1].set_up:
+        log = artifacts.path(ref, history[-1].number, SET_UP_LOG)
+        console.print(f"\nThe output of the setup commands: {log}", markup=False, soft_wrap=True)
     console.print("\nTo see more:")
     inspect = f"{program()} inspect '{ref}'"
     print_command(console, f"{inspect} --config {config}")

@@ -28,6 +28,11 @@ from mulligan.text.redact import Redactor
 HINT = re.compile(r"`mulligan (?P<command>(?:debug )?[a-z]+)(?P<rest>[^`]*)`(?! \()")
 """A command in a text; before a parenthesis, it names a process."""
 
+UNQUOTED_HINT = re.compile(
+    r"(?<=run: )mulligan (?P<command>inspect)(?P<rest> [\w./-]+#\d+ --log setup)\b"
+)
+"""The command at the end of a recorded reason, which comments on GitHub show too."""
+
 WITHOUT_CONFIG = frozenset(
     {"action", "check", "debug action", "debug digest", "demo", "init", "rehearse", "simulate"}
 )
@@ -67,14 +72,15 @@ def typed(words: str, config: Path | None) -> str:
 
 
 def with_program_name(text: str) -> str:
-    """Spell the commands in a text's backquotes as a user types them here."""
+    """Spell the commands in a text, in backquotes or after `run:`, as a user types them here."""
 
     def spelled(found: re.Match[str]) -> str:
         has_config = found["command"] not in WITHOUT_CONFIG and "--config" not in found["rest"]
         words = f"{found['command']}{found['rest']}"
-        return f"`{typed(words, OUTPUT_FILTER.config if has_config else None)}`"
+        return typed(words, OUTPUT_FILTER.config if has_config else None)
 
-    return HINT.sub(spelled, text)
+    text = HINT.sub(lambda found: f"`{spelled(found)}`", text)
+    return UNQUOTED_HINT.sub(spelled, text)
 
 
 @dataclass(slots=True)

@@ -88,7 +88,7 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
 )
 from mulligan.interfaces.cli.summary import PassSummary, print_exit
-from mulligan.interfaces.cli.terminal import print_error, print_text
+from mulligan.interfaces.cli.terminal import print_error, print_text, with_program_name
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -164,7 +164,8 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
         summary.print_issues(console, container.context)
         write_deferred_comments(container.context, worker, container.repositories)
     code = Exit.FAILED if visit.skipped else exit_code_of(result)
-    print_exit(console, code)
+    if summary.attempts:
+        print_exit(console, code)
     return code
 
 
@@ -263,7 +264,7 @@ class ProgressLog:
         """Print the line of an event, if it has one."""
         self.live.on_event(status, event)
         if line := event_line(status, event):
-            self.print_line(status, line)
+            self.print_line(status, with_program_name(line))
 
     def print_line(self, status: IssueStatus, line: str) -> None:
         """Print a line of Rich markup; indent wrapped lines."""
@@ -285,7 +286,7 @@ class ProgressLog:
                 start = Text(" " * 2 * INDENT)
 
 
-WIDTH = 200
+WIDTH, REASON_WIDTH = 200, 300
 OPERATOR = "operator"
 
 
@@ -409,7 +410,8 @@ def _output(failed: CheckResult) -> str:
 
 def _decision_line(status: IssueStatus, decision: Decision) -> str:
     """Describe the outcome of an attempt and the next step; the reason includes the error."""
-    ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
+    ended = TITLES[status.outcome] if status.outcome else "Over"
+    why = escape(one_line(decision.reason, REASON_WIDTH))
     match decision:
         case OpenPullRequest() if status_title(status) == NOT_VERIFIED:
             return f"  [yellow]{NOT_VERIFIED}:[/] {why}"
