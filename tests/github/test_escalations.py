@@ -89,10 +89,8 @@ def test_attempts_that_end_alike_are_told_once() -> None:
     for name in ("zero-diff", "timed-out", "interrupted", "rejected", "scope-violation"):
         text = help_wanted(ESCALATIONS[name]())
         assert "The outcome was" not in text
-        assert section(text, "Attempt history").count("same as in attempt 1") == text.count(
-            "same as in attempt"
-        )
-        assert "| same as in attempt 1 |" in text
+        history = section(text, "Attempt history")
+        assert history.count("The same as in attempt 1.") == text.count("same as in attempt") > 0
 
 
 def test_the_words_of_the_reviewer_and_of_github_are_shown() -> None:

@@ -62,6 +62,14 @@ NO_OUTPUT = "The agent changed nothing (zero commits)."
 ALL_FAILED = "All 3 attempts failed. The last one: Check 'tests' failed with exit code 1."
 
 
+def red(number: int, summary: str = "assert 3 == -3") -> WorkerResultMeta:
+    """Fail a test whose name and message are known."""
+    test = "tests/test_add.py::test_adding_two_negative_numbers_gives_a_negative_one"
+    found = Finding(summary=f"{test}: {summary}", message=summary, test_id=test)
+    check = red_check().model_copy(update={"findings": (found,), "count": 1})
+    return attempt(number).model_copy(update={"checks": (check,)})
+
+
 def waiting() -> IssueContext:
     cut = attempt(2, Outcome.INFRASTRUCTURE, "GitHub could not be reached.")
     found = case(attempt(1), cut, stage=Stage.READY, reason="GitHub could not be reached.")
@@ -70,13 +78,13 @@ def waiting() -> IssueContext:
 
 
 def running_again() -> IssueContext:
-    found = case(attempt(1))
+    found = case(red(1))
     status = replace(found.status, started_at=NOON + timedelta(minutes=10))
     return replace(found, status=status)
 
 
 def second_try() -> IssueContext:
-    return published(attempt(1), attempt(2, Outcome.SUCCEEDED))
+    return published(red(1), attempt(2, Outcome.SUCCEEDED))
 
 
 def timed() -> IssueContext:
@@ -251,7 +259,7 @@ MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueConte
     "status-review": (status_comment, second_try),
     "status-hitl": (
         status_comment,
-        lambda: case(attempt(1), attempt(2), attempt(3), stage=Stage.HITL, reason=ALL_FAILED),
+        lambda: case(red(1), red(2), red(3, "assert 1 == -3"), stage=Stage.HITL, reason=ALL_FAILED),
     ),
     "status-hitl-linked": (status_comment, escalated_with_a_link),
     "status-resolved": (
@@ -452,8 +460,8 @@ def test_only_the_last_attempts_of_a_long_history_are_listed() -> None:
     history = [attempt(number) for number in range(1, 24)]
     text = status_comment(case(*history))
     assert "3 earlier attempts not shown." in text
-    assert "\n| 3 |" not in text
-    assert "\n| 4 |" in text
+    assert "Attempt 3:" not in text
+    assert "\n- **Attempt 4: Checks failed**" in text
 
 
 def test_attempts_before_the_last_request_are_counted_only() -> None:
@@ -465,8 +473,36 @@ def test_attempts_before_the_last_request_are_counted_only() -> None:
 
 def test_deaths_beyond_the_limit_count() -> None:
     deaths = [attempt(number, Outcome.INTERRUPTED, "Mulligan died.") for number in (1, 2)]
-    assert "1\\*" in status_comment(replace(case(*deaths), counted=0))
-    assert "1\\*" not in status_comment(replace(case(*deaths), counted=1))
+    assert "not counted" in status_comment(replace(case(*deaths), counted=0))
+    assert "not counted" not in status_comment(replace(case(*deaths), counted=1))
+
+
+def test_a_list_of_attempts_needs_no_wide_table() -> None:
+    """A table with a test's name is wider than a phone; a list wraps (STATUS-2)."""
+    for text in (status_comment(case(red(1), red(2))), help_wanted(escalated(red(1), reason=""))):
+        assert "\n| " not in text
+        assert text.count("test_adding_two_negative_numbers_gives_a_negative_one`: assert 3") >= 1
+        assert "failed with exit code" not in text.rpartition("-->")[2]
+
+
+def test_each_failing_check_is_named_by_its_first_failure() -> None:
+    lint = red_check("lint").model_copy(
+        update={
+            "findings": (Finding(summary="a.py:3:1: F401 @zoe", message="F401 @zoe", file="a.py"),),
+            "count": 4,
+        }
+    )
+    both = red(1).model_copy(update={"checks": (*red(1).checks, lint)})
+    text = status_comment(case(both))
+    assert "gives_a_negative_one`: assert 3 == -3; `a.py`: F401 `@zoe` (and 3 more)" in text
+
+
+def test_attempts_are_listed_once_on_an_issue_that_was_handed_over() -> None:
+    found = escalated(red(1), reason="It failed.")
+    ended = replace(found.status, stage=Stage.RESOLVED, asked_at="https://github.com/x#1")
+    text = status_comment(replace(found, status=ended))
+    assert "[Cause and attempts](https://github.com/x#1)" in text
+    assert "Attempt 1" not in text
 
 
 def test_costs_are_added_up_over_fix_rounds() -> None:

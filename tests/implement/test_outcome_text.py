@@ -21,7 +21,14 @@ from mulligan.domain.attempt import (
     classify,
 )
 from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, AttemptTimes, CheckResult, OnBase, SetUpFiles
+from mulligan.domain.result import (
+    AgentFacts,
+    AttemptTimes,
+    CheckResult,
+    Finding,
+    OnBase,
+    SetUpFiles,
+)
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
@@ -31,6 +38,7 @@ from mulligan.implement.prompt.outcome_text import (
     TITLES,
     ZERO_ADVICE,
     ZERO_FINDINGS,
+    attempt_error,
     duration_text,
     error_line,
     explain,
@@ -47,6 +55,7 @@ from mulligan.implement.prompt.outcome_text import (
     verification_text,
     zero_advice,
 )
+from world import stories
 from world.attempts import REF, attempt, broken_rules, check
 
 pytestmark = pytest.mark.pure
@@ -546,3 +555,30 @@ def test_the_time_of_a_check_on_a_terminal(runs: int, took: int, command: int, w
         update={"runs": runs, "wall_ms": took, "duration_ms": command}
     )
     assert run_text(found) == words
+
+
+NEGATIVE = Finding(
+    summary="t.py::test_a: assert 3 == -3",
+    message="assert 3 == -3\n + where",
+    test_id="t.py::test_a",
+)
+STYLE = Finding(summary="a.py:3:1: F401 unused", message="F401 unused", file="a.py", line=3)
+BARE = Finding(summary="make: *** Error 2")
+
+
+@pytest.mark.parametrize(
+    ("finding", "count", "expected"),
+    [
+        (NEGATIVE, 1, "tests: t.py::test_a: assert 3 == -3"),
+        (NEGATIVE, 4, "tests: t.py::test_a: assert 3 == -3 (and 3 more)"),
+        (STYLE, 1, "tests: a.py:3: F401 unused"),
+        (BARE, 0, "tests: make: *** Error 2"),
+    ],
+)
+def test_a_failed_attempt_names_what_failed(finding: Finding, count: int, expected: str) -> None:
+    check = stories.red_check().model_copy(update={"findings": (finding,), "count": count})
+    meta = stories.attempt(1).model_copy(update={"checks": (check,)})
+    assert attempt_error(meta) == expected
+    assert attempt_error(stories.attempt(1)) == "Check 'tests' failed with exit code 1."
+    other = meta.model_copy(update={"outcome": Outcome.REJECTED, "error": "No."})
+    assert attempt_error(other) == "No."

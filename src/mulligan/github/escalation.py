@@ -13,17 +13,25 @@ from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, OnBase, WorkerResultMeta
 from mulligan.github.markdown_parts import (
-    attempts_table,
+    attempts_list,
     attempts_used,
     baseline_and_flaky_notes,
     body,
+    failure_text,
     file_line,
     missed_line,
     spending_line,
     verification,
 )
 from mulligan.github.marks import marker
-from mulligan.implement.prompt.outcome_text import broken, explain, failing, pluralize, verdict
+from mulligan.implement.prompt.outcome_text import (
+    broken,
+    explain,
+    failing,
+    named_failures,
+    pluralize,
+    verdict,
+)
 from mulligan.implement.prompt.patterns import drift
 from mulligan.text.escape import code_block, one_line, visible
 from mulligan.text.foreign import address, code, output, phrase, quoted, sentence
@@ -539,8 +547,13 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def _failing_tests(last: WorkerResultMeta | None) -> str:
+    """Name what failed in the last attempt: one test with its message, or several tests."""
     tests = _tests(last) if last and last.outcome is Outcome.CHECKS_FAILED else []
-    return f"Failing {'test' if len(tests) == 1 else 'tests'}: {_named(tests)}" if tests else ""
+    if len(tests) > 1:
+        return f"Failing tests: {_named(tests)}"
+    failures = named_failures(last) if last else ()
+    shown = "; ".join(map(failure_text, failures))
+    return f"Failing test: {shown}" if tests else f"First failure: {shown}" if shown else ""
 
 
 def _on_base(last: WorkerResultMeta | None) -> str:
@@ -628,7 +641,7 @@ def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     known = {PatternKind.SAME_FAILURE, PatternKind.SAME_OUTCOME}
     patterns = [phrase(each.text, 300) for each in case.observed if each.kind not in known]
     sections = (
-        ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
+        ("Attempt history", attempts_list(case) or "Mulligan made no attempt."),
         ("Last failure", failure_output(case, last)),
         ("Files changed by the last attempt", _files(case, last)),
         ("Observed patterns", _items(patterns)),

@@ -10,7 +10,10 @@ from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding,
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
+    MESSAGE_CHARS,
+    Failure,
     duration_text,
+    named_failures,
     pluralize,
     times_text,
     title_of,
@@ -18,7 +21,7 @@ from mulligan.implement.prompt.outcome_text import (
     verification_doubt,
     verification_text,
 )
-from mulligan.text.foreign import code, note, table_cell
+from mulligan.text.foreign import code, note, phrase, table_cell
 
 MAX_BODY = 60_000
 """Limit of a comment or pull request in characters; GitHub accepts 65,536."""
@@ -49,53 +52,45 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def attempts_table(case: IssueContext) -> str:
-    """Return a table of the attempts of the epoch, one row each (ESCALATION-2)."""
+def attempts_list(case: IssueContext) -> str:
+    """List the attempts of the epoch; a list fits a phone, where a table does not (STATUS-2)."""
     history = case.epoch_history
-    if not history:
-        return ""
-    head = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
-    free = _free(case)
-    shown: dict[str, int] = {}
-    rows = table(head, [_row(meta, free, shown) for meta in history[-MAX_ROWS:]])
     hidden = max(0, len(history) - MAX_ROWS)
     before = len(case.history) - len(history)
     notes = [
         *([f"{pluralize(hidden, 'earlier attempt')} not shown."] if hidden else []),
         *([f"{pluralize(before, 'attempt')} before the last request."] if before else []),
-        *(
-            ["\\* not counted as an attempt."]
-            if any(meta.outcome in free for meta in history)
-            else []
-        ),
     ]
-    return body(rows, " ".join(notes))
+    free, shown = _free(case), dict[str, int]()
+    rows = "\n".join(_row(meta, free, shown) for meta in history[-MAX_ROWS:])
+    return body(rows, " ".join(notes)) if history else ""
 
 
-def _row(meta: WorkerResultMeta, free: frozenset[Outcome], shown: dict[str, int]) -> Sequence[str]:
-    """Return a row; an error that an earlier row in `shown` has is not repeated."""
-    error = table_cell(_failures(meta) or meta.error, 200)
-    first = shown.setdefault(error, meta.attempt)
-    same = f"same as in attempt {first}" if first != meta.attempt else error
-    mark = "\\*" if meta.outcome in free else ""
-    return (
-        f"{meta.attempt}{mark}",
-        moment(meta.started_at),
-        title_of(meta),
-        same if error else "–",
+def _row(meta: WorkerResultMeta, free: frozenset[Outcome], shown: dict[str, int]) -> str:
+    """Return a list item; a reason that an earlier one in `shown` has is not repeated."""
+    reason = _failures(meta) or phrase(meta.error, 200)
+    first = shown.setdefault(reason, meta.attempt)
+    same = f"The same as in attempt {first}." if first != meta.attempt else reason
+    facts = [
         duration_text(meta.duration_ms),
-        _cost([meta]) or "–",
-    )
+        _cost([meta]),
+        "not counted" if meta.outcome in free else "",
+    ]
+    about = ", ".join(fact for fact in facts if fact)
+    head = f"- **Attempt {meta.attempt}: {title_of(meta)}** ({about})"
+    return f"{head}. {same}" if reason else f"{head}."
 
 
 def _failures(meta: WorkerResultMeta) -> str:
     """Name the first failure of each failing check; empty if none is known by name."""
-    return "; ".join(
-        f"{check.name}: {check.findings[0].name}"
-        + (f", and {check.count - 1} more" if check.count > 1 else "")
-        for check in meta.checks
-        if meta.outcome is Outcome.CHECKS_FAILED and check.fails and check.findings
-    )
+    return "; ".join(map(failure_text, named_failures(meta)))
+
+
+def failure_text(failure: Failure) -> str:
+    """Name a failure, with its message and the number of others in its check."""
+    parts = (code(failure.name, 150), phrase(failure.message, MESSAGE_CHARS))
+    more = f" (and {failure.more} more)" if failure.more else ""
+    return f"{': '.join(part for part in parts if part)}{more}"
 
 
 def _free(case: IssueContext) -> frozenset[Outcome]:

@@ -8,12 +8,12 @@ from mulligan.domain.feedback import describe_failed_checks
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.learning import LIFETIME, learned_in
-from mulligan.domain.outcome import Outcome, StandDown
+from mulligan.domain.outcome import Escalate, Outcome, StandDown
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
-    attempts_table,
+    attempts_list,
     attempts_used,
     baseline_and_flaky_notes,
     body,
@@ -102,7 +102,7 @@ def draft_body(case: IssueContext) -> str:
         what_changed(last),
         "### Attempt history",
         f"Attempts used: {attempts_used(case)} · spent: {spending_line(case)}",
-        attempts_table(case),
+        attempts_list(case),
         "### Your options",
         _how_to_continue(case),
     )
@@ -158,11 +158,18 @@ def stage_summary(case: IssueContext) -> str:
         f"**{_headline(case)}** {_reason(case)}".rstrip(),
         _more(case),
         *_notes(case),
-        attempts_table(case),
+        _attempts(case),
         _set_up(case),
         baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
+
+
+def _attempts(case: IssueContext) -> str:
+    """List the attempts, or link to the escalation comment that lists them already."""
+    if case.status.asked_at and isinstance(case.status.decision, Escalate):
+        return f"[Cause and attempts]({case.status.asked_at})"
+    return attempts_list(case)
 
 
 def _notes(case: IssueContext) -> tuple[str, ...]:
@@ -360,7 +367,7 @@ def pull_request_body(case: IssueContext) -> str:
         *_learned(case),
         "### Attempts",
         f"{_progress(case)}{_fixed(last)}; {spending_line(case)}.",
-        attempts_table(case) if len(case.epoch_history) > 1 else "",
+        attempts_list(case) if len(case.epoch_history) > 1 else "",
         "### To request changes",
         "Submit a review that requests changes. Mulligan answers each line comment. Or write "
         f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "

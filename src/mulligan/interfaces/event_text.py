@@ -67,6 +67,7 @@ from mulligan.domain.recorded_effects import (
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
+    attempt_error,
     duration_text,
     pluralize,
     proof_text,
@@ -226,7 +227,7 @@ def _operator(key: str) -> str:
 
 def _why(meta: WorkerResultMeta) -> str:
     succeeded = meta.outcome is Outcome.SUCCEEDED
-    why = verification_text(Verification.of(meta)) if succeeded else meta.error
+    why = verification_text(Verification.of(meta)) if succeeded else attempt_error(meta)
     return f": {why}" if why else "."
 
 

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
@@ -22,6 +23,7 @@ from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
 from mulligan.domain.result import (
     AgentFacts,
     CheckResult,
+    Finding,
     Proof,
     ProofState,
     SetUpFiles,
@@ -445,6 +447,50 @@ def _listed(names: Sequence[str], name_of: Callable[[str], str]) -> str:
     more = len(names) - NAMED_CHECKS
     shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+# A failed attempt where attempts are listed.
+
+MESSAGE_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first failure of a failing check: the test or place, its message, and `more` others."""
+
+    check: str
+    name: str
+    message: str
+    more: int
+
+
+def named_failures(meta: WorkerResultMeta) -> tuple[Failure, ...]:
+    """Return the first failure of each check that failed an attempt, as far as they are known."""
+    red = failing(meta.checks) if meta.outcome is Outcome.CHECKS_FAILED else ()
+    return tuple(
+        Failure(check.name, *_named(check.findings[0]), max(0, check.count - 1))
+        for check in red
+        if check.findings
+    )
+
+
+def _named(found: Finding) -> tuple[str, str]:
+    """Return the name or place of a finding, and the first line of its message."""
+    line = f":{found.line}" if found.line else ""
+    name = found.name if found.test_id else f"{found.file}{line}" if found.file else ""
+    message = visible(found.message).strip().partition("\n")[0] or found.summary
+    return name, one_line(message.removeprefix(f"{name}:").strip(), MESSAGE_CHARS)
+
+
+def attempt_error(meta: WorkerResultMeta) -> str:
+    """Return in one line why an attempt did not succeed: the failing tests, or else its error."""
+    return "; ".join(map(_failure_text, named_failures(meta))) or meta.error
+
+
+def _failure_text(failure: Failure) -> str:
+    parts = dict.fromkeys((failure.check, failure.name, failure.message))
+    more = f" (and {failure.more} more)" if failure.more else ""
+    return f"{': '.join(one_line(part, ERROR_CHARS) for part in parts if part)}{more}"
 
 
 # Empty changes: instructions for the next agent.

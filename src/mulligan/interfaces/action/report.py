@@ -11,7 +11,13 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import Finding, WorkerResultMeta
 from mulligan.domain.spending import dollars, spent_by
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import duration_text, failing, pluralize, title_of
+from mulligan.implement.prompt.outcome_text import (
+    attempt_error,
+    duration_text,
+    failing,
+    pluralize,
+    title_of,
+)
 from mulligan.interfaces.action.inputs import Runner
 from mulligan.text.escape import one_line
 from mulligan.text.foreign import phrase, table_cell
@@ -173,7 +179,7 @@ def _row(meta: WorkerResultMeta) -> Sequence[str]:
         f"{meta.attempt}\\*" if meta.outcome in FREE else str(meta.attempt),
         meta.started_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
         title_of(meta),
-        table_cell(meta.error, 200) or "–",
+        table_cell(attempt_error(meta), 200) or "–",
         duration_text(meta.duration_ms),
         dollars(usd) if usd else "–",
     )

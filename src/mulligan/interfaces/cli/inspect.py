@@ -26,6 +26,7 @@ from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
 from mulligan.implement.prompt.outcome_text import (
+    attempt_error,
     left_out,
     pluralize,
     set_up_files_text,
@@ -210,8 +211,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
         yield " ", times
     if meta.set_up_files:
         yield " ", set_up_files_text(meta.set_up_files)
-    if meta.error:
-        yield " ", meta.error
+    if error := attempt_error(meta):
+        yield " ", error
     if meta.outcome is Outcome.SUCCEEDED:
         yield " ", verification_text(Verification.of(meta))
     if meta.set_up:

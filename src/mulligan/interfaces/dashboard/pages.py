@@ -23,6 +23,7 @@ from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import (
     NOT_VERIFIED,
+    attempt_error,
     duration_text,
     pluralize,
     status_title,
@@ -182,6 +183,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "line": _line,
     "web": safe_url,
     "title_of": _title,
+    "error_of": attempt_error,
     "tone": _colour,
     "verdict": verdict,
     "took": took_text,
