@@ -36,7 +36,7 @@ from mulligan.github.messages import (
 )
 from mulligan.github.pull_text import new_text
 from mulligan.implement.commit_message import commit_text, message_of
-from mulligan.implement.prompt.feedback import answers_in_commit, answers_unchanged
+from mulligan.implement.prompt.review_answers import answers_in_commit, answers_unchanged
 from mulligan.interfaces.action.inputs import Runner
 from mulligan.interfaces.action.report import IssueReport, summary
 from mulligan.text.commands import parse

@@ -22,7 +22,8 @@ from mulligan.implement.decide import (
     new_reviews,
 )
 from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.feedback import (
+from mulligan.implement.prompt.review_answers import (
+    Diffs,
     ReviewAnswer,
     answers_in_commit,
     answers_unchanged,
@@ -168,18 +169,43 @@ def test_many_remarks_are_cut_with_a_mark() -> None:
     assert "lines omitted]" in text
 
 
+HEAD = "c0ffee1234" * 4
+PLACE = "diff --git a/src/add.py b/src/add.py\n--- a/src/add.py\n+++ b/src/add.py\n"
+OLD = f"{PLACE}@@ -1,2 +1,3 @@\n x\n-y\n+total = 1\n+z\n".encode()
+NEW = f"{PLACE}@@ -1,2 +1,4 @@\n x\n-y\n+`sum` = 1\n+z\n+last = @zoe\n".encode()
+MOVED = f"{PLACE}@@ -7,2 +7,3 @@\n x\n-y\n+total = 1\n+z\n".encode()
+FEWER = f"{PLACE}@@ -1,2 +1,2 @@\n x\n-y\n+z\n".encode()
+BINARY = b"diff --git a/src/add.py b/src/add.py\nindex 1..2 100644\nBinary files differ\n"
+UNTOUCHED = "This file is unchanged; the work is in c0ffee1234.\nThe agent: Did it, `@bob`."
+
+
 @pytest.mark.parametrize(
-    ("path", "said", "answer"),
+    ("path", "diffs", "answer"),
     [
-        ("src/add.py", "Did it, @bob.", "Changed in c0ffee: Did it, "),
-        ("src/other.py", "", "This file is unchanged; the work is in c0ffee."),
+        ("src/add.py", Diffs(), "Changed in c0ffee1234.\nThe agent: Did it, `@bob`."),
+        ("src/other.py", Diffs(), UNTOUCHED),
+        ("src/other.py", Diffs(NEW, OLD), UNTOUCHED),
+        ("src/add.py", Diffs(MOVED, OLD), UNTOUCHED),
+        (
+            "src/add.py",
+            Diffs(NEW, OLD),
+            "Changed in c0ffee1234.\nLine 4 is now `last = @zoe` (and 1 other new line).",
+        ),
+        ("src/add.py", Diffs(FEWER, OLD), "Changed in c0ffee1234.\nLines were removed."),
+        ("src/add.py", Diffs(BINARY, OLD), "Changed in c0ffee1234.\nThe file changed as a whole."),
+        (
+            "src/add.py",
+            Diffs(b"", OLD),
+            "Changed in c0ffee1234.\nThe pull request no longer changes this file.",
+        ),
     ],
 )
-def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: str) -> None:
+def test_a_thread_is_answered_in_two_lines(path: str, diffs: Diffs, answer: str) -> None:
+    said = "Did it, @bob. And then I ran all tests, which took a while.\n\nMore words."
     meta = attempt(2, Outcome.SUCCEEDED).model_copy(update={"agent_summary": said})
-    text = thread_answer("c0ffee", path, meta)
-    assert answer in text
-    assert " @bob" not in text
+    assert thread_answer(HEAD, SAID.model_copy(update={"path": path}), meta, diffs) == answer
+    silent = meta.model_copy(update={"agent_summary": ""})
+    assert "The agent" not in thread_answer(HEAD, SAID, silent, Diffs())
 
 
 ASIDE = Remark(author="mia", body="Split it.", review=9)
@@ -193,7 +219,7 @@ def test_every_line_comment_and_every_whole_review_is_answered_once() -> None:
     asked = replace(found, status=replace(found.status, feedback=feedback, reason="It is red."))
     where = f"{found.status.pull.url}#pullrequestreview-9"
     assert list(answers_in_commit(asked, "c0ffee")) == [
-        ReviewAnswer(4, thread_answer("c0ffee", "src/add.py", MADE), 2),
+        ReviewAnswer(4, thread_answer("c0ffee", SAID, MADE, Diffs()), 2),
         ReviewAnswer(9, review_answer("c0ffee", where, "mia", MADE), on_line=False),
     ]
     text = unchanged_answer("It is red.", "https://x/1#c")
@@ -215,7 +241,7 @@ ASKED = replace(STATUS, feedback=Feedback(at=NOON, remarks=(SAID,)))
 
 def test_a_review_is_answered_with_the_commit_and_with_why_there_is_none() -> None:
     said = review_answer("c0ffee", "https://x/2#r", "mia\n@zoe", MADE)
-    assert said.startswith("To [the review](https://x/2#r) by mia `@zoe`: the work is in c0ffee: ")
+    assert said.startswith("To [the review](https://x/2#r) by mia `@zoe`: the work is in c0ffee.\n")
     why = unchanged_answer("It is red,\nsee @zoe.", "https://x/1#c")
     assert "Mulligan changed nothing here for this review. It is red, see `@zoe`.\n\n" in why
     assert "[The comment on the issue](https://x/1#c) lists your options" in why

@@ -68,7 +68,9 @@ def test_a_review_is_answered_by_an_attempt_that_has_read_it(here: MulliganInsta
     assert found
     answers = [one for one in found.notes if one.in_reply_to]
     assert [one.author.login for one in answers] == ["mulligan-bot"]
-    assert f"Changed in {two.head_sha}: Wrote line 3" in answers[0].body
+    assert two.head_sha
+    changed = f"Changed in {two.head_sha[:10]}.\nLine 3 is now `line 3`."
+    assert answers[0].body.endswith(changed)
 
 
 @pytest.mark.deep

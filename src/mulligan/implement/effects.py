@@ -104,8 +104,9 @@ from mulligan.implement.issue_snapshot import (
     settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import Ledger, WriteContext
-from mulligan.implement.prompt.feedback import (
+from mulligan.implement.ports import Artifacts, Ledger, WriteContext
+from mulligan.implement.prompt.review_answers import (
+    Diffs,
     ReviewAnswer,
     answers_in_commit,
     answers_unchanged,
@@ -406,7 +407,7 @@ def _publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | Non
         return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
     note_on_pull(ref, Topic.TEXT, TEXT_KEPT if opened.is_text_kept else "", context)
     # 5. Answer the reviews, and show the pull request.
-    write_answers(case, answers_in_commit(case, head), context)
+    write_answers(case, answers_in_commit(case, head, _diffs(case, context.artifacts)), context)
     published = Published(
         pull_request=opened.url,
         number=opened.number,
@@ -472,6 +473,25 @@ def _find_winner(case: IssueContext, context: WriteContext) -> TakenElsewhere | 
         if why := pull_request_elsewhere(ref, context):
             return TakenElsewhere(why)
     return None
+
+
+def _diffs(case: IssueContext, artifacts: Artifacts) -> Diffs:
+    """Read the diff of the last attempt, and that of the commit that was reviewed."""
+    *earlier, last = case.history
+    reviewed = next((each for each in reversed(earlier) if each.outcome is Outcome.SUCCEEDED), None)
+    # On other people's commits, the diff of an attempt has only what is new.
+    is_rebuilt = last.start_sha == last.base_sha
+    if case.status.feedback is None or (is_rebuilt and reviewed is None):
+        return Diffs()
+    with suppress(WorldError):
+        new = _diff_of(last, artifacts)
+        before = _diff_of(reviewed, artifacts) if reviewed and is_rebuilt else b""
+        return Diffs() if before is None else Diffs(new, before)
+    return Diffs()
+
+
+def _diff_of(meta: WorkerResultMeta, artifacts: Artifacts) -> bytes | None:
+    return artifacts.read(meta.diff_artifact) if meta.diff_artifact else None
 
 
 def write_answers(

@@ -1,13 +1,11 @@
-"""Describe failures and reviews for a prompt, and build replies to reviews (CONTEXT-3). Pure."""
+"""Describe failures and reviews for a prompt (CONTEXT-3). Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
-from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
@@ -22,7 +20,6 @@ from mulligan.implement.prompt.outcome_text import (
     zero_advice,
 )
 from mulligan.text.escape import Excerpt, fence, one_line, visible
-from mulligan.text.foreign import phrase
 from mulligan.text.visible import visible_text
 
 # What reviewers, GitHub's checks and a conflict request.
@@ -141,6 +138,9 @@ def what_went_wrong(
         lines += [*_error(empty[-1], words), _advice(empty[-1]) if words else ""]
     lines += _last_words((empty or [detailed])[-1], words)
     return "\n".join(line for line in lines if line)
+
+
+SUMMARY_CHARS = 500
 
 
 def _last_words(meta: WorkerResultMeta, words: int) -> list[str]:
@@ -306,75 +306,3 @@ def other_checks(detailed: WorkerResultMeta) -> list[str]:
         for group, names in groups.items()
         if names
     ]
-
-
-# Replies to reviewers, once the work is published.
-
-SUMMARY_CHARS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewAnswer:
-    """A reply to a line comment (`on_line`) or a review; `attempt` if for that only."""
-
-    number: int
-    text: str
-    attempt: int | None = None
-    on_line: bool = True
-
-
-def answers_in_commit(case: IssueContext, head: str) -> Iterator[ReviewAnswer]:
-    """Yield replies to each line comment, and each review without any: the work is published."""
-    feedback, last = case.status.feedback, case.last
-    if feedback is None or last is None:
-        return
-    paths = {each.thread: each.path for each in reversed(feedback.remarks)}
-    for thread in feedback.threads:
-        text = thread_answer(head, paths[thread], last)
-        yield ReviewAnswer(thread, text, last.number)
-    for review, author in feedback.reviews.items():
-        where = f"{case.status.pull.url}#pullrequestreview-{review}"
-        yield ReviewAnswer(review, review_answer(head, where, author, last), on_line=False)
-
-
-def answers_unchanged(case: IssueContext, comment: str) -> Iterator[ReviewAnswer]:
-    """Yield replies to each open review: no change was made; `comment` is the escalation's URL.
-
-    The reply to a review as a whole is replaced if a later attempt succeeds.
-    """
-    feedback, last = case.status.feedback, case.last
-    if feedback is None or last is None:
-        return
-    text = unchanged_answer(case.status.reason, comment)
-    for thread in feedback.threads:
-        yield ReviewAnswer(thread, text, last.number)
-    for review in feedback.reviews:
-        yield ReviewAnswer(review, text, last.number, on_line=False)
-
-
-def thread_answer(head: str, path: str, meta: WorkerResultMeta) -> str:
-    """Return a reply to a line comment: the commit, and the agent's summary."""
-    touched = path in {file.path for file in meta.files_modified}
-    done = f"Changed in {head}" if touched else f"This file is unchanged; the work is in {head}"
-    return f"{done}{_in_its_words(meta)}"
-
-
-def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
-    """Return a reply to a review without line comments; `where` is its URL."""
-    by = phrase(author, PLACE_CHARS)
-    return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
-
-
-def unchanged_answer(reason: str, comment: str) -> str:
-    """Return a reply to a review without a change; `comment` is the escalation's URL."""
-    why = phrase(reason, SUMMARY_CHARS)
-    return (
-        f"Mulligan changed nothing here for this review. {why}\n\n"
-        f"[The comment on the issue]({comment}) lists your options, such as merging or closing "
-        "this pull request."
-    )
-
-
-def _in_its_words(meta: WorkerResultMeta) -> str:
-    summary = phrase(meta.agent_summary, SUMMARY_CHARS)
-    return f": {summary}" if summary else "."
