@@ -148,11 +148,32 @@ def test_what_leaves_the_pull_request_as_it_is_counts_as_no_change(here: WorkerE
     review(here, pull, "I do not like it.")
     here.policy["max_issue_attempts"] = 2
     make_pass(here)
-    assert outcomes(here, ref) == [(1, DONE), (1, Outcome.ZERO_DIFF)]
+    assert outcomes(here, ref) == [(1, DONE), *[(1, Outcome.ZERO_DIFF)] * 2]
     assert "the pull request's files are unchanged" in here.ledger.history(ref)[-1].error
     assert here.labels(ref) == ["mulligan:hitl"]
     (found,) = here.desk.hub.world.pulls_of(NAME)
     assert found.state == "open"
+
+
+def test_the_attempts_for_a_review_are_counted_for_the_review(here: WorkerEnvironment) -> None:
+    """The attempts before the pull request leave a review as many as any other one has (PR-2)."""
+    here.policy["max_issue_attempts"] = 2
+    ref, pull = published(here)
+    for number in (2, 3):
+        shown = list[str]()
+
+        def ask(given: AgentInput, shown: list[str] = shown) -> None:
+            shown.append(here.said(ref)[0].partition("\n**")[2].partition(" of 2")[0])
+            do_what_is_asked(given)
+
+        review(here, pull, f"Please write {number}")
+        here.desk.clock.time += timedelta(hours=1)
+        run_once([NAME], here.context(ask))
+        assert shown == ["Mulligan is working on this issue: attempt 1"]
+        assert "Attempt 1 of 2 for this review succeeded; " in here.said(ref)[0]
+        (found,) = here.desk.hub.world.pulls_of(NAME)
+        assert "Attempt 1 of 2 for this review succeeded; " in found.body
+    assert outcomes(here, ref) == [(1, DONE), (1, DONE), (2, DONE)]
 
 
 def test_a_review_that_led_to_no_change_is_answered_on_the_pull_request(
@@ -168,7 +189,7 @@ def test_a_review_that_led_to_no_change_is_answered_on_the_pull_request(
     (told,) = here.said(pull)
     assert told.startswith(f"<!-- mulligan:answer {ref} ")
     assert f"({asked})" in told
-    assert "No attempt is left (2 used)" in told
+    assert "All 2 attempts failed." in told
     (on_line,) = answers(here, pull)
     assert f"({asked})" in on_line
     help_wanted = here.said(ref)[-1]

@@ -163,7 +163,10 @@ def test_it_is_read_again_right_before_the_push(here: WorkerEnvironment) -> None
     assert outcomes(here, ref) == [DONE, DONE]
     assert_rests(here, ref, head)
     (text,) = (body for body in here.said(ref) if "status" in body.partition("\n")[0])
-    assert "Attempt 2 of 3 succeeded, but its change is not in the pull request." in text
+    assert (
+        "Attempt 1 of 3 for this review succeeded, but its change is not in the pull request."
+        in text
+    )
 
 
 def test_nobody_is_asked_about_an_attempt_that_is_no_longer_needed(here: WorkerEnvironment) -> None:

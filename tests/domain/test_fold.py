@@ -95,6 +95,7 @@ BUSY = IssueStatus(
     feedback=Feedback(at=START, remarks=(ONE,), received=(5,), conflict="a"),
     rounds=2,
     ci_attempts=1,
+    review_start=1,
     pending=PENDING,
     paused_by="bob",
     commanded=CommandTimes(START, START),
@@ -125,6 +126,7 @@ EPOCH: Changes = {
     "decision": None,
     "reason": "",
     "ci_attempts": 0,
+    "review_start": None,
     "elsewhere": False,
 }
 ENDED: Changes = {
@@ -301,7 +303,12 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
         HumanResponded(key="comment:11", command=Verb.SKIP, answer="Done."),
         {"pending": (ABORT, SECOND_SKIP)},
     ),
-    "a review": (BUSY, REVIEWED, {**RETURNED, **REVIEWS}),
+    "a review": (BUSY, REVIEWED, {**RETURNED, **REVIEWS, "review_start": BUSY.attempt}),
+    "a review beside another one": (
+        replace(BUSY, stage=Stage.READY),
+        REVIEWED,
+        {**RETURNED, **REVIEWS},
+    ),
     "a review that opens an epoch": (
         BUSY,
         REVIEWED.model_copy(update={"opens_epoch": True}),
@@ -309,6 +316,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             **RETURNED,
             **EPOCH,
             **REVIEWS,
+            "review_start": 0,
             "rounds": 3,
             "is_kept": False,
             "request": Request("review:9", "wes", 8, LATER),
@@ -503,6 +511,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             epochs=4,
             rounds=1,
             ci_attempts=2,
+            review_start=4,
             paused_by="mia",
             effects=(BaseMerged(base_sha="b", head_sha="h", merge="m"), CommentsRead(read_to=9)),
             handled=("comment<=30",),
@@ -513,6 +522,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             "forgotten_epochs": 4,
             "rounds": 1,
             "ci_attempts": 2,
+            "review_start": 4,
             "paused_by": "mia",
             "effects": BUSY.effects.plus(BaseMerged(base_sha="b", head_sha="h", merge="m")),
             "handled": Handled(HandledIds(30)),
@@ -526,6 +536,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
             "forgotten_epochs": 0,
             "rounds": 0,
             "ci_attempts": 0,
+            "review_start": None,
             "paused_by": "",
             "handled": Handled(),
             "labelled": True,
@@ -533,7 +544,15 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     ),
     "a restoration of no epoch": (
         replace(BUSY, epoch=0),
-        Restored(source="GitHub", number=1, rounds=2, ci_attempts=1, paused_by="bob", epochs=1),
+        Restored(
+            source="GitHub",
+            number=1,
+            rounds=2,
+            ci_attempts=1,
+            paused_by="bob",
+            epochs=1,
+            review_start=1,
+        ),
         {"restored": "GitHub", "handled": Handled(), "labelled": False},
     ),
 }
@@ -585,3 +604,25 @@ def test_a_review_without_a_number_still_opens_an_epoch() -> None:
 def test_a_conflict_in_no_file_by_name_is_in_the_same_lines() -> None:
     found = advance(BUSY, Conflicted(base_sha="b", head_sha="h"), LATER).feedback
     assert found == feedback(conflict="the same lines")
+
+
+@pytest.mark.parametrize(
+    ("pending", "expected"), [(None, None), (Feedback(at=START, received=(5,)), 1)]
+)
+@pytest.mark.parametrize(
+    "event",
+    [
+        Conflicted(base_sha="b", head_sha="h", files=("a",)),
+        CiFailed(head_sha="h", checks=()),
+    ],
+)
+def test_attempts_for_something_else_count_for_no_review(
+    event: Conflicted | CiFailed, pending: Feedback | None, expected: int | None
+) -> None:
+    reviewed = replace(BUSY, feedback=pending, review_start=1)
+    assert advance(reviewed, event, LATER).review_start == expected
+
+
+def test_checks_that_make_no_attempt_leave_the_count_as_it_is() -> None:
+    refused = CiFailed(head_sha="h", checks=(), refused="No attempt is left.")
+    assert advance(replace(BUSY, feedback=None), refused, LATER).review_start == 1

@@ -163,9 +163,11 @@ def test_what_people_asked_and_what_was_pushed_is_known_again() -> None:
         attempts=(FAILED, GOOD),
         rounds=2,
         ci_attempts=1,
+        review_start=2,
         paused_by="ann",
     )
     status = status_of(found)
+    assert status.review_start == 2
     assert status.effects.pushed == "abc"
     assert (status.rounds, status.ci_attempts, status.paused_by) == (2, 1, "ann")
     assert (status.labelled, status.is_shown) == (True, True)

@@ -505,6 +505,45 @@ def test_attempts_are_listed_once_on_an_issue_that_was_handed_over() -> None:
     assert "Attempt 1" not in text
 
 
+def for_a_review(found: IssueContext, start: int, counted: int) -> IssueContext:
+    status = replace(found.status, review_start=start, attempt=len(found.history))
+    return replace(found, status=status, counted=counted)
+
+
+def test_attempts_for_a_review_are_counted_for_it() -> None:
+    first = [red(1), attempt(2, Outcome.SUCCEEDED)]
+    text = status_comment(for_a_review(case(*first), 2, 0))
+    assert "attempt 1 of 3 for this review" in text
+    assert "earlier attempts failed" not in text
+    assert "- **Attempt" not in text
+    again = status_comment(for_a_review(case(*first, red(3), red(4, "assert 1")), 2, 2))
+    assert "attempt 3 of 3 for this review" in again
+    assert "- **Attempt 1: Checks failed**" in again
+    assert "2 attempts before the review." in again
+    done = for_a_review(published(*first, attempt(3, Outcome.SUCCEEDED)), 2, 1)
+    for text in (status_comment(done), pull_request_body(done)):
+        assert "Attempt 1 of 3 for this review succeeded; 1m35s, $0.21" in text
+
+
+def made_by(meta: WorkerResultMeta, **more: str) -> WorkerResultMeta:
+    return meta.model_copy(update={"agent": AgentFacts(kind="claude", cost_usd=0.21, **more)})
+
+
+def test_agent_and_model_are_named_once() -> None:
+    opus = made_by(red(1), model="opus-4")
+    good = made_by(attempt(2, Outcome.SUCCEEDED), model="opus-4")
+    text = "Attempt 2 of 3 succeeded; 3m10s, $0.42, by `claude` with `opus-4`."
+    assert text in status_comment(published(opus, good))
+    assert text in pull_request_body(published(opus, good))
+    assert status_comment(published(opus, good)).count("`claude`") == 1
+    assert "\n\nAgent: `claude` with `opus-4`\n\n" in status_comment(case(opus))
+    both = case(opus, made_by(red(2), name="careful"))
+    assert "Agent: `claude` with `opus-4`, `careful`\n" in status_comment(both)
+    assert "Agent:" not in status_comment(case(red(1)))
+    hostile = made_by(red(1), model="`@zoe` fixes #3")
+    assert "Agent: `claude` with `'@zoe' fixes #3`" in status_comment(case(hostile))
+
+
 def test_costs_are_added_up_over_fix_rounds() -> None:
     fixed = FixRound(number=1, usage=AgentFacts(kind="command", cost_usd=0.3))
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"fix_rounds": (fixed,)})

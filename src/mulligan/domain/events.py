@@ -504,7 +504,8 @@ class Restored(Record):
     """The events before this one rebuilt the status from GitHub, after the ledger was lost.
 
     `source` says from what. There were `number` attempts, and `epochs` epochs before the last one.
-    `handled` has the highest ids of the comments and reviews that Mulligan acted on.
+    `handled` has the highest ids of the comments and reviews that Mulligan acted on. `review_start`
+    counts the attempts of the epoch before the review that the last ones are for.
     """
 
     kind: Literal["restored"] = "restored"
@@ -513,6 +514,7 @@ class Restored(Record):
     epochs: int = 0
     rounds: int = 0
     ci_attempts: int = 0
+    review_start: int | None = None
     paused_by: str = ""
     effects: tuple[WrittenEffect, ...] = ()
     handled: tuple[str, ...] = ()

@@ -229,6 +229,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         obstacle=None,
         due=None,
         ci_attempts=0,
+        review_start=None,
         elsewhere=False,
         effects=status.effects.without_note(Topic.MEANWHILE),
     )
@@ -300,6 +301,7 @@ def _restored(status: IssueStatus, event: Restored) -> IssueStatus:
         forgotten_epochs=event.epochs,
         rounds=event.rounds,
         ci_attempts=event.ci_attempts,
+        review_start=event.review_start,
         paused_by=event.paused_by,
         effects=_kept_effects(event.effects, status.effects),
         handled=handled_of(event.handled),
@@ -345,6 +347,10 @@ def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
         )
         rounds = status.rounds + 1
         status = _new_epoch(replace(status, rounds=rounds), act)
+    # A review that comes before the answer to an earlier one gets no attempts of its own.
+    joins = status.stage is Stage.READY and status.review_start is not None
+    if not (event.refused or joins):
+        status = replace(status, review_start=status.attempt)
     return _due_again(status, keys, found, event.refused)
 
 
@@ -364,14 +370,21 @@ def _withdrawn(status: IssueStatus, event: ReviewsWithdrawn) -> IssueStatus:
 def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueStatus:
     key = Conflict(event.base_sha, event.head_sha)
     found = Feedback(at=at, conflict=", ".join(event.files) or "the same lines")
-    return _due_again(status, (key,), found)
+    return _due_again(_without_review(status), (key,), found)
 
 
 def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> IssueStatus:
     made = status.ci_attempts + (not event.refused)
     found = Feedback(at=at, checks=event.checks)
     counted, key = replace(status, ci_attempts=made), FailedHead(event.head_sha)
-    return _due_again(counted, (key,), found, event.refused)
+    for_checks = counted if event.refused else _without_review(counted)
+    return _due_again(for_checks, (key,), found, event.refused)
+
+
+def _without_review(status: IssueStatus) -> IssueStatus:
+    """Count the next attempts for no review, unless one still waits for its answer."""
+    waits = status.feedback is not None and status.feedback.received
+    return status if waits else replace(status, review_start=None)
 
 
 def _due_again(

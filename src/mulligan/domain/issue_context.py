@@ -38,10 +38,11 @@ class Pattern:
 class IssueContext:
     """An issue, its status, and its completed attempts of all epochs, oldest first.
 
-    `verifies` is whether the repository has any check. `counted` is how many attempts of the epoch
-    cost one, out of `max_attempts`. `ready_label` is the label that requests work. `no_draft` is
-    why the last attempt's work could not be shown as a draft, if it should have been. `learnings`
-    are facts learned from other issues of the repository; None if the policy does not share them.
+    `verifies` is whether the repository has any check. `counted` is how many attempts of the epoch,
+    or for its review, cost one, out of `max_attempts`. `ready_label` is the label that requests
+    work. `no_draft` is why the last attempt's work could not be shown as a draft, if it should have
+    been. `learnings` are facts learned from other issues of the repository; None if the policy does
+    not share them.
     `state_mark` confirms the events of a ledger on the state ref.
     """
 
@@ -67,6 +68,12 @@ class IssueContext:
         made = self.status.attempt > 0 or not self.history
         epoch = self.status.epoch if made else self.history[-1].epoch
         return tuple(meta for meta in self.history if meta.epoch == epoch)
+
+    @property
+    def round_history(self) -> tuple[WorkerResultMeta, ...]:
+        """Return the attempts that count together: those for the review, else of the epoch."""
+        start = self.status.review_start or 0
+        return tuple(meta for meta in self.epoch_history if meta.attempt > start)
 
     @property
     def last(self) -> WorkerResultMeta | None:

@@ -86,6 +86,7 @@ class StatusRecord(Record):
     base: str = ""
     rounds: int = 0
     ci_attempts: int = 0
+    review_start: int | None = None
     paused_by: str = ""
     elsewhere: bool = False
     comment: int = 0
@@ -96,6 +97,7 @@ class StatusRecord(Record):
     def settled(self) -> "StatusRecord":
         """Return the part that must be on GitHub before Mulligan acts."""
         passing = {"stage": Stage.READY, "running": False, "due": None, "state": ""}
+        passing["review_start"] = None
         return self.model_copy(update=passing)
 
 
@@ -123,6 +125,7 @@ def record_of(case: IssueContext) -> StatusRecord:
         base=good.base_sha if good else "",
         rounds=status.rounds,
         ci_attempts=status.ci_attempts,
+        review_start=status.review_start,
         paused_by=status.paused_by,
         elsewhere=status.elsewhere,
         comment=_highest_comment(status),
@@ -324,6 +327,7 @@ def _with_record(
             epochs=max(0, record.epoch - 1),
             rounds=record.rounds,
             ci_attempts=record.ci_attempts,
+            review_start=record.review_start,
             paused_by=record.paused_by,
             handled=_handled(max(record.comment, found.answered), record.review),
             effects=_effects(ref, found, record),

@@ -261,7 +261,8 @@ class IssueStatus:
       has fixed the obstacle.
     - `feedback` is the feedback of the pull request, until an attempt that answers it is published.
       `rounds` counts the epochs opened by reviews since the last request, `ci_attempts` the epoch's
-      attempts because of failed checks on GitHub.
+      attempts because of failed checks on GitHub. `review_start` counts the epoch's attempts before
+      the review that the last ones are for; None if they are for no review.
     - `pending` are the unanswered commands, oldest first; `paused_by` names who paused the issue.
     - `known_since` is when this ledger first recorded the issue.
     - `asked_at` is the URL of the last escalation comment.
@@ -289,6 +290,7 @@ class IssueStatus:
     feedback: Feedback | None = None
     rounds: int = 0
     ci_attempts: int = 0
+    review_start: int | None = None
     pending: tuple[PendingCommand, ...] = ()
     paused_by: str = ""
     commanded: CommandTimes = CommandTimes()

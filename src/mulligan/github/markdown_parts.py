@@ -33,6 +33,9 @@ BEFORE = "also fails on the base branch, so this change is not the cause"
 FLAKY = "is flaky: it failed once and passed once on the same tree"
 
 MAX_ROWS = 20
+NAME_CHARS = 60
+OWN_PROGRAM = "command"
+"""The kind of an agent that is the operator's own program; its name says more."""
 MAX_NAMED_FINDINGS = 10
 CUT = "[… cut: GitHub does not accept a longer text]"
 
@@ -53,31 +56,34 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def attempts_list(case: IssueContext) -> str:
-    """List the attempts of the epoch; a list fits a phone, where a table does not (STATUS-2)."""
-    history = case.epoch_history
+    """List the attempts of the round; a list fits a phone, where a table does not (STATUS-2)."""
+    history, start = case.round_history, case.status.review_start
     hidden = max(0, len(history) - MAX_ROWS)
     before = len(case.history) - len(history)
+    since = "the last request" if start is None else "the review"
     notes = [
         *([f"{pluralize(hidden, 'earlier attempt')} not shown."] if hidden else []),
-        *([f"{pluralize(before, 'attempt')} before the last request."] if before else []),
+        *([f"{pluralize(before, 'attempt')} before {since}."] if before else []),
     ]
     free, shown = _free(case), dict[str, int]()
-    rows = "\n".join(_row(meta, free, shown) for meta in history[-MAX_ROWS:])
-    return body(rows, " ".join(notes)) if history else ""
+    rows = [_row(meta, meta.attempt - (start or 0), free, shown) for meta in history[-MAX_ROWS:]]
+    return body("\n".join(rows), " ".join(notes)) if history else ""
 
 
-def _row(meta: WorkerResultMeta, free: frozenset[Outcome], shown: dict[str, int]) -> str:
+def _row(
+    meta: WorkerResultMeta, number: int, free: frozenset[Outcome], shown: dict[str, int]
+) -> str:
     """Return a list item; a reason that an earlier one in `shown` has is not repeated."""
     reason = _failures(meta) or phrase(meta.error, 200)
-    first = shown.setdefault(reason, meta.attempt)
-    same = f"The same as in attempt {first}." if first != meta.attempt else reason
+    first = shown.setdefault(reason, number)
+    same = f"The same as in attempt {first}." if first != number else reason
     facts = [
         duration_text(meta.duration_ms),
         _cost([meta]),
         "not counted" if meta.outcome in free else "",
     ]
     about = ", ".join(fact for fact in facts if fact)
-    head = f"- **Attempt {meta.attempt}: {title_of(meta)}** ({about})"
+    head = f"- **Attempt {number}: {title_of(meta)}** ({about})"
     return f"{head}. {same}" if reason else f"{head}."
 
 
@@ -99,26 +105,46 @@ def _free(case: IssueContext) -> frozenset[Outcome]:
 
 
 def _counted_attempts(case: IssueContext) -> int:
-    return sum(meta.outcome not in FREE for meta in case.epoch_history)
+    return sum(meta.outcome not in FREE for meta in case.round_history)
 
 
 def attempts_used(case: IssueContext) -> str:
-    """Return how many attempts of the epoch are used, out of how many."""
-    return f"{max(case.counted, _counted_attempts(case))} of {case.max_attempts}"
+    """Return how many attempts are used, out of how many, and whether a review counts them."""
+    return out_of(max(case.counted, _counted_attempts(case)), case)
+
+
+def out_of(number: int, case: IssueContext) -> str:
+    """Return the number of an attempt, out of how many: `1 of 3 for this review`."""
+    whose = "" if case.status.review_start is None else " for this review"
+    return f"{number} of {case.max_attempts}{whose}"
 
 
 def spending_line(case: IssueContext) -> str:
-    """Return the duration and cost of the epoch's attempts."""
-    history = case.epoch_history
+    """Return the duration and cost of the round's attempts, and who made them."""
+    history = case.round_history
     if not history:
         return "nothing"
     took = duration_text(sum(meta.duration_ms for meta in history))
-    return f"{took}, {_cost(history) or 'no cost reported'}"
+    agents = agents_text(history)
+    by = f", by {agents}" if agents else ""
+    return f"{took}, {_cost(history) or 'no cost reported'}{by}"
+
+
+def agents_text(history: Iterable[WorkerResultMeta]) -> str:
+    """Name the agents of attempts with their models, each once; empty if none is known."""
+    named = (_agent_text(meta.agent) for meta in history if meta.agent)
+    return ", ".join(dict.fromkeys(filter(None, named)))
+
+
+def _agent_text(agent: AgentFacts) -> str:
+    name = agent.name or ("" if agent.kind == OWN_PROGRAM else agent.kind)
+    model = code(agent.model or "", NAME_CHARS)
+    return " with ".join(part for part in (code(name, NAME_CHARS), model) if part)
 
 
 def times_line(case: IssueContext) -> str:
-    """Return the time of the epoch and its parts, as a sentence; empty if it is not recorded."""
-    text = times_text(case.epoch_history)
+    """Return the time of the round and its parts, as a sentence; empty if it is not recorded."""
+    text = times_text(case.round_history)
     return f"{text}." if text else ""
 
 

@@ -13,6 +13,7 @@ from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
+    agents_text,
     attempts_list,
     attempts_used,
     baseline_and_flaky_notes,
@@ -21,6 +22,7 @@ from mulligan.github.markdown_parts import (
     missed_line,
     moment,
     noted,
+    out_of,
     spending_line,
     times_line,
     verification,
@@ -159,8 +161,9 @@ def stage_summary(case: IssueContext) -> str:
         _more(case),
         *_notes(case),
         _attempts(case),
+        _agents(case),
         _set_up(case),
-        baseline_and_flaky_notes(case.last) if case.epoch_history else "",
+        baseline_and_flaky_notes(case.last) if case.round_history else "",
         _next(case),
     )
 
@@ -170,6 +173,12 @@ def _attempts(case: IssueContext) -> str:
     if case.status.asked_at and isinstance(case.status.decision, Escalate):
         return f"[Cause and attempts]({case.status.asked_at})"
     return attempts_list(case)
+
+
+def _agents(case: IssueContext) -> str:
+    """Name the agents and models, unless the line about the success does."""
+    named = "" if _success(case) else agents_text(case.round_history)
+    return f"Agent: {named}" if named else ""
 
 
 def _notes(case: IssueContext) -> tuple[str, ...]:
@@ -184,7 +193,7 @@ def _headline(case: IssueContext) -> str:
         case Stage.RUNNING:
             if case.status.publication_delay:
                 return "The change is ready, and is not published yet."
-            attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
+            attempt = f"attempt {out_of(case.counted + 1, case)}"
             since = case.status.started_at
             started = f", since {moment(since)} UTC" if since else ""
             return f"Mulligan is working on this issue: {attempt}{started}."
@@ -239,7 +248,7 @@ def _more(case: IssueContext) -> str:
 
 def _set_up(case: IssueContext) -> str:
     """Fold the output of the setup command that failed in the last attempt, until the next."""
-    failed = case.last.set_up if case.last and case.epoch_history else None
+    failed = case.last.set_up if case.last and case.round_history else None
     if failed is None or case.status.stage is Stage.RUNNING:
         return ""
     summary = "<summary>Output of the setup command</summary>"
@@ -250,7 +259,7 @@ def _at_work(case: IssueContext) -> str:
     """Return the current step of an attempt, or why its change is not published."""
     if delay := describe_publication(case.status):
         return phrase(delay, REASON_CHARS)
-    known = " It knows why the earlier attempts failed." if case.epoch_history else ""
+    known = " It knows why the earlier attempts failed." if case.round_history else ""
     checks = "When it ends, Mulligan runs the checks."
     return (
         f"The agent is at work.{known} {checks if case.verifies else 'No checks are configured.'}"
@@ -367,7 +376,7 @@ def pull_request_body(case: IssueContext) -> str:
         *_learned(case),
         "### Attempts",
         f"{_progress(case)}{_fixed(last)}; {spending_line(case)}.",
-        attempts_list(case) if len(case.epoch_history) > 1 else "",
+        attempts_list(case) if len(case.round_history) > 1 else "",
         "### To request changes",
         "Submit a review that requests changes. Mulligan answers each line comment. Or write "
         f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "

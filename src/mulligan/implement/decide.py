@@ -260,6 +260,12 @@ def epoch_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> list[E
     return [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
 
 
+def round_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> list[EndedAttempt]:
+    """Return the attempts that count together: those for the review, else of the epoch (PR-2)."""
+    start = status.review_start or 0
+    return epoch_of(status, (meta for meta in history if meta.attempt > start))
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """The limits of one epoch, each a number of attempts."""
@@ -283,7 +289,7 @@ class RetryPolicy:
 
 
 def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy) -> Decision:
-    """Decide what follows an attempt; `history` holds the earlier ones of its epoch, oldest first.
+    """Decide what follows an attempt; `history` holds the earlier ones of its round, oldest first.
 
     Equal facts give equal decisions, so a restart can decide again.
     """

@@ -68,6 +68,7 @@ from mulligan.implement.decide import (
     count_spent,
     epoch_of,
     is_foreign,
+    round_of,
 )
 from mulligan.implement.ports import (
     Artifacts,
@@ -205,16 +206,14 @@ def load_context(issue: Issue, context: ReadContext) -> IssueContext:
     policy = context.policies.in_force(issue.ref.repository)
     status = context.ledger.status(issue.ref)
     history = context.ledger.history(issue.ref)
-    epoch, left = (
-        [meta for meta in history if meta.epoch == status.epoch],
-        attempts_left(status, context),
-    )
+    epoch = [meta for meta in history if meta.epoch == status.epoch]
+    limits = RetryPolicy.of(policy, context.limits)
     return IssueContext(
         issue=_without_own_comments(issue, status, context.ledger),
         status=status,
         history=history,
-        max_attempts=left.limit,
-        counted=left.used,
+        max_attempts=limits.max_issue_attempts,
+        counted=count_spent(round_of(status, history), limits),
         verifies=bool(policy.checks),
         observed=find_patterns(epoch),
         ready_label=policy.labels.ready,
@@ -233,7 +232,7 @@ def learnings_of(repository: str, context: ReadContext) -> tuple[Learning, ...] 
 
 
 def attempts_left(status: IssueStatus, context: ReadContext) -> AttemptsLeft:
-    """Count the spent and allowed attempts of the epoch."""
+    """Count the spent and allowed attempts of the epoch, also those before a review."""
     policy = RetryPolicy.of(context.policies.in_force(status.issue.repository), context.limits)
     spent = count_spent(epoch_of(status, context.ledger.history(status.issue)), policy)
     return AttemptsLeft(spent, policy.max_issue_attempts)

@@ -37,8 +37,8 @@ from mulligan.implement.decide import (
     decide,
     decide_admission,
     decide_start,
-    epoch_of,
     reconsider,
+    round_of,
 )
 from mulligan.implement.issue_snapshot import collect_facts, find_kept_commit, read_start
 from mulligan.implement.ports import WriteContext
@@ -107,9 +107,9 @@ def hold(ref: IssueRef, reason: str, context: WriteContext) -> None:
 
 def conclude(ref: IssueRef, context: WriteContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
-    # 1. Read the attempts of this epoch.
+    # 1. Read the attempts that count together with the last one.
     *earlier, last = context.ledger.history(ref)
-    epoch = epoch_of(context.ledger.status(ref), earlier)
+    before = round_of(context.ledger.status(ref), earlier)
     # 2. Store the verified commit where every worker finds it.
     if last.outcome is Outcome.SUCCEEDED:
         stored = effects.store_commit(ref, last, context)
@@ -117,7 +117,7 @@ def conclude(ref: IssueRef, context: WriteContext) -> Decision:
             return _reconsider(ref, stored, context)
     # 3. Decide (decide.py), and record the decision.
     policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
-    decision = decide(EndedAttempt.of(last), epoch, policy)
+    decision = decide(EndedAttempt.of(last), before, policy)
     context.ledger.append(ref, Decided(decision=decision))
     # 4. Carry it out (effects.py).
     return carry_out(ref, decision, context)
