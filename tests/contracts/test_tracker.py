@@ -239,6 +239,20 @@ def test_help_is_asked_for_once_in_an_epoch(
     assert writer.post_escalation(hopeless(ref), Escalation()) == first
 
 
+def test_an_answered_escalation_is_marked_once(
+    office: TrackerEnvironment, writer: TrackerWriter
+) -> None:
+    ref = office.ready()
+    url = writer.post_escalation(hopeless(ref), Escalation())
+    told = hopeless(ref)
+    answered = replace(told, status=replace(told.status, asked_at=url))
+    for _ in range(2):
+        writer.answer_escalation(answered)
+    texts = [comment.body for comment in office.hub.world.comments_of(ref)]
+    assert not any("**This issue needs human review.**" in text for text in texts)
+    assert len(texts) <= 1
+
+
 def test_there_is_one_pull_request(office: TrackerEnvironment, writer: TrackerWriter) -> None:
     ref = office.ready()
     office.branch(ref)

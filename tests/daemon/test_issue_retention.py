@@ -102,14 +102,15 @@ def test_a_person_is_asked_anew_and_not_in_a_comment_of_long_ago(here: WorkerEnv
         assert here.ledger.status(ref).stage is Stage.HITL
         return [text for text in here.said(ref) if asked in text]
 
-    old = give_up()
+    (old,) = give_up()
     here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
     do(here)
     tidy(here)
     assert isinstance(here.events(ref)[0], Forgotten)
     here.desk.hub.world.label(ref, "mulligan", "wes")
     new = give_up()
-    assert (len(old), new[:1], len(new)) == (1, old, 2)
+    assert len(new) == 2
+    assert new[0].partition("\n### ")[2][:200] == old.partition("\n### ")[2][:200]
     here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
     do(here)
     tidy(here)

@@ -12,6 +12,7 @@ import pytest
 
 from github_simulator.world import Fault
 from mulligan.config.operator import Limits
+from mulligan.config.policy import Escalation
 from mulligan.daemon.lease_guard import under_lease
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import Visit, Worker
@@ -323,6 +324,9 @@ def test_nothing_is_written_anywhere_without_the_lease(here: WorkerEnvironment) 
             fenced.writer,
             fenced.git,
         )
+        earlier = replace(case, status=replace(case.status, epoch=9))
+        asked_at = writer.post_escalation(earlier, Escalation())
+        answered = replace(case, status=replace(case.status, asked_at=asked_at))
         order = PendingCommand(
             CommentAct(7), Verb.RESUME, "", "wes", here.desk.clock.now(), Stage.READY
         )
@@ -335,6 +339,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: WorkerEnvironment) 
             "update_status": lambda: writer.update_status(case),
             "show_stage": lambda: writer.show_stage(case, Stage.RUNNING, settings.labels),
             "post_escalation": lambda: writer.post_escalation(case, settings.escalation),
+            "answer_escalation": lambda: writer.answer_escalation(answered),
             "open_pull_request": lambda: writer.open_pull_request(
                 case, "main", settings.pull_request
             ),

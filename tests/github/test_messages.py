@@ -525,8 +525,9 @@ def test_attempts_for_a_review_are_counted_for_it() -> None:
         assert "Attempt 1 of 3 for this review succeeded; 1m35s, $0.21" in text
 
 
-def made_by(meta: WorkerResultMeta, **more: str) -> WorkerResultMeta:
-    return meta.model_copy(update={"agent": AgentFacts(kind="claude", cost_usd=0.21, **more)})
+def made_by(meta: WorkerResultMeta, model: str = "", name: str = "") -> WorkerResultMeta:
+    agent = AgentFacts(kind="claude", name=name, model=model, cost_usd=0.21)
+    return meta.model_copy(update={"agent": agent})
 
 
 def test_agent_and_model_are_named_once() -> None:

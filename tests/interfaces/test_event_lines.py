@@ -177,6 +177,7 @@ EFFECT_SENTENCES = (
     "Somebody edited the text.",
     "Mulligan answered a review.",
     "Mulligan answered a command in a comment.",
+    "The comment that asked for human review says who answered.",
     "The comments of the repository were read, up to 81.",
     "GitHub does not find the issue o/r#3.",
     "The publication failed: GitHub is away.",

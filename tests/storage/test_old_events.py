@@ -17,6 +17,7 @@ from mulligan.domain.recorded_effects import (
     CommentsRead,
     Effect,
     Effects,
+    EscalationAnswered,
     InHand,
     LabelRequested,
     MergeRefused,
@@ -159,7 +160,8 @@ def last_ones() -> Effects:
 
 
 def test_no_kind_of_effect_is_left_out() -> None:
-    assert {type(effect) for _, effect in OLD} == set(get_args(Effect))
+    newer = {EscalationAnswered}
+    assert {type(effect) for _, effect in OLD} == set(get_args(Effect)) - newer
 
 
 @pytest.mark.parametrize(("body", "effect"), OLD)

@@ -47,6 +47,13 @@ class CommandAnswered(Record):
     comment: str
 
 
+class EscalationAnswered(Record):
+    """The escalation comment at this address says who answered it."""
+
+    kind: Literal["escalation_answered"] = "escalation_answered"
+    comment: str
+
+
 class Obstacle(StrEnum):
     """The kind of obstacle: one of the issue itself, or the disk or the agents of one worker."""
 
@@ -178,6 +185,7 @@ Effect = (
     | PullNote
     | ReviewAnswered
     | CommandAnswered
+    | EscalationAnswered
     | CommentsRead
     | NotFoundSince
     | PublicationDelayed
@@ -209,7 +217,7 @@ def key_of(effect: Effect) -> Hashable:
             return effect.kind, number, attempt
         case StageShown() | StatusWritten() | ReviewsSettling() | CommentsRead():
             return effect.kind
-        case PublicationDelayed() | InHand():
+        case PublicationDelayed() | InHand() | EscalationAnswered():
             return effect.kind
         case _:
             assert_never(effect)

@@ -27,6 +27,7 @@ from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
     BaseMerged,
     Effects,
+    EscalationAnswered,
     Obstacle,
     PublicationDelayed,
     ReviewsSettling,
@@ -381,6 +382,12 @@ class IssueStatus:
         if settling is None or settling.review is None or self.stage is Stage.RESOLVED:
             return None
         return None if settling.review in self.handled.reviews else settling.until
+
+    @property
+    def is_escalation_answered(self) -> bool:
+        """Return whether the last escalation comment says who answered it."""
+        answered = self.effects.last(EscalationAnswered)
+        return answered is not None and answered.comment == self.asked_at
 
     @property
     def is_shown(self) -> bool:

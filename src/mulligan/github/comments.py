@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
@@ -102,6 +103,15 @@ class Comments:
                 return found
             raise
         return _belongs(written, ref)
+
+    def revise(self, ref: IssueRef, comment: int, change: Callable[[str], str]) -> None:
+        """Edit a comment of Mulligan if `change` gives another text, and it was not deleted."""
+        with suppress(NotFoundError, DeletedError):
+            now = _belongs(self._read(ref, comment), ref)
+            text = now.body or ""
+            wanted = change(text) if self.is_own(now) else text
+            if not same_text(text, wanted):
+                self.edit(ref, comment, wanted)
 
     def edit(self, ref: IssueRef, comment: int, text: str) -> CommentShape:
         """Edit a comment of Mulligan; NotFoundError if it was deleted."""

@@ -12,6 +12,7 @@ from mulligan.domain.issue_context import IssueContext, PatternKind
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, OnBase, WorkerResultMeta
+from mulligan.github.answered import NEEDED, WAITS
 from mulligan.github.markdown_parts import (
     attempts_list,
     attempts_used,
@@ -509,7 +510,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
         escalation_marker(case.issue.ref, case.status.epochs),
-        f"{mentions} **This issue needs human review.** {_stuck(last)}{advice.ask}".lstrip(),
+        f"{mentions} {NEEDED} {_stuck(last)}{advice.ask}".lstrip(),
         "### Failure summary",
         _summary(case, last),
         "### Suggested actions",
@@ -797,7 +798,7 @@ def _pull_request_option(case: IssueContext) -> tuple[str, ...]:
 
 def _by_hand(case: IssueContext) -> str:
     if not case.status.pull.draft_of:
-        return "Mulligan does nothing more until you choose one of these."
+        return WAITS
     return (
         f"Or finish it yourself: commit to {code(case.issue.ref.branch)}, and mark the draft as "
         "ready for review. To stop the work, close the draft."

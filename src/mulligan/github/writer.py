@@ -15,6 +15,7 @@ from mulligan.domain.command import PendingCommand
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.domain.issue import Act, CommentAct, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.github.answered import answered_text, comment_to_answer
 from mulligan.github.answers import AlreadyExistsError, NotFoundError
 from mulligan.github.check_run import CHECK_RUN_NAME, check_run_text
 from mulligan.github.client import Client
@@ -123,6 +124,11 @@ class GitHubWriter:
         if escalation.assignees:
             self._assign(ref, without(escalation.assignees, self._removed(ref).assignees))
         return comment.html_url
+
+    def answer_escalation(self, case: IssueContext) -> None:
+        comment = comment_to_answer(case)
+        if comment is not None:
+            self._comments.revise(case.issue.ref, comment, lambda text: answered_text(text, case))
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         path = f"/repos/{repository}/issues/comments/{comment}/reactions"
@@ -502,6 +508,10 @@ class DryRunWriter:
         text = escalation_comment(case, escalation)
         self._show(f"help {epoch}", f"the escalation comment of {ref}", text, ref)
         return f"dry-run:{ref}:epoch-{epoch}"
+
+    def answer_escalation(self, case: IssueContext) -> None:
+        """Report that the escalation comment would say who answered it."""
+        self._tell(f"Would mark the escalation comment of {case.issue.ref} as answered.")
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Report the reaction to a comment."""

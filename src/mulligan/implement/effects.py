@@ -55,6 +55,7 @@ from mulligan.domain.outcome import (
 from mulligan.domain.recorded_effects import (
     BlockShown,
     Effect,
+    EscalationAnswered,
     InHand,
     LabelRequested,
     NotFoundSince,
@@ -242,10 +243,26 @@ def sync_labels_and_status(ref: IssueRef, context: WriteContext) -> None:
             # A label without a record means that somebody deleted the record (RESTORE-1).
             elif comment or not write_record(ref, context):
                 _record_status(case, context.writer.show_stage(case, stage, labels), context)
+                _answer_escalation(case, context)
                 return
             else:
                 context.writer.set_stage_labels(ref, stage, labels)
     record_effect(ref, StageShown(stage=stage), context.ledger)
+
+
+def _answer_escalation(case: IssueContext, context: WriteContext) -> None:
+    """Have the escalation comment say who answered it, once; best effort (ESCALATION-4)."""
+    ref, status = case.issue.ref, case.status
+    if not status.asked_at or status.is_escalation_answered or status.stage is Stage.HITL:
+        return
+    try:
+        context.writer.answer_escalation(case)
+    except DeniedError as error:
+        log.warning("escalation_not_marked", issue=str(ref), reason=str(error))
+    except WorldError as error:
+        log.info("escalation_not_marked_yet", issue=str(ref), reason=str(error))
+        return
+    record_effect(ref, EscalationAnswered(comment=status.asked_at), context.ledger)
 
 
 def _load_to_show(ref: IssueRef, context: WriteContext) -> IssueContext:

@@ -244,6 +244,13 @@ class TrackerWriter(Protocol):
         """Write the escalation comment of the epoch (ESCALATION-1, ESCALATION-2); give its URL."""
         ...
 
+    def answer_escalation(self, case: IssueContext) -> None:
+        """Have the last escalation comment say who answered it (ESCALATION-4).
+
+        Change nothing if it was deleted, or says so already.
+        """
+        ...
+
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Acknowledge a comment; best effort."""
         ...

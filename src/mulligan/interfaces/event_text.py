@@ -51,6 +51,7 @@ from mulligan.domain.recorded_effects import (
     BlockShown,
     CommandAnswered,
     CommentsRead,
+    EscalationAnswered,
     InHand,
     LabelRequested,
     MergeRefused,
@@ -145,6 +146,8 @@ def _sentence(event: Event) -> str:  # noqa: C901 - one flat match
             return "Mulligan asked for the label again, because the text was changed."
         case CommandAnswered():
             return "Mulligan answered a command in a comment."
+        case EscalationAnswered():
+            return "The comment that asked for human review says who answered."
         case BlockShown():
             return "The issue shows why it cannot be worked on."
         case Pushed(head_sha=sha):
