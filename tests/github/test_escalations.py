@@ -14,6 +14,8 @@ from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.github.escalation import (
     ADVICE,
     AGENT_KILLED_ADVICE,
+    ANSWER_IT,
+    MAX_ACTIONS,
     NESTED,
     NOT_CHECKED_OUT,
     ON_GUARDS,
@@ -33,12 +35,13 @@ ORDER = [
     "Failure summary",
     "Suggested actions",
     "Your options",
+    "All commands",
     "Attempt history",
     "Last failure",
     "Files changed by the last attempt",
     "Observed patterns",
 ]
-ALWAYS = {"Failure summary", "Suggested actions", "Your options", "Attempt history"}
+ALWAYS = {"Failure summary", "Suggested actions", "Your options", "All commands", "Attempt history"}
 FIRST = {
     "checks-failed": "The same failure occurred again. Check `tests/test_add.py::test_negative`",
     "drift": "If `e2e` is slow, raise its `timeout`",
@@ -148,6 +151,61 @@ def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outco
     assert not re.search(r"^###.*\n\n(?:###|</details>)", text, re.MULTILINE)
     assert ADVICE[outcome].ask in text
     assert "{" not in text
+
+
+FITTING = {
+    "checks-failed": ["fix: <what to do differently>", "skip [reason]"],
+    "drift": ["fix: <what to do differently>", "retry", "skip [reason]"],
+    "question": ["fix: <your answer>", "retry", "skip [reason]"],
+    "blocked": ["fix: <your answer>", "retry", "skip [reason]"],
+    "nothing-to-do": ["skip [reason]", "fix: <how to see what is missing>"],
+    "scope-violation": ["fix: <which files to change>", "retry", "skip [reason]"],
+    "crashed": ["retry", "skip [reason]"],
+    "infrastructure": ["retry", "skip [reason]"],
+    "no-attempt": ["retry", "skip [reason]"],
+    "not-published": ["retry", "skip [reason]"],
+    "review-rounds": ["fix: <what to do>", "skip [reason]"],
+}
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_only_the_commands_that_fit_the_cause_are_offered(name: str) -> None:
+    options = section(help_wanted(ESCALATIONS[name]()), "Your options").partition("<details>")[0]
+    assert re.findall(r"^- `/mulligan ([^`]*)`", options, re.MULTILINE) == FITTING[name]
+
+
+def test_the_suggestions_are_few() -> None:
+    for story in ESCALATIONS.values():
+        actions = section(help_wanted(story()), "Suggested actions")
+        assert 1 <= actions.count("\n- ") + 1 <= MAX_ACTIONS
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words", "asked"),
+    [
+        (Outcome.CHECKS_FAILED, "I tried.\n\n**Is the test or the issue right?**", True),
+        (Outcome.REJECTED, "Which rounding do you want?", True),
+        (Outcome.CHECKS_FAILED, "Right? I think so.", False),
+        (Outcome.CHECKS_FAILED, "", False),
+        (Outcome.AGENT_CRASHED, "Shall I go on?", False),
+    ],
+)
+def test_a_question_at_the_end_of_an_agent_is_to_be_answered(
+    outcome: Outcome, words: str, *, asked: bool
+) -> None:
+    last = attempt(1, outcome).model_copy(update={"agent_summary": words})
+    text = help_wanted(escalated(last, reason="It failed."))
+    first = section(text, "Suggested actions").partition("\n")[0]
+    assert (first == f"- {ANSWER_IT}") is asked
+    assert ("`/mulligan fix: <your answer>` starts 3 new attempts" in text) is asked
+
+
+def test_the_last_line_of_an_agent_whose_change_was_refused_is_quoted() -> None:
+    words = "I changed add().\nThe test expects 4, the issue 3: @zoe decides."
+    last = attempt(1).model_copy(update={"agent_summary": words})
+    summary = section(help_wanted(escalated(last, reason="It failed.")), "Failure summary")
+    assert "The agent ended with:\n\n> The test expects 4, the issue 3: `@zoe` decides." in summary
+    assert "I changed add()" not in summary
 
 
 def test_the_marker_names_the_issue_and_the_epoch() -> None:

@@ -35,10 +35,9 @@ from mulligan.domain.result import (
 )
 from mulligan.domain.status import Phase, PullStatus
 from mulligan.github.escalation import escalation_comment
-from mulligan.github.markdown_parts import CUT, MAX_BODY, body
+from mulligan.github.markdown_parts import CUT, MAX_BODY, USAGE, body
 from mulligan.github.messages import (
     SHARED_NOTES,
-    USAGE,
     draft_body,
     draft_title,
     label_comment,
@@ -333,7 +332,7 @@ def test_commands_that_do_not_exist_are_not_promised() -> None:
     promised = re.compile(r"`(/mulligan [^`]*)`")
     for word, told in MESSAGES.values():
         for typed in promised.findall(word(told())):
-            said = typed.replace("<what to do>", "do it").replace("[reason]", "it is old")
+            said = re.sub(r"<[^>]*>", "do it", typed).replace("[reason]", "it is old")
             found = parse(f"{said} do it" if said.endswith(":") else said)
             assert found, typed
             assert found.verb is not Verb.MISTYPED, typed
@@ -480,7 +479,7 @@ def test_deaths_beyond_the_limit_count() -> None:
 def test_a_list_of_attempts_needs_no_wide_table() -> None:
     """A table with a test's name is wider than a phone; a list wraps (STATUS-2)."""
     for text in (status_comment(case(red(1), red(2))), help_wanted(escalated(red(1), reason=""))):
-        assert "\n| " not in text
+        assert "\n| " not in text.replace(USAGE, "")
         assert text.count("test_adding_two_negative_numbers_gives_a_negative_one`: assert 3") >= 1
         assert "failed with exit code" not in text.rpartition("-->")[2]
 
@@ -617,7 +616,7 @@ def test_text_of_others_cannot_do_anything(outcome: Outcome) -> None:
         harmless(text.replace("Closes #12", ""))
 
 
-FOLD = "<details>\n<summary>Attempt history, output and files</summary>"
+FOLD = "<details>\n<summary>All commands, attempts, output and files</summary>"
 
 
 def harmless(text: str) -> None:

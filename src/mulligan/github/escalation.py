@@ -14,6 +14,7 @@ from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, OnBase, WorkerResultMeta
 from mulligan.github.answered import NEEDED, WAITS
 from mulligan.github.markdown_parts import (
+    USAGE,
     attempts_list,
     attempts_used,
     baseline_and_flaky_notes,
@@ -110,6 +111,9 @@ OR_ANOTHER = "If you cannot do that, ask the operator of Mulligan."
 ON_CHECKS = frozenset({Outcome.CHECKS_FAILED, Outcome.MISCONFIGURED})
 """Outcomes that a check may have caused."""
 
+MAX_ACTIONS = 3
+"""Limit of suggested actions; those from the attempts are all shown, and at least one other."""
+
 SHOWN_CHECKS = 3
 
 SHOWN_FILES = 20
@@ -120,6 +124,8 @@ MAX_FOLDED = 40_000
 """Characters of the folded part; the rest of the comment needs up to 20,000."""
 
 WORDS_CHARS = 600
+
+LINE_CHARS = 300
 
 DIGEST_CHARS = 6000
 
@@ -219,11 +225,12 @@ def _named(names: list[str] | tuple[str, ...]) -> str:
 class Advice:
     """The request to the maintainer, and the suggested actions, most helpful first.
 
-    `{issue}` in an action stands for the issue's name.
+    `{issue}` in an action stands for the issue's name. `fix` is what an instruction should say.
     """
 
     ask: str
     actions: tuple[str, ...]
+    fix: str = "what to do"
 
 
 ANSWER_HERE = "Answer in a comment: `/mulligan fix: <your answer>`. A plain comment starts nothing."
@@ -257,6 +264,8 @@ CI_FAILED_ADVICE = Advice(
 
 READ_FAILURE = "Read the last failure: does the check also fail without the change?"
 
+DISAGREE = "If the tests and the issue disagree, say which one is right."
+
 CI_CHANGED_NOTHING = Advice(
     "The agent changed nothing for the checks that fail on GitHub. Please review them.",
     CI_FAILED_ADVICE.actions,
@@ -266,32 +275,34 @@ CHECKS_FAILED_ADVICE = Advice(
     "The change does not pass the checks. Please decide how to continue.",
     (
         READ_FAILURE,
-        "If the tests and the issue disagree, say in `/mulligan fix:` which one is right.",
+        DISAGREE,
         "Otherwise add details: where to change what, an example, what must not change.",
-        "If the issue asks for several things, split it.",
     ),
+    fix="what to do differently",
 )
 
 NOTHING_CHANGED = Advice(
     "The agent changed nothing. Please check that the issue says what to change.",
     (
-        "If the work is already done, close the issue.",
-        "If the text is unclear, say in `/mulligan fix:` what should change, and where.",
-        "If the issue is a question, answer it yourself.",
+        "If the work is already done, or the issue is a question, close the issue.",
+        "If the text is unclear, say what should change, and where.",
     ),
+    fix="what to change, and where",
 )
 
 NO_DIFFERENCE = Advice(
     "The agent's commits change no file. Please check that the issue says what to change.",
     NOTHING_CHANGED.actions,
+    NOTHING_CHANGED.fix,
 )
 
 REVIEW_CHANGED_NOTHING = Advice(
     "The agent changed nothing for the review. Please decide how to continue.",
     (
         "If the pull request is good as it is, merge it.",
-        "If the review is right, say in `/mulligan fix:` what should change, and where.",
+        "If the review is right, say what should change, and where.",
     ),
+    fix="what to change, and where",
 )
 
 AGENT_KILLED_ADVICE = Advice(
@@ -309,6 +320,7 @@ QUESTION = Advice(
         ANSWER_HERE,
         "If the agent only waited for permission, configure it to work without asking.",
     ),
+    fix="your answer",
 )
 
 ONLY_IGNORED = Advice(
@@ -334,13 +346,14 @@ NOT_CHECKED_OUT = Advice(
 
 OUT_OF_SCOPE = Advice(
     "The agent changed files that it must not change. Please change the rule or the task.",
-    ("If the rule is right, say in `/mulligan fix:` which files to change instead.",),
+    ("If the rule is right, say which files to change instead.",),
+    fix="which files to change",
 )
 
 REJECTED = Advice(
     "The reviewer command rejected the change. Please decide who is right.",
     (
-        "If the feedback above is right, repeat it in `/mulligan fix:`.",
+        "If the feedback above is right, say how to follow it.",
         "If it is wrong, fix or switch off `reviewer` in `.github/mulligan.yml`.",
     ),
 )
@@ -348,9 +361,10 @@ REJECTED = Advice(
 OUT_OF_TIME = Advice(
     "The agent reached a limit. Please make the task smaller, or raise the limit.",
     (
-        "Say in `/mulligan fix:` where to look, so that the agent has less to search.",
+        "Say where to look, so that the agent has less to search.",
         "Check in the log whether it waited for something: `mulligan inspect {issue} --log`.",
     ),
+    fix="where to look",
 )
 
 CRASHED = Advice(
@@ -368,14 +382,16 @@ BLOCKED = Advice(
         ANSWER_HERE,
         "If it lacks access or a tool, provide it, then write `/mulligan retry`.",
     ),
+    fix="your answer",
 )
 
 DONE_ALREADY = Advice(
     "The agent reports that there is nothing to do. Please check whether it is right.",
     (
         "If it is right, close the issue.",
-        "If it is wrong, say in `/mulligan fix:` how to see what is missing.",
+        "If it is wrong, say how to see what is missing.",
     ),
+    fix="how to see what is missing",
 )
 
 INFRASTRUCTURE_ADVICE = Advice(
@@ -517,7 +533,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
         _items(_actions(case, advice)),
         "### Your options",
         "Begin a comment with one of these commands. Other comments start nothing.",
-        _items(_options(case, last)),
+        _items(_options(case, last, advice)),
         _by_hand(case),
         _folded(case, last),
     )
@@ -539,6 +555,7 @@ def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
         verification(last) if _is_unpublished(case) else "",
         _failed_on_github(case),
         _last_words(case, last),
+        _last_line_said(last),
         _feedback_of_reviewer(last),
         _review(case),
         missed_line(case),
@@ -585,6 +602,26 @@ def _last_words(case: IssueContext, last: WorkerResultMeta | None) -> str:
         return ""
     shown = words if len(words) <= WORDS_CHARS else f"{words[:WORDS_CHARS].rstrip()}…"
     return f"The agent's last message:\n\n{quoted(shown)}"
+
+
+HAS_CHANGED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED, Outcome.SCOPE_VIOLATION})
+"""Outcomes of a change that was refused; the agent's last line may say why it did it so."""
+
+
+def _last_line_said(last: WorkerResultMeta | None) -> str:
+    """Quote the last line of an agent whose change was refused."""
+    line = _last_line(last) if last and last.outcome in HAS_CHANGED else ""
+    return f"The agent ended with:\n\n{quoted(one_line(line, LINE_CHARS))}" if line else ""
+
+
+def _last_line(last: WorkerResultMeta) -> str:
+    """Return the last line of the agent's last message."""
+    return visible(last.agent_summary).strip().rpartition("\n")[2].strip()
+
+
+def _asks(last: WorkerResultMeta) -> bool:
+    """Return whether the agent's last message ends with a question."""
+    return _last_line(last).rstrip("*_`\"') ").endswith("?")
 
 
 def _feedback_of_reviewer(last: WorkerResultMeta | None) -> str:
@@ -642,6 +679,7 @@ def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
     known = {PatternKind.SAME_FAILURE, PatternKind.SAME_OUTCOME}
     patterns = [phrase(each.text, 300) for each in case.observed if each.kind not in known]
     sections = (
+        ("All commands", USAGE),
         ("Attempt history", attempts_list(case) or "Mulligan made no attempt."),
         ("Last failure", failure_output(case, last)),
         ("Files changed by the last attempt", _files(case, last)),
@@ -652,7 +690,7 @@ def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
         size += len(content)
         if content and size <= MAX_FOLDED:
             shown.append(f"### {heading}\n\n{content}")
-    summary = "<summary>Attempt history, output and files</summary>"
+    summary = "<summary>All commands, attempts, output and files</summary>"
     return body(f"<details>\n{summary}", *shown, "</details>")
 
 
@@ -753,39 +791,58 @@ def _fetching(case: IssueContext, last: WorkerResultMeta | None) -> str:
 # Suggested actions and options.
 
 
+ANSWER_IT = "The agent's last message ends with a question. Please answer it."
+
+
 def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
     """Return the fix from the decision, then suggestions from the attempts, then general advice."""
     decision = case.status.decision
     named = decision.fix if isinstance(decision, Escalate) else ""
     failed = failing(case.last.checks) if case.last else ()
     known = {READ_FAILURE} if failed and all(check.on_base for check in failed) else set[str]()
+    known |= {DISAGREE} if any(check.is_set_up for check in failed) else set()
     issue = str(case.issue.ref)
     general = [each.replace("{issue}", issue) for each in advice.actions if each not in known]
-    first = [phrase(named, REASON_CHARS)] if named else []
-    return [*first, *attempt_actions(case), *general]
+    first = [
+        *([phrase(named, REASON_CHARS)] if named else []),
+        *([ANSWER_IT] if _has_question(case) else []),
+        *attempt_actions(case),
+    ]
+    return [*first, *general[: max(1, MAX_ACTIONS - len(first))]]
 
 
-def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]:
-    """Return the commands to choose from, the most likely first."""
-    label = code(case.ready_label)
+def _has_question(case: IssueContext) -> bool:
+    """Return whether the last attempt failed, and its agent's last line is a question."""
+    last = case.epoch_history[-1] if case.epoch_history else None
+    return last is not None and last.outcome in HAS_CHANGED and _asks(last)
+
+
+def _options(case: IssueContext, last: WorkerResultMeta | None, advice: Advice) -> Sequence[str]:
+    """Return the commands that fit the cause, the most likely first (ESCALATION-2)."""
     attempts = pluralize(case.max_attempts, "new attempt")
     follow = "follows" if case.max_attempts == 1 else "follow"
-    guided = f"`/mulligan fix: <what to do>` starts {attempts} that {follow} your instruction."
-    same = f"Adding the label {label} again does the same."
+    fix = "your answer" if _has_question(case) else advice.fix
+    guided = f"`/mulligan fix: <{fix}>` starts {attempts} that {follow} your instruction."
+    same = f"Adding the label {code(case.ready_label)} again does the same."
     skip = "`/mulligan skip [reason]` stops the work. Closing the issue does the same."
     ends = _pull_request_option(case)
     if _is_unpublished(case):
-        again = "`/mulligan retry` publishes the work, once the obstacle is removed."
-        return f"{again} {same}", guided, skip
-    if last and last.outcome in TO_BE_FIXED:
+        return f"`/mulligan retry` publishes the work, once the obstacle is removed. {same}", skip
+    if last is None or last.outcome in TO_BE_FIXED:
         again = f"`/mulligan retry` starts {attempts}, once the problem is fixed. {same}"
-        return again, guided, *ends, skip
-    return (
-        guided,
-        f"`/mulligan retry` starts {attempts} without a new instruction. {same}",
-        *ends,
-        skip,
-    )
+        return again, *ends, skip
+    if last.outcome is Outcome.NOTHING_TO_DO:
+        return skip, *ends, guided
+    if ends or _repeats(case):
+        return guided, *ends, skip
+    again = f"`/mulligan retry` starts {attempts} without a new instruction. {same}"
+    return guided, again, skip
+
+
+def _repeats(case: IssueContext) -> bool:
+    """Return whether more of the same attempts would likely fail in the same way."""
+    kinds = {each.kind for each in case.observed}
+    return not kinds.isdisjoint({PatternKind.SAME_FAILURE, PatternKind.SAME_CHANGE})
 
 
 def _pull_request_option(case: IssueContext) -> tuple[str, ...]:

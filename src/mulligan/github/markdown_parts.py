@@ -37,6 +37,16 @@ NAME_CHARS = 60
 OWN_PROGRAM = "command"
 """The kind of an agent that is the operator's own program; its name says more."""
 MAX_NAMED_FINDINGS = 10
+USAGE = """\
+| comment | effect |
+|---|---|
+| `/mulligan retry` | starts new attempts |
+| `/mulligan fix: <what to do>` | starts new attempts that follow your instruction |
+| `/mulligan skip [reason]` | stops the work |
+| `/mulligan abort` | stops the running attempt and keeps its work |
+| `/mulligan pause`, `/mulligan resume` | no new attempt until you resume |
+| `/mulligan status` | replies with the status |"""
+
 CUT = "[… cut: GitHub does not accept a longer text]"
 
 

@@ -13,6 +13,7 @@ from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
+    USAGE,
     agents_text,
     attempts_list,
     attempts_used,
@@ -31,16 +32,6 @@ from mulligan.github.marks import marker
 from mulligan.github.status_record import record_line
 from mulligan.implement.prompt.outcome_text import NOT_VERIFIED, left_out, pluralize, title_of
 from mulligan.text.foreign import address, code, phrase, quoted, sentence, subject_line
-
-USAGE = """\
-| comment | effect |
-|---|---|
-| `/mulligan retry` | starts new attempts |
-| `/mulligan fix: <what to do>` | starts new attempts that follow your instruction |
-| `/mulligan skip [reason]` | stops the work |
-| `/mulligan abort` | stops the running attempt and keeps its work |
-| `/mulligan pause`, `/mulligan resume` | no new attempt until you resume |
-| `/mulligan status` | replies with the status |"""
 
 UNVERIFIED = "Not verified: "
 
