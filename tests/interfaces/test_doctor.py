@@ -568,8 +568,68 @@ def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: MulliganInst
     here.world.faults = lambda _, path: Fault(404) if path.endswith("/labels") else None
     assert "/labels" in only(see(here)).message
     found = see(here, unwell)
-    assert only(found).message == "The machine is out of processes; restart it."
+    program, labels = bad(found)
+    assert program.message == "The machine is out of processes; restart it."
+    assert "/labels" in labels.message
     assert "its account is mulligan-bot" in "".join(each.message for each in found)
+
+
+def test_a_policy_that_is_invalid_hides_no_finding_that_does_not_need_it(
+    here: MulliganInstallation,
+) -> None:
+    template = "---\nlabels: bot\n---\n"
+    files = {
+        ".github/mulligan.yml": "labels: {ready: bot}\nnonsense: 1\n",
+        ".github/ISSUE_TEMPLATE/bug.md": template,
+        ".gitattributes": "*.bin filter=lfs\n",
+    }
+    commit_to(here.bare, files, "main")
+    repository(here, policy={})
+    found = [each.message for each in see(here) if each.area == NAME]
+    for part in (
+        "line 2: nonsense",
+        "The label 'bot' does not exist",
+        "bug.md adds the label 'bot'",
+        "It uses Git LFS",
+    ):
+        assert part in "\n".join(found)
+
+
+def test_a_token_that_is_missing_hides_no_other_fault(here: MulliganInstallation) -> None:
+    here.configure(sandbox="off", agent={"command": ["nobody-has-this"]})
+    repository(here, base_branch="main")
+    checks: list[JsonValue] = [{"name": "lint", "run": "nobody-has-this-either"}]
+    policy(here, checks=checks)
+    del here.environment["GITHUB_TOKEN"]
+    done = here.run("doctor")
+    assert done.returncode == 1
+    for part in (
+        "configuration\n  ✓ ",
+        "agent\n  ✗ The agent's program 'nobody-has-this' was not found.",
+        "github.token needs the environment variable GITHUB_TOKEN, which is not set",
+        "✗ 'nobody-has-this-either' not found.",
+        "\n3 faults and ",
+    ):
+        assert part in done.stdout
+
+
+def test_without_an_account_what_git_cannot_fetch_is_only_a_note(
+    here: MulliganInstallation,
+) -> None:
+    del here.environment["GITHUB_TOKEN"]
+    repository(here, base_branch="trunk")
+    done = here.run("doctor")
+    assert f"{NAME}\n  · Not checked yet: {NAME} has no branch 'trunk'" in done.stdout
+
+
+def test_an_invalid_configuration_hides_no_fault_of_the_machine(
+    here: MulliganInstallation,
+) -> None:
+    here.configure(nonsense=1, agnt=2)
+    done = here.run("doctor")
+    assert done.returncode == 1
+    for part in ("nonsense", "agnt", "git\n  ✓ Git 2."):
+        assert part in done.stdout
 
 
 def test_a_mulligan_at_work_is_named(here: MulliganInstallation) -> None:

@@ -63,6 +63,8 @@ WORDS_CHARS = 200
 
 FRONT_MATTER = re.compile(rb"\A---\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 
+GITHUB_FIRST = "Fix the fault of github first, then run `mulligan doctor` again."
+
 TEMPLATES = ".github/ISSUE_TEMPLATE"
 
 USER, GIT, STATE, WORKSPACE = "user", "git", "state", "workspace"
@@ -200,7 +202,8 @@ class Probes:
     """Functions that each read one fact, without changing anything that matters.
 
     - `account`: the login of the credential; `notes`: (fact, advice) about its kind.
-    - `facts`, `labels`, `policy`: of a repository. `fetch`: the name of its base branch, fetched.
+    - `facts`, `labels`, `policy`: of a repository; `valid_part`: of an invalid policy.
+    - `fetch`: the name of its base branch, fetched.
     - `file`, `names`: a file, and the names in a directory, on that branch; with the path.
     - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
     - `agent`: by name, "" for the default agent; `network`: `none`, `model` or `open`, by name.
@@ -234,6 +237,7 @@ class Probes:
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
     rest: Callable[[str], str] = lambda _: ""
     command_network: Callable[[], CommandNetworkStatus] = CommandNetworkStatus
+    valid_part: Callable[[str], Policy] = lambda _: Policy()
 
 
 class MachineProbes(Protocol):
@@ -275,18 +279,29 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
     rights = list(or_fault(name, _rights(name, probes))) if asks else []
     yield from rights
     (fetched,) = or_fault(name, _fetch(name, probes))
-    if fetched not in rights:
+    if fetched.level is Level.FAULT and not asks:
+        yield note(name, f"Not checked yet: {fetched.message}", GITHUB_FIRST)
+    elif fetched not in rights:
         yield fetched
+    known = fetched.level is Level.OK
     try:
         policy = probes.policy(name)
+        yield from or_fault(name, _valid_policy(name, policy, probes, known=known))
     except ConfigError as error:
         for mistake in split_mistakes(error):
             yield fault(name, str(mistake), "Fix that file on the base branch.")
-        return
+        policy = probes.valid_part(name)
     except MulliganError:
         # The fetch above has already reported the same error.
         return
-    known = fetched.level is Level.OK
+    if asks and fetched not in rights:
+        yield from or_fault(name, _labels(name, policy, probes))
+    if known:
+        yield from or_fault(name, _files(name, policy, probes))
+
+
+def _valid_policy(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
+    """Check what a policy names; `known` is whether the repository was fetched."""
     if known or policy.checks:
         yield _policy(name, policy)
         yield from _patterns(name, policy)
@@ -299,10 +314,6 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
             "Use `network: model`, and list other hosts in reviewer.hosts.",
         )
     yield from _programs(name, policy, probes, known=known)
-    if asks and fetched not in rights:
-        yield from or_fault(name, _labels(name, policy, probes))
-    if known:
-        yield from _files(name, policy, probes)
 
 
 def _rights(name: str, probes: Probes) -> Iterator[Diagnosis]:
@@ -468,10 +479,9 @@ def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
 
 def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Check this machine, then GitHub, then every repository."""
-    if probes.is_root():
-        yield warning(USER, AS_ROOT, NOT_AS_ROOT)
-    yield from or_fault(GIT, _git(probes))
+    yield from diagnose_without_configuration(probes.is_root, probes.git_version)
     yield from or_fault(STATE, _state(probes))
+    yield from or_fault(STATE, _running(probes))
     yield from _rooms(probes, operator.limits.free_mib * MIB)
     for name in operator.all_agents:
         yield from _agent(name, probes.agent(name))
@@ -488,13 +498,22 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
         yield from or_fault(name, diagnose_repository(name, probes, asks=asks))
 
 
+def diagnose_without_configuration(
+    is_root: Callable[[], bool], git_version: Callable[[], tuple[int, int]]
+) -> Iterator[Diagnosis]:
+    """Check what does not depend on the configuration."""
+    if is_root():
+        yield warning(USER, AS_ROOT, NOT_AS_ROOT)
+    yield from or_fault(GIT, _git(git_version))
+
+
 def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
     """Return the faults that hold all work on this machine (OUTCOME-5): git, disks and sandbox.
 
     Disk space is not among them: each start checks it, and may free some.
     """
     walls = _sandbox(operator.sandbox.mode, probes, ())
-    found = (*or_fault(GIT, _git(probes)), *_rooms(probes, 0), *walls)
+    found = (*or_fault(GIT, _git(probes.git_version)), *_rooms(probes, 0), *walls)
     return tuple(each for each in found if each.level is Level.FAULT)
 
 
@@ -503,8 +522,8 @@ def agent_faults(name: str, found: AgentPresence) -> tuple[Diagnosis, ...]:
     return tuple(each for each in _agent(name, found) if each.level is Level.FAULT)
 
 
-def _git(probes: MachineProbes) -> Iterator[Diagnosis]:
-    found = probes.git_version()
+def _git(git_version: Callable[[], tuple[int, int]]) -> Iterator[Diagnosis]:
+    found = git_version()
     version, oldest = (".".join(map(str, each)) for each in (found, OLDEST_GIT))
     if found < OLDEST_GIT:
         yield fault(
@@ -517,13 +536,16 @@ def _git(probes: MachineProbes) -> Iterator[Diagnosis]:
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:
-    issues, at_work = probes.ledger(), probes.at_work()
+    issues = probes.ledger()
     pauses, stand_backs = probes.pauses(), probes.stand_backs()
     yield from (warning(STATE, each.sentence, RESUME) for each in pauses)
     yield from (warning(STATE, each.sentence, ONE_OWNER) for each in stand_backs)
     known = pluralize(issues, "issue")
     yield fine(STATE, f"Mulligan can read and write the ledger. It has {known}.")
-    if at_work:
+
+
+def _running(probes: Probes) -> Iterator[Diagnosis]:
+    if at_work := probes.at_work():
         yield fine(STATE, f"{at_work} is running.")
     else:
         fix = "To work on issues, start `mulligan run` or `mulligan once`."

@@ -11,7 +11,13 @@ from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import program_exists, program_of
 from mulligan.config.operator import AgentSettings, Operator
-from mulligan.daemon.doctor import FILE, AgentTrial, Probes, try_agent
+from mulligan.daemon.doctor import (
+    FILE,
+    AgentTrial,
+    Probes,
+    diagnose_without_configuration,
+    try_agent,
+)
 from mulligan.domain.agent_rest import rest_sentence
 from mulligan.domain.attempt import AgentRun, Meter, Task
 from mulligan.domain.errors import ConfigError, MulliganError
@@ -19,7 +25,7 @@ from mulligan.domain.host import Diagnosis
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_in
-from mulligan.git.repository import Repository
+from mulligan.git.repository import Repository, version
 from mulligan.implement.agent_selection import rest_now
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
@@ -135,6 +141,11 @@ def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
     )
 
 
+def look_around(environment: Environment) -> Iterator[Diagnosis]:
+    """Check what does not depend on the configuration."""
+    return diagnose_without_configuration(is_root, lambda: version(environment))
+
+
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none takes the lock, so they may run beside a worker."""
@@ -158,6 +169,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             labels=tracker.label_names,
             fetch=fetch,
             policy=policies.strict,
+            valid_part=policies.in_force,
             file=worktrees.base_file,
             names=worktrees.base_names,
             is_root=is_root,

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Never
 
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 from mulligan.config.document import split_mistakes
-from mulligan.daemon.doctor import diagnose
+from mulligan.daemon.doctor import Probes, diagnose
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.host import Diagnosis, Level, fault, fine
 from mulligan.implement.prompt.outcome_text import pluralize
-from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
+from mulligan.interfaces.bootstrap.doctor import build_probes, look_around, try_agents
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     configuration_path,
@@ -60,15 +61,20 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
 
 
 def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
+    refused: ConfigError | None = None
     try:
-        operator = read_configuration(config)
+        try:
+            operator = read_configuration(config)
+        except ConfigError as error:
+            # Only the token's variable is missing, if this can be read.
+            operator, refused = read_configuration(config, needs_token=False), error
         path = configuration_path(config).absolute()
         yield fine(CONFIGURATION, describe_configuration(path, operator))
         if agent:
             yield from try_agents(operator, environment())
             return
         with build_probes(operator, environment()) as probes:
-            yield from diagnose(operator, probes)
+            yield from diagnose(operator, _without_account(probes, refused) if refused else probes)
     except ConfigError as error:
         for mistake in split_mistakes(error):
             yield fault(
@@ -76,6 +82,16 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
                 str(mistake),
                 "Fix the file; docs/configuration.md describes every key.",
             )
+        yield from look_around(environment())
+
+
+def _without_account(probes: Probes, refused: ConfigError) -> Probes:
+    """Return the probes for a token that is missing: GitHub is not asked, but all else is found."""
+
+    def refuse() -> Never:
+        raise refused
+
+    return replace(probes, account=refuse)
 
 
 def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
