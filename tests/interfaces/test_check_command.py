@@ -393,6 +393,28 @@ def test_check_of_another_directory_and_of_a_linked_worktree(clone: Clone) -> No
     assert "as it is: `mulligan check --here empty`." in none.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [("check",), ("check", "--here"), ("init",), ("rehearse", "ISSUE.md")]
+)
+def test_a_directory_that_does_not_exist_is_one_sentence(
+    clone: Clone, words: tuple[str, ...]
+) -> None:
+    (clone.home / "ISSUE.md").write_text("# Say two\n")
+    done = run_forked([*words, "hello"], clone.home, clone.environment)
+    said = f"mulligan: {clone.home}/hello is not a directory. Name the directory of a clone.\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_check_takes_the_directory_that_init_was_given(clone: Clone) -> None:
+    (clone.path / "test_it.py").write_text("import unittest\n")
+    clone.commit(PASSES)
+    where = os.path.relpath(clone.path, clone.home)
+    init = run_forked(["init", where, "--yes"], clone.home, clone.environment)
+    assert init.returncode == 0, init.stderr
+    done = run_forked(["check", where], clone.home, clone.environment)
+    assert done.returncode == 0, done.stderr
+
+
 def test_check_of_a_shallow_clone(clone: Clone) -> None:
     clone.commit(PASSES)
     clone.commit("checks: [{name: tests, run: git log -p, kind: test}]")

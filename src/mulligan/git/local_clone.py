@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.errors import MisconfiguredError, UsageError
 from mulligan.sandbox.process import Command, run
 
 TIMEOUT = timedelta(minutes=5)
@@ -20,6 +20,12 @@ KINDS_WITH_FIELDS = {b"1": 8, b"u": 10, b"?": 1}
 
 GITLINK = b"160000 "
 """The mode of a submodule in a listed tree."""
+
+
+def require_directory(path: Path) -> None:
+    """Raise UsageError if there is no such directory."""
+    if not path.is_dir():
+        raise UsageError(f"{path} is not a directory. Name the directory of a clone.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from mulligan.config.load import load_policy
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Labels
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UsageError
+from mulligan.git.local_clone import require_directory
 from mulligan.git.remote_ref import open_remote_ref
 from mulligan.git.repository import Repository
 from mulligan.github.app import MadeApp, convert, manifest, page, web_url
@@ -138,6 +139,7 @@ def read_tree(directory: Path) -> RepositoryFiles:
 
 def git_config(directory: Path) -> str:
     """Return the text of a clone's git configuration; UsageError if it is no clone."""
+    require_directory(directory)
     place = directory / ".git"
     if not place.exists():
         raise UsageError(

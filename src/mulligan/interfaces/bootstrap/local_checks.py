@@ -33,7 +33,7 @@ from mulligan.domain.errors import ConfigError, SetUpError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import CheckResult
-from mulligan.git.local_clone import LocalClone
+from mulligan.git.local_clone import LocalClone, require_directory
 from mulligan.implement.ports import Artifacts, Clock, Worktree
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.set_up import SET_UP_LOG, set_up
@@ -152,6 +152,7 @@ def read_local_directory(
     directory: Path, config: Path | None, policy: Path | None, environment: Environment
 ) -> LocalDirectory:
     """Read the policy of a directory and the operator's file; ConfigError if one is invalid."""
+    require_directory(directory)
     settings = settings_file(config, directory, environment)
     operator = _read_operator(settings, environment)
     overrides = overrides_for(operator, LocalClone(directory, environment))
@@ -217,6 +218,7 @@ def read_local_commit(
 
     It is also a ConfigError if no sandbox works here.
     """
+    require_directory(directory)
     clone = LocalClone(directory, environment)
     try:
         branch, sha = branch_of(directory), clone.commit()

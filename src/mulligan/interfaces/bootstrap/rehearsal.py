@@ -17,7 +17,7 @@ from mulligan.config.operator import (
 )
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
-from mulligan.git.local_clone import LocalClone
+from mulligan.git.local_clone import LocalClone, require_directory
 from mulligan.git.worktrees.naming import repository_paths
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.issue_file import LocalTracker, split_issue
@@ -139,6 +139,7 @@ def local_source(scene: RehearsalSetup, ask: Callable[[str], None]) -> Source:
 
 def branch_of(clone: Path) -> str:
     """Return the branch that a clone, or a linked git worktree, has checked out."""
+    require_directory(clone)
     place = clone / ".git"
     try:
         if place.is_file():
