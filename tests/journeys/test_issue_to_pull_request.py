@@ -118,6 +118,7 @@ def test_three_failures_reach_a_person_with_everything_they_need(
         "Failure summary",
         "Suggested actions",
         "Your options",
+        "All commands",
         "Attempt history",
         "Last failure",
         "Files changed by the last attempt",
