@@ -18,7 +18,7 @@ from mulligan.config.operator import (
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
 from mulligan.git.local_clone import LocalClone, require_directory
-from mulligan.git.worktrees.naming import repository_paths
+from mulligan.git.worktrees.naming import repository_paths, worktree_paths
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.issue_file import LocalTracker, split_issue
 from mulligan.github.writer import RehearsalWriter
@@ -89,6 +89,11 @@ def local_set_up() -> Path:
 def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
     """Return the mirror that holds the commits of a rehearsal."""
     return repository_paths(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
+
+
+def worktree_of(operator: Operator, scene: RehearsalSetup) -> Path:
+    """Return the worktree of a rehearsal's last attempt."""
+    return worktree_paths(operator.workspace.root.absolute(), scene.issue.ref).tree
 
 
 def settings_file(config: Path | None, directory: Path, environment: Environment) -> Path | None:

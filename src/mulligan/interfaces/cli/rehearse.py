@@ -17,7 +17,6 @@ from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.git.worktrees.naming import worktree_paths
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.implement.set_up import SET_UP_LOG
 from mulligan.interfaces.bootstrap.rehearsal import (
@@ -26,6 +25,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     mirror_of,
     read_rehearsal_setup,
     submodules_note,
+    worktree_of,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.exit_codes import Exit
@@ -180,7 +180,7 @@ def _say_where(
     ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
         diff = artifacts.path(ref, changed[-1], "changes.diff")
-        tree = worktree_paths(operator.workspace.root.absolute(), ref).tree
+        tree = worktree_of(operator, setup)
         console.print(f"\nThe last change: {diff}", markup=False, soft_wrap=True)
         console.print(f"Its worktree: {tree}", markup=False, soft_wrap=True)
         mirror = shlex.quote(str(mirror_of(operator, setup)))
