@@ -195,15 +195,8 @@ def _reset(site: IssueWorktree, sha: str) -> None:
     """Set branch, index and files to a commit; without the index if git cannot read that."""
     command = ("reset", "-q", "--hard", sha)
     if site.git.attempt(*command, timeout=RESET_TIMEOUT).exit_code:
-        drop_bad_index(site)
-        site.git.run(*command, timeout=RESET_TIMEOUT)
-
-
-def drop_bad_index(site: IssueWorktree) -> None:
-    """Delete Mulligan's own index if it cannot be read or hides changes."""
-    listed = site.git.query("ls-files", "-v", "-z")
-    if listed.exit_code or _hides_changes(listed.output.split(b"\0")):
         _index_file(site).unlink(missing_ok=True)
+        site.git.run(*command, timeout=RESET_TIMEOUT)
 
 
 def good_index(site: IssueWorktree, sha: str) -> list[bytes]:
