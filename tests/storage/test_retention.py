@@ -85,7 +85,7 @@ def test_a_remnant_holds_what_the_next_request_needs(
     assert attic.forget(REF, LATER)
     (kept,) = ledger.events(REF)
     assert kept.event == Forgotten(
-        reason=Resolution.MERGED,
+        reason=RESOLVED.reason,
         number=2,
         act="labeled:7",
         known_since=known,
