@@ -2,14 +2,23 @@
 
 import stat
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
-from mulligan.interfaces.dashboard.access import KEY_FILE, is_ours, key_in
-from world.dashboards import Dashboard, serve_dashboard
+from mulligan.interfaces.dashboard.access import (
+    KEY_FILE,
+    LINK_LIFETIME,
+    OneTimeKey,
+    is_ours,
+    key_in,
+)
+from mulligan.interfaces.dashboard.app import link_to
+from world.dashboards import Dashboard, HttpAnswer, serve_dashboard
 
 REF = IssueRef("octo/one", 1)
 FORM = {"content_type": "application/x-www-form-urlencoded"}
@@ -62,6 +71,9 @@ def test_a_form_of_another_page_is_refused(dashboard: Dashboard, header: str, va
     sent = {header: value, **FORM}
     assert dashboard.ask("/login", "POST", f"key={dashboard.key.secret}", **sent).status == 403
     assert dashboard.ask("/logout", "POST", **sent).status == 403
+    used = dashboard.ask("/open", "POST", f"key={dashboard.link_key.secret}", **sent)
+    assert (used.status, "set-cookie" in used.headers) == (403, False)
+    assert dashboard.link_key.use(dashboard.link_key.secret)
 
 
 def test_nothing_but_a_command_changes_anything(dashboard: Dashboard) -> None:
@@ -69,7 +81,7 @@ def test_nothing_but_a_command_changes_anything(dashboard: Dashboard) -> None:
         for path in ("/", "/api/issues", "/issues/octo/one/1", "/metrics"):
             assert dashboard.ask(path, method).status == 405
     before = dashboard.stores.ledger.last_seq()
-    for path in ("/", "/login", "/logout", "/issues/octo/one/1", "/api/events"):
+    for path in ("/", "/login", "/open?key=x", "/logout", "/issues/octo/one/1", "/api/events"):
         dashboard.ask(path)
     assert dashboard.stores.ledger.last_seq() == before
 
@@ -100,7 +112,7 @@ def test_every_answer_tells_browsers_to_run_and_to_leak_nothing(dashboard: Dashb
 
 
 def test_pages_hold_no_script_or_style_of_their_own(dashboard: Dashboard) -> None:
-    for path in ("/", "/login", "/issues/octo/one/1"):
+    for path in ("/", "/login", "/open?key=x", "/issues/octo/one/1"):
         page = dashboard.ask(path).text
         assert page.count("<script") == page.count('<script src="/static/')
         assert "style=" not in page
@@ -124,3 +136,86 @@ def test_the_key_is_for_its_user_alone_and_stays(tmp_path: Path) -> None:
 def test_a_key_that_cannot_be_kept_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"access key could not be written"):
         key_in(tmp_path / "nowhere")
+
+
+def opened(dashboard: Dashboard, key: str, **headers: str) -> HttpAnswer:
+    """Press the button of the printed link's page."""
+    return dashboard.ask("/open", "POST", f"key={key}", authorization="", **FORM, **headers)
+
+
+def test_the_printed_link_signs_one_browser_in_once(dashboard: Dashboard) -> None:
+    secret = dashboard.link_key.secret
+    first = opened(dashboard, secret)
+    cookie = first.headers["set-cookie"]
+    assert (first.status, first.headers["location"]) == (303, "/")
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert secret not in cookie
+    assert "Mend it" in dashboard.ask_without_key("/", cookie=cookie.partition(";")[0]).text
+    again = opened(dashboard, secret)
+    assert (again.status, "set-cookie" in again.headers) == (403, False)
+    assert "This link does not work any more." in again.text
+    assert secret not in again.text
+    known = opened(dashboard, secret, cookie=cookie.partition(";")[0])
+    assert (known.status, known.headers["location"]) == (303, "/")
+    assert dashboard.ask("/").status == 200  # the access key goes on working
+
+
+def test_previews_and_prefetches_do_not_use_the_link_up(dashboard: Dashboard) -> None:
+    link = f"/open?key={dashboard.link_key.secret}"
+    for method in ("GET", "HEAD"):
+        for headers in ({}, {"sec_purpose": "prefetch;prerender"}, {"user_agent": "Slackbot 1.0"}):
+            said = dashboard.ask_without_key(link, method, **headers)
+            assert (said.status, "set-cookie" in said.headers) == (200, False)
+            assert b"Mend it" not in said.body
+    assert opened(dashboard, dashboard.link_key.secret).status == 303
+
+
+def test_only_one_of_many_requests_at_once_uses_the_link(dashboard: Dashboard) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(partial(opened, dashboard), [dashboard.link_key.secret] * 8)
+        assert sorted(each.status for each in answers) == [303, *(403,) * 7]
+
+
+def test_a_wrong_key_opens_nothing_and_leaves_the_link_as_it_is(dashboard: Dashboard) -> None:
+    secret = dashboard.link_key.secret
+    for wrong in ("", "guessed", secret[:-1], f"{secret}0", secret.upper() + "\u00e9", "%00"):
+        said = opened(dashboard, wrong)
+        assert (said.status, "set-cookie" in said.headers) == (403, False)
+    assert dashboard.ask("/login", "POST", f"key={secret}", authorization="", **FORM).status == 403
+    assert dashboard.ask("/api/issues", authorization=f"Bearer {secret}").status == 401
+    assert opened(dashboard, secret).status == 303
+
+
+def test_a_hostile_key_is_text(dashboard: Dashboard) -> None:
+    page = dashboard.ask_without_key('/open?key="><script>x</script>'.replace("<", "%3C")).text
+    assert "<script>x" not in page
+
+
+def test_the_link_expires() -> None:
+    now = 100.0
+    key = OneTimeKey(clock=lambda: now)
+    now += LINK_LIFETIME.total_seconds()
+    assert not key.use(key.secret)
+    now -= 1
+    assert key.use(key.secret)
+    assert key.secret not in repr(key)
+
+
+def test_without_a_link_nothing_opens_one(tmp_path: Path) -> None:
+    with serve_dashboard(tmp_path, has_link=False) as dashboard:
+        for key in ("", "None", dashboard.key.secret):
+            assert opened(dashboard, key).status == 403
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://127.0.0.1:8787/", "http://127.0.0.1:8787"),
+        ("http://0.0.0.0:80/", "http://127.0.0.1:80"),
+        ("http://[::]:80/", "http://[::1]:80"),
+    ],
+)
+def test_the_link_leads_to_this_machine(url: str, local: str) -> None:
+    key = OneTimeKey()
+    assert link_to(url, key) == f"{local}/open?key={key.secret}"

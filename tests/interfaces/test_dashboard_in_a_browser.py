@@ -42,6 +42,40 @@ def test_a_log_moves_and_a_page_follows_the_ledger(tmp_path: Path, browser: Brow
         assert errors == []
 
 
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_the_printed_link_opens_the_board(
+    tmp_path: Path, browser: Browser, *, has_scripts: bool
+) -> None:
+    with serve_dashboard(tmp_path) as dashboard:
+        home = f"http://127.0.0.1:{dashboard.port}/"
+        page = browser.new_page(java_script_enabled=has_scripts)
+        page.goto(f"{home}open?key={dashboard.link_key.secret}")
+        if not has_scripts:
+            page.click("main button")
+        expect(page.locator("#running")).to_be_visible()
+        assert page.url == home
+        page.goto(f"{home}login")
+        page.context.clear_cookies()
+        page.goto(f"{home}open?key={dashboard.link_key.secret}")
+        if not has_scripts:
+            page.click("main button")
+        expect(page.get_by_role("alert")).to_contain_text("This link does not work any more.")
+        page.context.close()
+
+
+def test_a_page_that_nobody_sees_does_not_use_the_link(tmp_path: Path, browser: Browser) -> None:
+    with serve_dashboard(tmp_path) as dashboard:
+        page = browser.new_page()
+        page.add_init_script(
+            "Object.defineProperty(document, 'visibilityState', {value: 'hidden'})"
+        )
+        page.goto(f"http://127.0.0.1:{dashboard.port}/open?key={dashboard.link_key.secret}")
+        expect(page.get_by_role("button", name="Open the dashboard")).to_be_visible()
+        assert serious_findings(page) == []
+        assert dashboard.link_key.use(dashboard.link_key.secret)
+        page.close()
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Generator[Dashboard]:
     with filled_dashboard(tmp_path_factory.mktemp("filled")) as made:

@@ -338,7 +338,7 @@ def test_what_others_wrote_is_the_file_that_they_published() -> None:
     }
     assert {name: sha256((place / name).read_bytes()).hexdigest() for name in sums} == sums
     others = {path.name for path in place.iterdir()} - sums.keys()
-    assert others == {"icon.svg", "page.js", "style.css"}
+    assert others == {"icon.svg", "open.js", "page.js", "style.css"}
 
 
 def test_a_log_is_followed_from_file_to_file_in_whole_lines(tmp_path: Path) -> None:

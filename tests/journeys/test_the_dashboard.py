@@ -1,16 +1,19 @@
 """`mulligan run` serves its dashboard on loopback, and neither waits for it nor needs it."""
 
 import http.client
+import os
 import re
 import signal
 import socket
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.place import BIN, NAME, MulliganInstallation, mulligan_installation
 from world.processes import said_until
+from world.pseudo_terminal import on_a_terminal
 
 OPEN = re.compile(r"event=dashboard_open address=http://127.0.0.1:(\d+)/ key_file=(\S+)")
 LISTEN = (
@@ -43,8 +46,10 @@ def test_an_issue_can_be_followed_from_the_label_to_the_pull_request(
 ) -> None:
     ref = here.issue("Mend <it>")
     with here.start("run") as daemon:
-        opened = OPEN.search(said_until(daemon, "action=published"))
+        said = said_until(daemon, "action=published")
+        opened = OPEN.search(said)
         assert opened
+        assert "/open?key=" not in said
         port, key = int(opened[1]), Path(opened[2]).read_text().strip()
         assert get(port, "/healthz") == get(port, "/readyz") == "ok\n"
         assert 'mulligan_attempts_total{outcome="SUCCEEDED"} 1.0' in get(port, "/metrics")
@@ -71,6 +76,37 @@ def test_a_port_that_is_taken_is_said_once_and_stops_nothing(here: MulliganInsta
     assert said.count("dashboard_closed") == 1
     assert f"listen on {address}" in said
     assert daemon.returncode == 0
+
+
+@pytest.mark.deep
+def test_a_terminal_shows_a_link_that_opens_the_dashboard_and_no_log_has_it(
+    here: MulliganInstallation,
+) -> None:
+    environment = {
+        **here.environment,
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(here.directory),
+    }
+    command = [sys.executable, "-m", "mulligan", "run", "--config", here.config]
+    with on_a_terminal(command, here.directory, environment, columns=60) as shown:
+        link = shown.wait_for(r"Dashboard: http://127\.0\.0\.1:(\d+)/open\?key=([0-9a-f]{32})\n")
+        port, secret = int(link[1]), link[2]
+        assert post(port, "/open", f"key={secret}") == 303
+        assert post(port, "/open", f"key={secret}") == 403
+        shown.press("\x03")
+        assert shown.end() == 0, shown.text
+    assert shown.text.count("http://127.0.0.1:") == 1
+    assert "dashboard.key" in shown.text
+    kept = [each for each in here.directory.rglob("*") if each.is_file()]
+    assert [each for each in kept if secret.encode() in each.read_bytes()] == []
+
+
+def post(port: int, path: str, body: str) -> int:
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    line.request("POST", path, body)
+    status = line.getresponse().status
+    line.close()
+    return status
 
 
 def read_until(line: socket.socket, words: bytes) -> bytes:

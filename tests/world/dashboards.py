@@ -26,7 +26,7 @@ from mulligan.domain.outcome import Decision, Escalate, OpenPullRequest, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.stats import LedgerHistory
 from mulligan.github.rate_limits import RateLimitMetrics
-from mulligan.interfaces.dashboard.access import DashboardKey, key_in
+from mulligan.interfaces.dashboard.access import DashboardKey, OneTimeKey, key_in
 from mulligan.interfaces.dashboard.app import build, serving
 from mulligan.interfaces.dashboard.metrics import MetricsRegistry
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
@@ -42,6 +42,7 @@ from world.stories import attempt
 JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 LOCAL = "127.0.0.1"
 SECRET = "correct-horse-battery-staple"
+HOSTS = frozenset({"mulligan.example"})
 BUDGET = Budget(day=AllowanceSettings(usd=5))
 
 
@@ -68,6 +69,7 @@ class Dashboard:
 
     port: int
     key: DashboardKey
+    link_key: OneTimeKey
     desk: DashboardState
     stores: DashboardStores
     measures: MetricsRegistry
@@ -146,6 +148,7 @@ def serve_dashboard(
     found: DashboardStores | None = None,
     read_history: Callable[[], LedgerHistory] = sample_month,
     webhook_secret: str = "",
+    has_link: bool = True,
 ) -> Generator[Dashboard]:
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
@@ -167,10 +170,10 @@ def serve_dashboard(
         check_writable=check_writable,
         read_history=read_history,
     )
-    measures, key = MetricsRegistry(desk), key_in(directory)
+    measures, key, link_key = MetricsRegistry(desk), key_in(directory), OneTimeKey()
     hinted = list[str]()
     hook = Webhook(webhook_secret, lambda name: name == "octo/one" and not hinted.append(name))
-    app = build(desk, key, frozenset({"mulligan.example"}), measures, hook)
+    app = build(desk, key, link_key if has_link else None, HOSTS, measures, hook)
     with serving(app, (LOCAL, 0), desk.ending) as where:
         port = int(where.rstrip("/").rpartition(":")[2])
-        yield Dashboard(port, key, desk, stores, measures, wrong, hinted)
+        yield Dashboard(port, key, link_key, desk, stores, measures, wrong, hinted)

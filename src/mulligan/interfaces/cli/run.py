@@ -1,12 +1,15 @@
 """`mulligan run`: the daemon, its log, and reloads of its configuration."""
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TypeVar, assert_never
 
 import structlog
+from rich.console import Console
+from rich.text import Text
 
 from mulligan.config.operator import Engine, Operator
 from mulligan.config.restart import keys_that_need_restart, with_running_state
@@ -32,6 +35,7 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
     wait_for_signal,
 )
+from mulligan.interfaces.cli.terminal import is_attended
 from mulligan.interfaces.cli.work import ProgressLog, look_of
 from mulligan.sandbox.cancellation import CLOSING, stopping
 
@@ -67,10 +71,11 @@ def run(
 
     build_runtime = _runtime_builder(notify, progress.live, take_over=take_over)
     daemon = Daemon(configuration_reader(path, operator, build_runtime))
+    show_link = None if json_logs else link_printer(console)
     with lock_state(operator, "run"), closing(daemon), progress.live.shown():
         log.info("started", repositories=len(operator.repositories))
         with (
-            _dashboard(operator, daemon, listeners.append),
+            _dashboard(operator, daemon, listeners.append, show_link),
             _at_work(operator, daemon, Role(role)),
         ):
             wait_for_signal(CLOSING)
@@ -93,7 +98,10 @@ def _at_work(operator: Operator, daemon: Daemon, role: Role) -> AbstractContextM
 
 
 def _dashboard(
-    operator: Operator, daemon: Daemon, listen: Callable[[Listener], None]
+    operator: Operator,
+    daemon: Daemon,
+    listen: Callable[[Listener], None],
+    show_link: Callable[[str], None] | None,
 ) -> AbstractContextManager[None]:
     """Return the dashboard, or an empty context if it is off."""
     address = operator.dashboard.address
@@ -102,7 +110,19 @@ def _dashboard(
     # Imported here, since a web server takes 15 MB that a daemon without a dashboard does not need.
     from mulligan.interfaces.dashboard.app import open_dashboard  # noqa: PLC0415
 
-    return open_dashboard(operator, daemon, address, listen)
+    return open_dashboard(operator, daemon, address, listen, show_link)
+
+
+def link_printer(console: Console) -> Callable[[str], None] | None:
+    """Return a function that prints the dashboard's link; None if the output may become a log."""
+    if not (is_attended(environment()) and sys.stderr.isatty()):
+        return None
+
+    def show(text: str) -> None:
+        # A link with a line break could not be clicked.
+        console.print(Text(text), soft_wrap=True)
+
+    return show
 
 
 def configuration_reader(

@@ -4,7 +4,11 @@ import hmac
 import os
 import re
 import secrets
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -58,8 +62,9 @@ class DashboardKey:
         """Return whether a request's key is correct."""
         return hmac.compare_digest(shown.encode(errors="replace"), self.secret.encode())
 
-    def matches_cookie(self, cookie: str) -> bool:
-        """Return whether a browser's cookie is correct."""
+    def is_signed_in(self, request: Request) -> bool:
+        """Return whether a browser has the cookie."""
+        cookie = request.cookies.get(cookie_name(request), "")
         return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie.encode())
 
 
@@ -92,6 +97,38 @@ def _make(place: Path) -> str:
     return token
 
 
+# The key of the printed link
+
+LINK_LIFETIME = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class OneTimeKey:
+    """The key in the link that `mulligan run` prints; it works once, within `LINK_LIFETIME`.
+
+    It is kept in memory only. Thread-safe. `clock` returns seconds that only grow.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    secret: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+    _created: float = field(init=False)
+    _is_used: bool = field(init=False, default=False)
+    _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Start the lifetime."""
+        self._created = self.clock()
+
+    def use(self, shown: str) -> bool:
+        """Return whether the key is correct and current; if so, it never is again."""
+        is_correct = hmac.compare_digest(shown.encode(errors="replace"), self.secret.encode())
+        with self._lock:
+            age = self.clock() - self._created
+            is_valid = is_correct and not self._is_used and age < LINK_LIFETIME.total_seconds()
+            self._is_used |= is_valid
+        return is_valid
+
+
 # Allowed requests
 
 HEADERS = {
@@ -110,13 +147,14 @@ HEADERS = {
 
 STATIC = "/static/"
 LOGIN = "/login"
+OPEN = "/open"
 WEBHOOK = "/webhook"
 
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", LOGIN, OPEN})
 """Paths without a key: their answers name no issue and no repository."""
 
-POST_PATHS = re.compile(r"/login|/logout|/issues/[^/]+/[^/]+/[^/]+/commands")
-"""The only paths that accept POST: login and logout of a browser, and commands."""
+POST_PATHS = re.compile(r"/login|/open|/logout|/issues/[^/]+/[^/]+/[^/]+/commands")
+"""The only paths that accept POST: login, printed link and logout of a browser, and commands."""
 
 WRONG_HOST = (
     "Unknown host name. Open the dashboard by IP address, by localhost, or by a"
@@ -173,9 +211,7 @@ class AccessMiddleware:
         return Response(status_code=303, headers={"Location": LOGIN})
 
     def _is_known(self, request: Request) -> bool:
-        if self.key.is_bearer(request):
-            return True
-        return self.key.matches_cookie(request.cookies.get(cookie_name(request), ""))
+        return self.key.is_bearer(request) or self.key.is_signed_in(request)
 
 
 def cookie_name(request: Request) -> str:

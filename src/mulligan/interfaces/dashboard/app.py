@@ -37,10 +37,13 @@ from mulligan.interfaces.bootstrap.stores import (
 )
 from mulligan.interfaces.dashboard import api, commands, files
 from mulligan.interfaces.dashboard.access import (
+    LINK_LIFETIME,
     LOGIN,
+    OPEN,
     WEBHOOK,
     AccessMiddleware,
     DashboardKey,
+    OneTimeKey,
     cookie_name,
     key_in,
 )
@@ -72,8 +75,13 @@ def open_dashboard(
     daemon: Daemon,
     address: tuple[str, int],
     listen: Callable[[Listener], None],
+    show_link: Callable[[str], None] | None = None,
 ) -> Generator[None]:
-    """Serve the dashboard while the block lasts; `listen` registers its counters for events."""
+    """Serve the dashboard while the block lasts; `listen` registers its counters for events.
+
+    `show_link` shows a person the text with the link that signs a browser in once. Without it,
+    there is no such link, and the log has the address.
+    """
 
     def timeout() -> float:
         interval = poll_interval(operator.poll.interval, daemon.repositories)
@@ -101,12 +109,16 @@ def open_dashboard(
         try:
             key = key_in(state_directory_of(operator))
             hook = Webhook(webhook_secret(operator.github), daemon.hint)
-            app = build(state, key, frozenset(operator.dashboard.hosts), measures, hook)
+            link_key = OneTimeKey() if show_link else None
+            app = build(state, key, link_key, frozenset(operator.dashboard.hosts), measures, hook)
             url = stack.enter_context(serving(app, address, state.ending))
         except UnavailableError as error:
             log.warning("dashboard_closed", reason=str(error), again="at the next start")
         else:
-            log.info("dashboard_open", address=url, key_file=str(key.place))
+            if show_link and link_key:
+                show_link(LINK_TEXT.format(link=link_to(url, link_key), key_file=key.place))
+            else:
+                log.info("dashboard_open", address=url, key_file=str(key.place))
         yield
 
 
@@ -203,6 +215,18 @@ def _where(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
+LINK_MINUTES = LINK_LIFETIME // timedelta(minutes=1)
+LINK_TEXT = f"""\
+Dashboard: {{link}}
+The link works once, within {LINK_MINUTES} minutes. Later, sign in with the key in {{key_file}}"""
+
+
+def link_to(url: str, key: OneTimeKey) -> str:
+    """Return the link that signs a browser on this machine in."""
+    local = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    return f"{local.rstrip('/')}{OPEN}?key={key.secret}"
+
+
 # The web application
 
 NOT_FOUND_TEXT = "Page not found."
@@ -212,6 +236,7 @@ BUG_MESSAGE = "Internal error: this is a bug in Mulligan. Its log has the traceb
 def build(
     state: DashboardState,
     key: DashboardKey,
+    link_key: OneTimeKey | None,
     hosts: frozenset[str],
     measures: MetricsRegistry,
     hook: Webhook,
@@ -246,6 +271,7 @@ def build(
         Route("/readyz", partial(_readyz, state)),
         Route("/metrics", partial(_metrics, measures)),
         Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
+        Route(OPEN, partial(_open, pages, key, link_key), methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
         Route(WEBHOOK, hook.receive, methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -303,12 +329,46 @@ def _metrics(measures: MetricsRegistry, _: Request) -> Response:
 A_YEAR = 365 * 24 * 3600
 
 
+WRONG_KEY = "Wrong access key."
+DEAD_LINK = (
+    "This link does not work any more. It signs in one browser, once, in the first"
+    f" {LINK_MINUTES} minutes of `mulligan run`. Enter the access key instead."
+)
+
+
 async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
     if request.method != "POST":
-        return pages.plain("login.html", 200, place=key.place.name, refused=False)
+        return _sign_in_form(pages, key)
     shown = (await read_form(request)).get("key", "")
-    if not key.matches_key(shown.strip()):
-        return pages.plain("login.html", 403, place=key.place.name, refused=True)
+    return (
+        _signed_in(key, request)
+        if key.matches_key(shown.strip())
+        else _sign_in_form(pages, key, WRONG_KEY)
+    )
+
+
+async def _open(
+    pages: Pages, key: DashboardKey, link_key: OneTimeKey | None, request: Request
+) -> Response:
+    """Sign a browser in with the printed link.
+
+    A GET shows a form and uses nothing up: previews and prefetches of the link send one too.
+    """
+    if request.method != "POST":
+        return pages.plain("open.html", 200, key=request.query_params.get("key", ""))
+    shown = (await read_form(request)).get("key", "")
+    is_valid = link_key is not None and link_key.use(shown)
+    if is_valid or key.is_signed_in(request):
+        return _signed_in(key, request)
+    return _sign_in_form(pages, key, DEAD_LINK)
+
+
+def _sign_in_form(pages: Pages, key: DashboardKey, problem: str = "") -> Response:
+    status = 403 if problem else 200
+    return pages.plain("login.html", status, place=key.place.name, problem=problem)
+
+
+def _signed_in(key: DashboardKey, request: Request) -> Response:
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
         cookie_name(request),
