@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from mulligan.domain.command import Verb
+from mulligan.domain.events import CommandReceived
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
+from mulligan.interfaces.dashboard.views import page_of
 from world.browser import chromium, serious_findings
 from world.dashboard_samples import asked_issue, filled_dashboard, running_issue, signed_in
 from world.dashboards import Dashboard, serve_dashboard, tried
@@ -132,6 +135,35 @@ def test_a_button_gives_its_command(filled: Dashboard, browser: Browser) -> None
     assert "gone" not in page.title()
     assert errors == []
     page.close()
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_abort_and_skip_ask_for_a_confirmation(
+    tmp_path: Path, browser: Browser, *, has_scripts: bool
+) -> None:
+    with serve_dashboard(tmp_path) as dashboard:
+        dashboard.begin(ONE, "Round amounts")
+        context = browser.new_context(java_script_enabled=has_scripts)
+        home, name = f"http://127.0.0.1:{dashboard.port}", f"mulligan-{dashboard.port}"
+        context.add_cookies([{"name": name, "value": dashboard.key.cookie, "url": home}])
+        page = context.new_page()
+        page.goto(f"{home}{page_of(ONE)}")
+        page.click("#orders > summary")
+        page.fill("#text", "Done by hand")
+        before = dashboard.stores.ledger.last_seq()
+        for verb in ("abort", "skip"):
+            expect(page.locator(f"#confirm-{verb} button")).to_be_hidden()
+            page.click(f"#confirm-{verb} > summary")
+            expect(page.locator(f"#confirm-{verb} button")).to_be_visible()
+        if has_scripts:
+            assert serious_findings(page) == []
+        assert dashboard.stores.ledger.last_seq() == before
+        page.get_by_role("button", name="Skip octo/one#1").click()
+        expect(page.locator("#commands")).to_contain_text("Recorded: skip")
+        (skip,) = dashboard.stores.ledger.events(ONE, before)
+        assert isinstance(skip.event, CommandReceived)
+        assert (skip.event.command, skip.event.text) == (Verb.SKIP, "Done by hand")
+        context.close()
 
 
 @pytest.mark.deep

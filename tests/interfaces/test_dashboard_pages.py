@@ -453,6 +453,17 @@ def test_whoever_has_the_key_gives_commands_as_the_operator(dashboard: Dashboard
     assert dashboard.ask("/issues/octo/one/9/commands", "POST", "command=retry").status == 400
 
 
+def test_a_command_that_stops_work_comes_with_a_warning(dashboard: Dashboard) -> None:
+    dashboard.begin(ONE, "Mend it")
+    orders = section(dashboard.ask("/issues/octo/one/1").text, "commands")
+    for verb in ("abort", "skip"):
+        _, _, confirmation = orders.partition(f'<details class="confirm" id="confirm-{verb}">')
+        shown, _, _ = confirmation.partition("</details>")
+        assert "Mulligan stops" in shown
+        assert f'name="command" value="{verb}"' in shown
+        assert orders.count(f'value="{verb}"') == 1
+
+
 @pytest.mark.pure
 @pytest.mark.parametrize(
     ("stage", "paused", "verbs"),

@@ -52,7 +52,6 @@ from mulligan.interfaces.dashboard.state import (
 )
 from mulligan.interfaces.dashboard.views import (
     LIST_TITLES,
-    WITH_TEXT,
     AttemptView,
     IssueList,
     ListName,
@@ -296,7 +295,6 @@ class Pages:
                 "running": self._running(status, history, recent.doing.get(status.issue, "")),
                 "decisions": {row["number"]: row for row in decisions_of(events)},
                 "offers": offers(status),
-                "with_text": WITH_TEXT,
                 "form_token": self.form_token,
                 "address": address_of(events),
                 "asked_at": asked_at(events),

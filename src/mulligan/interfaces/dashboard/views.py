@@ -204,10 +204,14 @@ class RunningAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A command that is possible now; `meaning` says what it does."""
+    """A command that is possible now; `meaning` says what it does.
+
+    With a `warning`, the page shows it and asks for a confirmation.
+    """
 
     verb: Verb
     meaning: str
+    warning: str = ""
 
 
 WITH_TEXT = frozenset({Verb.FIX, Verb.SKIP})
@@ -220,6 +224,11 @@ MEANINGS: Mapping[Verb, str] = {
     Verb.ABORT: "Stop the work; a retry continues it",
     Verb.PAUSE: "Start no further attempt until it is resumed",
     Verb.RESUME: "End the pause",
+}
+WARNINGS: Mapping[Verb, str] = {
+    Verb.ABORT: "Mulligan stops the running attempt, or removes the issue from the queue.",
+    Verb.SKIP: "Mulligan stops all work on this issue and removes its labels. An open pull request"
+    " stays open.",
 }
 OFFERED: Mapping[ListName, tuple[Verb, ...]] = {
     ListName.ASKED: (Verb.RETRY, Verb.FIX, Verb.SKIP),
@@ -238,7 +247,7 @@ def offers(status: IssueStatus) -> tuple[Offer, ...]:
         verbs = (Verb.RESUME, *verbs)
     elif place in {ListName.RUNNING, ListName.WAITING}:
         verbs = (*verbs, Verb.PAUSE)
-    return tuple(Offer(verb, MEANINGS[verb]) for verb in verbs)
+    return tuple(Offer(verb, MEANINGS[verb], WARNINGS.get(verb, "")) for verb in verbs)
 
 
 @dataclass(frozen=True, slots=True)
