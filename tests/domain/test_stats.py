@@ -331,3 +331,14 @@ def test_durations_are_in_the_first_bucket_that_fits() -> None:
     found = counted([replace(tried(ONE, n), took=took) for n, took in enumerate(times)]).durations
     assert [each.attempts for each in found] == [1, 1, 0, 0, 0, 0, 0, 1, 1]
     assert counted([tried(ONE, 1)]).durations == ()
+
+
+def test_the_time_of_attempts_is_added_up_by_step_and_for_those_that_failed() -> None:
+    steps = {"agent": HOUR / 2, "wait": HOUR}
+    free = replace(tried(ONE, 1, Outcome.INFRASTRUCTURE), took=HOUR)
+    red = replace(tried(ONE, 2), took=2 * HOUR, steps=steps)
+    green = replace(tried(ONE, 3, GREEN), took=3 * HOUR, steps={"agent": 2 * HOUR})
+    found = counted([free, red, green, tried(TWO, 1)]).times
+    assert (found.attempts, found.failed) == (6 * HOUR, 2 * HOUR)
+    assert [*found.steps.items()] == [("agent", 2.5 * HOUR), ("wait", HOUR)]
+    assert counted([]).times.steps == {}

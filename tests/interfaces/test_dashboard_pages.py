@@ -695,9 +695,23 @@ def test_a_diff_is_shown_by_file_with_its_lines_marked() -> None:
     assert diff_view("").files == ()
 
 
+def test_the_statistics_answer_three_questions_and_the_rest_is_closed(dashboard: Dashboard) -> None:
+    first, _, more = dashboard.ask("/stats").text.partition('<details id="all-figures"')
+    questions = re.findall(r'<h2 id="answer-\d">(.+)</h2>', first)
+    assert questions == [
+        "What came of the issues?",
+        "What did a merged pull request cost?",
+        "Where is time lost?",
+    ]
+    assert "<table" not in first
+    assert "<img" not in first
+    assert more.count("<table") == more.count("<h2")
+    assert ">unknown</dd>" not in first + more
+
+
 def test_statistics_have_a_plot_beside_the_same_figures(dashboard: Dashboard) -> None:
     page = dashboard.ask("/stats?since=30d").text
-    assert 'aria-current="true">the last 30 days' in page
+    assert 'aria-current="true">last 30 days' in page
     plots = re.findall(r'src="(/stats/[a-z-]+\.svg\?since=30d)"', page)
     assert len(plots) == 5
     drawn = dashboard.ask(plots[0])

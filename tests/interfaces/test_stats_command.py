@@ -18,7 +18,14 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, Finding, FixRound
+from mulligan.domain.result import (
+    AgentFacts,
+    AttemptTimes,
+    CheckKind,
+    CheckResult,
+    Finding,
+    FixRound,
+)
 from mulligan.interfaces.cli.app import app
 from mulligan.storage.ledger import SqlLedger
 from world.ledgers import START, completed, open_ledger_at
@@ -81,7 +88,14 @@ def fill(path: Path) -> None:
     fixed = completed(ONE, 2).model_copy(
         update={
             "meta": meta.model_copy(
-                update={"agent": TOLD, "fix_rounds": rounds, "duration_ms": 95_000}
+                update={
+                    "agent": TOLD,
+                    "fix_rounds": rounds,
+                    "duration_ms": 95_000,
+                    "times": AttemptTimes(
+                        waited_ms=5_000, agent_ms=90_000, worktree_ms=2_000, other_ms=3_000
+                    ),
+                }
             )
         }
     )
@@ -152,6 +166,9 @@ def test_programs_get_every_figure(here: Path) -> None:
     assert (week["from"], week["merged"]) == ("2025-02-24", 1)
     assert week["attempts"] == {"succeeded": 1, "failed": 2, "free": 0}
     assert found["durations"][1] == {"below_seconds": 120.0, "attempts": 1}
+    assert found["times"]["attempts"] >= 95
+    assert found["times"]["failed_attempts"] == found["times"]["attempts"] - 95
+    assert found["times"]["steps"] == {"agent": 90.0, "wait": 5.0, "other": 5.0}
     assert found["repositories"]["acme/tools"]["issues"] == found["issues"]
     assert found["retries"] == {
         "made": 1,

@@ -13,6 +13,7 @@ from mulligan.interfaces.cli.stats import write_page
 from mulligan.interfaces.stats_report import (
     EMPTY,
     StatsTable,
+    answers,
     as_json,
     duration_text,
     money,
@@ -139,6 +140,43 @@ def test_where_every_attempt_told_its_cost_nothing_is_said_about_it() -> None:
     whole = replace(MONTH.overall, cost=KNOWN)
     told = {each.name: each for each in points(replace(MONTH, overall=whole))}
     assert told["spent"].note == "100 tokens"
+
+
+def test_three_questions_are_answered_first() -> None:
+    issues, cost, time = answers(MONTH)
+    assert (issues.value, issues.meaning) == ("16 merged", "25 issues taken")
+    assert [each.name for each in issues.lines][:2] == ["merged", "in review now"]
+    assert cost.value == "≥ 2.03 USD"
+    assert cost.meaning.startswith("for each of 16 merged")
+    assert time.value.endswith("in failed attempts")
+    assert [each.name for each in time.lines][:2] == ["agent", "waiting to start"]
+    shares = [each.share for of in (issues, time) for each in of.lines if each.share is not None]
+    assert all(0 < share <= 1 for share in shares)
+
+
+def test_a_figure_that_was_not_measured_is_left_out() -> None:
+    silent = replace(MONTH.overall, cost=Cost(None, None, 3, 3), to_merge=None)
+    without = replace(MONTH, overall=silent)
+    names = {each.name for each in points(without)}
+    assert "issues taken" in names
+    assert names.isdisjoint({"spent", "tokens", "per attempt", "per issue", "until the merge"})
+    _, cost, _ = answers(without)
+    assert (cost.value, cost.meaning) == (
+        "not measured",
+        "The agents did not report what they cost.",
+    )
+    counted = replace(MONTH, overall=replace(silent, cost=Cost(None, 9_000, 3, 0)))
+    assert {each.name: each.value for each in points(counted)}["tokens"] == "9,000"
+
+
+def test_a_ledger_without_attempts_has_answers_too() -> None:
+    nothing = summarise(LedgerHistory(END, (), (), ()), END)
+    assert [each.value for each in answers(nothing)] == [
+        "0 merged",
+        "nothing merged",
+        "not measured",
+    ]
+    assert {each.value for each in points(nothing)} == {"0", "0.00 USD"}
 
 
 def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() -> None:

@@ -37,7 +37,14 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    AttemptTimes,
+    CheckKind,
+    CheckResult,
+    FileChange,
+    WorkerResultMeta,
+)
 from mulligan.domain.spending import Run
 from mulligan.interfaces.dashboard.state import DashboardStores
 from mulligan.interfaces.dashboard.views import page_of
@@ -288,6 +295,7 @@ def try_once(
         started_at=started,
         finished_at=clock.at,
         duration_ms=int(took.total_seconds() * 1000),
+        times=times_of(took, sum(each.duration_ms for each in checks)),
     )
     ledger.append(ref, AttemptCompleted(meta=meta))
     if outcome is Outcome.SUCCEEDED:
@@ -297,6 +305,18 @@ def try_once(
         ledger.append(ref, RetryScheduled(due=clock.at, reason=meta.error))
     else:
         ledger.append(ref, Decided(decision=Escalate(reason=meta.error)))
+
+
+def times_of(took: timedelta, checks_ms: int) -> AttemptTimes:
+    """Divide the time of an attempt; it waited a fifth of it before."""
+    whole = int(took.total_seconds() * 1000)
+    return AttemptTimes(
+        waited_ms=whole // 5,
+        worktree_ms=2_000,
+        set_up_ms=whole // 12,
+        agent_ms=whole - whole // 12 - checks_ms - 2_000,
+        checks_ms=checks_ms,
+    )
 
 
 def checks_of(outcome: Outcome, red: int, chance: random.Random) -> tuple[CheckResult, ...]:

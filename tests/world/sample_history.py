@@ -62,6 +62,8 @@ def sample_month() -> LedgerHistory:
 def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: int) -> AttemptEntry:
     ran = outcome is not Outcome.INFRASTRUCTURE
     told = ran and (place + number) % 9 > 0
+    took = timedelta(seconds=95 + 137 * (place + number) % 2400)
+    steps = {"wait": took / 4, "agent": took * 0.8, "checks": took * 0.15, "other": took * 0.05}
     failures = (RED[(place + number) % 4],) if outcome is Outcome.CHECKS_FAILED else ()
     return AttemptEntry(
         issue=ref,
@@ -75,7 +77,8 @@ def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: i
         tokens=(180_000 + 9_000 * place,) if ran else (),
         failures=failures,
         context=_context(number, place) if number > 1 else None,
-        took=timedelta(seconds=95 + 137 * (place + number) % 2400) if ran else None,
+        took=took if ran else None,
+        steps=steps if ran else {},
     )
 
 

@@ -62,7 +62,8 @@ class AttemptEntry:
     """One completed attempt. `runs` counts its agent runs.
 
     `costs` and `tokens` have one entry for each run that reported them. `context` is None if the
-    attempt had no retry context.
+    attempt had no retry context. `steps` has the time of each step, and of the wait before; it is
+    empty if the attempt did not record them.
     """
 
     issue: IssueRef
@@ -77,6 +78,7 @@ class AttemptEntry:
     failures: tuple[Failure, ...] = ()
     context: RetryContextEntry | None = None
     took: timedelta | None = None
+    steps: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,18 @@ class DurationStats:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeStats:
+    """The sum of attempts' times: of all, and of those that counted and failed.
+
+    `steps` has the time of each step, the longest first, of the attempts that recorded them.
+    """
+
+    attempts: timedelta
+    failed: timedelta
+    steps: dict[str, timedelta]
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """All statistics; `since` is the start of the period, None for an empty ledger.
 
@@ -253,11 +267,14 @@ class Stats:
     labels: tuple[GroupStats, ...]
     weeks: tuple[WeekStats, ...]
     durations: tuple[DurationStats, ...]
+    times: TimeStats
     retries: RetryStats
     issues: tuple[IssueStats, ...]
 
 
 # The computation.
+
+MICROSECOND = timedelta(microseconds=1)
 
 T = TypeVar("T")
 
@@ -300,6 +317,7 @@ def summarise(
         labels=_by_label(found, merged),
         weeks=_weeks(found, since),
         durations=_durations(recent),
+        times=_time_of(recent),
         retries=_retries(all_of_it.attempts, since),
         issues=_issues(all_of_it, since),
     )
@@ -567,6 +585,19 @@ def _durations(tries: Iterable[AttemptEntry]) -> tuple[DurationStats, ...]:
         next(limit for limit in LIMITS if limit is None or took < limit) for took in taken
     )
     return tuple(DurationStats(limit, counts[limit]) for limit in LIMITS) if taken else ()
+
+
+def _time_of(tries: Sequence[AttemptEntry]) -> TimeStats:
+    nothing = timedelta()
+    steps = Counter[str]()
+    for each in tries:
+        steps.update({name: took // MICROSECOND for name, took in each.steps.items() if took})
+    failed = (each for each in tries if _counts(each) and not _succeeded(each))
+    return TimeStats(
+        attempts=sum((each.took or nothing for each in tries), nothing),
+        failed=sum((each.took or nothing for each in failed), nothing),
+        steps={name: spent * MICROSECOND for name, spent in steps.most_common()},
+    )
 
 
 MAX_LISTED = 10

@@ -298,6 +298,14 @@ class StatsIssueRow(Row):
     spent: SpentRow
 
 
+class TimesRow(Row):
+    """Seconds of all attempts, of those that counted and failed, and of each recorded step."""
+
+    attempts: float
+    failed_attempts: float
+    steps: dict[str, float]
+
+
 class StatsRow(FiguresRow):
     """The statistics of a period."""
 
@@ -313,6 +321,7 @@ class StatsRow(FiguresRow):
     labels: dict[str, GroupRow]
     weeks: list[WeekRow]
     durations: list[Amounts]
+    times: TimesRow
     retries: dict[str, JsonValue]
     by_issue: list[StatsIssueRow]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeVar
 
 from mulligan.domain.explanation import STAGE_TITLES
 from mulligan.domain.issue import Stage
@@ -17,9 +18,12 @@ from mulligan.domain.stats import (
     RepositoryStats,
     RetryStats,
     Stats,
+    TimeStats,
     WeekStats,
 )
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+
+T = TypeVar("T", int, timedelta)
 
 EMPTY = "No statistics yet: the ledger has no issues."
 
@@ -75,41 +79,37 @@ class StatsTable:
 
 
 def points(stats: Stats) -> list[Headline]:
-    """Return the main figures."""
-    of, cost, tried = stats.overall, stats.overall.cost, stats.retries
-    used = f"{tokens(cost)} tokens"
-    if cost.without_cost:
-        used += f", {pluralize(cost.without_cost, 'attempt')} did not report the cost"
+    """Return the main figures that were measured."""
+    found = [*_of_issues(stats), *_of_cost(stats), *_of_time(stats), *_of_retries(stats)]
+    return [each for each in found if each.value not in {UNKNOWN, NOTHING}]
+
+
+def _of_issues(stats: Stats) -> list[Headline]:
+    of = stats.overall
     return [
         Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
-        Headline(
-            "pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"
-        ),
+        Headline("pull requests", f"{of.published:,}", f"{of.closed:,} closed without a merge"),
         Headline("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
         Headline("waiting for human review", f"{of.stages.get(Stage.HITL, 0):,}", "now"),
-        Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
-        Headline(
-            "retried, then succeeded",
-            rate(tried.issues_succeeded, tried.issues),
-            f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
-            f"{tried.succeeded:,} of {tried.made:,} retries succeeded",
-        ),
-        Headline(
-            "size of a retry context",
-            NOTHING if tried.mean_bytes is None else f"{tried.mean_bytes:,} bytes",
-            _context_note(tried),
-        ),
         Headline("escalated", f"{of.escalated:,}", "issues handed to a maintainer in this period"),
         Headline(
             "stopped",
             f"{of.left:,}",
             f"withdrawn, closed or skipped; {of.skipped:,} skipped by a maintainer",
         ),
+    ]
+
+
+def _of_cost(stats: Stats) -> list[Headline]:
+    of, cost = stats.overall, stats.overall.cost
+    silent = f"{pluralize(cost.without_cost, 'attempt')} did not report the cost"
+    return [
         Headline(
-            "until the pull request", duration_text(of.to_pull_request), "median, from the request"
+            "spent",
+            money(cost.usd, cost),
+            f"{tokens(cost)} tokens{f', {silent}' if cost.without_cost else ''}",
         ),
-        Headline("until the merge", duration_text(of.to_merge), "median, from the request"),
-        Headline("spent", money(cost.usd, cost), used),
+        Headline("tokens", tokens(cost) if cost.usd is None else NOTHING, silent),
         Headline(
             "per attempt",
             money(cost.per(of.attempts), cost),
@@ -124,6 +124,146 @@ def points(stats: Stats) -> list[Headline]:
     ]
 
 
+def _of_time(stats: Stats) -> list[Headline]:
+    of, times = stats.overall, stats.times
+    return [
+        Headline(
+            "time in failed attempts",
+            rate(times.failed, times.attempts),
+            f"{duration_text(times.failed)} of {duration_text(times.attempts)}",
+        ),
+        Headline(
+            "until the pull request", duration_text(of.to_pull_request), "median, from the request"
+        ),
+        Headline("until the merge", duration_text(of.to_merge), "median, from the request"),
+    ]
+
+
+def _of_retries(stats: Stats) -> list[Headline]:
+    of, tried = stats.overall, stats.retries
+    return [
+        Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
+        Headline(
+            "retried, then succeeded",
+            rate(tried.issues_succeeded, tried.issues),
+            f"{tried.issues_succeeded:,} of {pluralize(tried.issues, 'issue')}; "
+            f"{tried.succeeded:,} of {tried.made:,} retries succeeded",
+        ),
+        Headline(
+            "size of a retry context",
+            NOTHING if tried.mean_bytes is None else f"{tried.mean_bytes:,} bytes",
+            _context_note(tried),
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """One line of an answer; `share` is the length of its bar, from 0 to 1, None without one."""
+
+    name: str
+    value: str
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question: a figure, its meaning, and the lines that explain it."""
+
+    question: str
+    value: str
+    meaning: str
+    lines: tuple[AnswerLine, ...]
+
+
+NOT_MEASURED = "not measured"
+
+
+def answers(stats: Stats) -> list[Answer]:
+    """Answer what became of the issues, what a merge cost, and where the time goes."""
+    return [_fates(stats), _price(stats), _delays(stats)]
+
+
+def _fates(stats: Stats) -> Answer:
+    of, now = stats.overall, stats.overall.stages
+    counts = {
+        "merged": of.merged,
+        "in review now": now.get(Stage.REVIEW, 0),
+        "waiting for human review now": now.get(Stage.HITL, 0),
+        "waiting or running now": now.get(Stage.READY, 0) + now.get(Stage.RUNNING, 0),
+        "pull request closed without a merge": of.closed,
+        "stopped (withdrawn, closed or skipped)": of.left,
+    }
+    return Answer(
+        "What came of the issues?",
+        f"{of.merged:,} merged",
+        f"{pluralize(of.taken, 'issue')} taken",
+        tuple(
+            AnswerLine(name, f"{count:,}", min(1, count / of.taken) if of.taken else None)
+            for name, count in counts.items()
+            if count
+        ),
+    )
+
+
+def _price(stats: Stats) -> Answer:
+    of, cost = stats.overall, stats.overall.cost
+    per_merge = cost.per(of.merged)
+    if cost.usd is None:
+        value, meaning = NOT_MEASURED, "The agents did not report what they cost."
+    elif per_merge is None:
+        value, meaning = "nothing merged", "No pull request was merged in this period."
+    else:
+        value = money(per_merge, cost)
+        meaning = f"for each of {of.merged:,} merged, including the cost of all failures"
+    return Answer(
+        "What did a merged pull request cost?",
+        value,
+        meaning,
+        _measured(
+            {
+                "spent": money(cost.usd, cost),
+                "for each attempt": money(cost.per(of.attempts), cost),
+                "attempts for each merge": _per(of.attempts, of.merged, "{:.1f}"),
+                "tokens for each merge": _per(cost.tokens or 0, of.merged, "{:,.0f}"),
+                "attempts that did not report the cost": f"{cost.without_cost or NOTHING}",
+            }
+        ),
+    )
+
+
+def _delays(stats: Stats) -> Answer:
+    of, times = stats.overall, stats.times
+    whole = sum(times.steps.values(), timedelta())
+    steps = [
+        AnswerLine(_STEP_NAMES.get(name, name), duration_text(took), took / whole)
+        for name, took in times.steps.items()
+    ]
+    worst = [f"{each.check}, {each.repository}" for each in stats.checks[:1]]
+    others = {
+        "median from request to pull request": duration_text(of.to_pull_request),
+        "median from request to merge": duration_text(of.to_merge),
+        "check that fails most": worst[0] if worst else NOTHING,
+    }
+    value, meaning = NOT_MEASURED, "No attempt ended in this period."
+    if times.attempts:
+        value = f"{rate(times.failed, times.attempts)} in failed attempts"
+        meaning = f"{duration_text(times.failed)} of {duration_text(times.attempts)} of attempts"
+    return Answer("Where is time lost?", value, meaning, (*steps, *_measured(others)))
+
+
+def _measured(values: Mapping[str, str]) -> tuple[AnswerLine, ...]:
+    shown = {name: text for name, text in values.items() if text not in {UNKNOWN, NOTHING}}
+    return tuple(AnswerLine(name, text) for name, text in shown.items())
+
+
+def _per(total: int, count: int, form: str) -> str:
+    return form.format(total / count) if total and count else NOTHING
+
+
+_STEP_NAMES = {"wait": "waiting to start", "other": "git, GitHub and other"}
+
+
 def stats_tables(stats: Stats) -> list[StatsTable]:
     """Return the tables that have rows."""
     found = [
@@ -132,6 +272,7 @@ def stats_tables(stats: Stats) -> list[StatsTable]:
         _places(stats),
         _feedback(stats.retries),
         _durations(stats.durations),
+        _steps(stats.times),
         _context(stats.retries),
         _outcomes(stats),
         _repositories(stats),
@@ -228,6 +369,20 @@ def _durations(found: Sequence[DurationStats]) -> StatsTable:
         ),
         note="Each attempt is in the first row that fits.",
         plot=Plot(PlotKind.BARS, labels, {"attempts": tuple(each.attempts for each in found)}),
+    )
+
+
+def _steps(times: TimeStats) -> StatsTable:
+    total = sum(times.steps.values(), timedelta())
+    return StatsTable(
+        "Time by step",
+        ("step", "time", "share"),
+        tuple(
+            (_STEP_NAMES.get(name, name), duration_text(took), rate(took, total))
+            for name, took in times.steps.items()
+        ),
+        tuple(took / total for took in times.steps.values()),
+        note="The wait is the time before each attempt; the others are parts of the attempts.",
     )
 
 
@@ -445,7 +600,7 @@ def tokens(cost: Cost) -> str:
     return f"≥ {cost.tokens:,}" if cost.without_tokens else f"{cost.tokens:,}"
 
 
-def rate(part: int, whole: int) -> str:
+def rate(part: T, whole: T) -> str:
     """Format a share in percent."""
     return f"{100 * part / whole:.0f} %" if whole else NOTHING
 
@@ -512,6 +667,11 @@ def as_json(found: Stats) -> dict[str, object]:
             {"below_seconds": _seconds(each.below), "attempts": each.attempts}
             for each in found.durations
         ],
+        "times": {
+            "attempts": found.times.attempts.total_seconds(),
+            "failed_attempts": found.times.failed.total_seconds(),
+            "steps": {name: each.total_seconds() for name, each in found.times.steps.items()},
+        },
         "retries": _retry_figures(found.retries),
         "by_issue": [
             {

@@ -11,7 +11,7 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import Resolution
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
-from mulligan.domain.result import OnBase
+from mulligan.domain.result import AttemptTimes, OnBase
 from mulligan.domain.stats import (
     AttemptEntry,
     Failure,
@@ -87,6 +87,7 @@ class _Meta(Record):
     fix_rounds: tuple[_Round, ...] = ()
     agent: _Usage | None = None
     duration_ms: int = 0
+    times: AttemptTimes | None = None
 
     def tried(self, issue: IssueRef, at: datetime) -> AttemptEntry:
         """Return the attempt as counted in statistics."""
@@ -104,7 +105,20 @@ class _Meta(Record):
             tokens=tuple(each.tokens for each in runs if each.tokens is not None),
             failures=tuple(each.failure for each in self.checks if each.failure),
             took=timedelta(milliseconds=self.duration_ms) if self.duration_ms else None,
+            steps=_steps_of(self.times) if self.times else {},
         )
+
+
+def _steps_of(times: AttemptTimes) -> dict[str, timedelta]:
+    steps = {
+        "wait": times.waited_ms,
+        "setup": times.set_up_ms,
+        "agent": times.agent_ms,
+        "checks": times.checks_ms,
+        "reviewer": times.reviewer_ms,
+        "other": times.worktree_ms + times.other_ms,
+    }
+    return {name: timedelta(milliseconds=ms) for name, ms in steps.items() if ms}
 
 
 class _Completed(Record):

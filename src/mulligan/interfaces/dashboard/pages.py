@@ -68,7 +68,7 @@ from mulligan.interfaces.dashboard.views import (
 )
 from mulligan.interfaces.event_text import decision_text, sentence_of
 from mulligan.interfaces.json_output import decisions_of
-from mulligan.interfaces.stats_report import period, points, stats_tables
+from mulligan.interfaces.stats_report import answers, period, points, stats_tables
 from mulligan.text.escape import one_line, visible
 from mulligan.text.redact import Redactor
 
@@ -319,6 +319,7 @@ class Pages:
                 "chosen": chosen if chosen in PERIODS else "",
                 "period": period(found) if found else "Mulligan is computing the statistics.",
                 "is_ready": found is not None,
+                "answers": answers(found) if found and has_any else [],
                 "points": points(found) if found and has_any else [],
                 "sheets": stats_tables(found) if found and has_any else [],
             },
