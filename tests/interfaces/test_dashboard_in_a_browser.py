@@ -11,7 +11,7 @@ from mulligan.domain.events import CommandReceived
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.dashboard.views import page_of
-from world.browser import chromium, serious_findings
+from world.browser import chromium, cut_off, serious_findings
 from world.dashboard_samples import asked_issue, filled_dashboard, running_issue, signed_in
 from world.dashboards import Dashboard, serve_dashboard, tried
 
@@ -111,7 +111,9 @@ def test_every_page_of_500_attempts_is_fit_for_everyone(
         while closed.count():
             closed.first.click()
         assert serious_findings(page) == [], path
+        assert not phone or cut_off(page) == [], path
     page.goto(home + "/stats")
+    page.click("#all-figures > summary")
     for plot in page.locator("img.plot").all():
         plot.scroll_into_view_if_needed()
         expect(plot).to_be_visible()
@@ -135,6 +137,38 @@ def test_a_button_gives_its_command(filled: Dashboard, browser: Browser) -> None
     assert "gone" not in page.title()
     assert errors == []
     page.close()
+
+
+def test_a_phone_shows_the_stage_of_each_issue(tmp_path: Path, browser: Browser) -> None:
+    long = IssueRef("a-rather-long-name-of-an-owner/and-a-long-name-of-a-repository", 12345)
+    with serve_dashboard(tmp_path) as dashboard:
+        for ref in (ONE, long):
+            dashboard.begin(ref, f"Round amounts in {'Wordswithoutanyspace' * 9}")
+            for number in (1, 2, 3):
+                dashboard.end(ref, tried(number))
+        page = signed_in(browser, dashboard, dark=False, phone=True)
+        for path in ("/", "/issues", page_of(ONE), page_of(long)):
+            page.goto(f"http://127.0.0.1:{dashboard.port}{path}")
+            assert cut_off(page) == [], path
+            assert serious_findings(page) == [], path
+        page.goto(f"http://127.0.0.1:{dashboard.port}/issues")
+        stages = page.get_by_text("needs human review", exact=True)
+        expect(stages).to_have_count(2)
+        for stage in stages.all():
+            box = stage.bounding_box()
+            assert box
+            assert box["x"] + box["width"] <= 390
+        page.close()
+
+
+def test_the_next_attempt_is_never_in_the_past(tmp_path: Path, browser: Browser) -> None:
+    with serve_dashboard(tmp_path) as dashboard:
+        dashboard.begin(ONE, "Round amounts")
+        dashboard.end(ONE, tried(1))  # due long ago
+        page = signed_in(browser, dashboard, dark=False, phone=False)
+        page.goto(f"http://127.0.0.1:{dashboard.port}{page_of(ONE)}")
+        expect(page.locator("#head")).to_contain_text("Next attempt: now")
+        page.close()
 
 
 @pytest.mark.parametrize("has_scripts", [True, False])
@@ -199,7 +233,7 @@ def test_what_a_person_opened_and_typed_stays_while_the_page_updates(
         page.fill("#text", "half an instruct")
         page.focus("#text")
         dashboard.start(ONE, 4)
-        expect(page.locator("#under-way")).to_contain_text("the agent claude is running")
+        expect(page.locator("#under-way")).to_contain_text("running claude")
         assert page.input_value("#text") == "half an instruct"
         assert page.evaluate("document.activeElement.id") == "text"
         expect(page.locator("#all-events > ol")).to_be_visible()

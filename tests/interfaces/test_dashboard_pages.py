@@ -17,6 +17,7 @@ from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.command import Verb
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.events import (
+    AgentStarted,
     AttemptStarted,
     CommandReceived,
     Decided,
@@ -43,7 +44,12 @@ from mulligan.interfaces.dashboard.diff_view import diff_view
 from mulligan.interfaces.dashboard.files import SKIPPED, LogPosition, read_on, readable
 from mulligan.interfaces.dashboard.openapi import OPERATIONS, description
 from mulligan.interfaces.dashboard.prompt_parts import parts_of
-from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader, StatsReader
+from mulligan.interfaces.dashboard.state import (
+    MAX_RESULTS,
+    RecentEventsReader,
+    StatsReader,
+    activity_of,
+)
 from mulligan.interfaces.dashboard.views import (
     MAX_COMPARED,
     MAX_LISTED,
@@ -103,7 +109,7 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "Title of 1" in section(page, "asked")
     assert "All 3 attempts failed" in section(page, "asked")
     assert 'issuecomment-9" rel="noreferrer">Answer on GitHub</a>' in section(page, "asked")
-    assert "the agent claude is running" in section(page, "running")
+    assert "running claude" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3
     assert "$4.50 of $5.00 · 1,200 tokens" in " ".join(section(page, "used").split())
@@ -128,13 +134,28 @@ def test_the_first_page_names_the_installation_that_this_one_stands_back_for(
     assert "another installation" not in dashboard.ask("/").text
 
 
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("agent", "doing", "sentence"),
+    [
+        ("claude", "running claude", "The agent claude started."),
+        ("command", "running the agent", "The agent started."),
+    ],
+)
+def test_an_agent_without_a_name_is_not_called_command(
+    agent: str, doing: str, sentence: str
+) -> None:
+    event = AgentStarted(agent=agent)
+    assert (activity_of(event), sentence_of(event)) == (doing, sentence)
+
+
 def test_what_waits_says_why(dashboard: Dashboard) -> None:
     later = dashboard.stores.clock.now().replace(year=2100)
     dashboard.begin(ONE, "Later")
     dashboard.stores.ledger.append(ONE, RetryScheduled(due=later, reason="GitHub was away."))
     waiting = section(dashboard.ask("/").text, "waiting")
     assert "GitHub was away." in waiting
-    assert "again <time" in waiting
+    assert "next attempt: <time" in waiting
 
 
 def test_the_page_of_an_issue_shows_the_end_of_a_failed_set_up(dashboard: Dashboard) -> None:
@@ -168,10 +189,10 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     page = dashboard.ask("/issues/octo/one/1").text
     assert 'href="https://github.com/octo/one/issues/1"' in page
     assert "FAILED tests/test_add.py::test_negative" in page
-    assert "Attempts side by side" not in page
+    assert "Attempts compared" not in page
     assert "Decision: make another attempt. Check &#39;tests&#39; failed" in page
     assert "$0.21" in page
-    assert "the agent claude is running" in section(page, "under-way")
+    assert "running claude" in section(page, "under-way")
 
 
 def test_the_page_of_an_issue_says_where_the_time_went(dashboard: Dashboard) -> None:
@@ -400,7 +421,7 @@ def test_attempts_stand_side_by_side_and_each_has_an_address(dashboard: Dashboar
     kept.write(ONE, 2, "changes.diff", f"{DIFF}+<b>{SECRET}".encode())
     kept.write(ONE, 2, "prompt.md", b"Read this.\n\n# Task\n\nMend <it>.\n")
     last = dashboard.ask("/issues/octo/one/1").text
-    assert last.count("✗ failed") == 3
+    assert last.count("✗ failed") == 2 * 3  # in the table, and in the list for phones
     assert "Try 3." in last
     page = dashboard.ask("/issues/octo/one/1/attempts/2").text
     assert "Try 2." in page
@@ -520,7 +541,7 @@ def test_issues_are_found_by_list_and_words(
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        (replace(WAITING, paused_by="ada"), "ada paused it; /mulligan resume continues it."),
+        (replace(WAITING, paused_by="ada"), "Paused by ada. Resume it to continue."),
         (replace(WAITING, due=START + timedelta(1), reason="No disk."), "No disk."),
         (
             replace(WAITING, feedback=Feedback(at=START)),

@@ -46,6 +46,19 @@ class Finding(BaseModel):
 FINDINGS = TypeAdapter(list[Finding])
 
 
+SIDEWAYS = """
+() => [...document.querySelectorAll("main *")]
+  .filter(each => each.checkVisibility() && getComputedStyle(each).overflowX !== "visible"
+    && each.tagName !== "METER" && each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.outerHTML.slice(0, 200))
+"""
+
+
+def cut_off(page: Page) -> list[str]:
+    """List the elements whose content is wider than they are."""
+    return TypeAdapter(list[str]).validate_python(page.evaluate(SIDEWAYS))
+
+
 def serious_findings(page: Page) -> list[str]:
     """List serious and critical findings of axe-core, and a page wider than the view."""
     page.evaluate(AXE_SCRIPT)

@@ -78,6 +78,9 @@ from mulligan.implement.prompt.outcome_text import (
 from mulligan.text.escape import one_line
 
 WORDS = 200
+UNNAMED_AGENT = "command"
+"""The name of an agent that the configuration gives as a command, without a name."""
+
 BY_DASHBOARD = "dashboard"
 """The start of the time in the key of a command that was given on the dashboard."""
 
@@ -107,7 +110,7 @@ def _sentence(event: Event) -> str:  # noqa: C901 - one flat match
         case FixRoundStarted(number=number, most=most, failed=failed):
             return f"Fix round {number} of {most} started for: {', '.join(failed)}."
         case AgentStarted(agent=agent):
-            return f"The agent {agent} started."
+            return "The agent started." if agent == UNNAMED_AGENT else f"The agent {agent} started."
         case AttemptCompleted(meta=meta):
             return f"Attempt {meta.attempt} ended. {title_of(meta)}{_why(meta)}"
         case Decided(decision=decision):

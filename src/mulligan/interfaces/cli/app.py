@@ -539,7 +539,7 @@ def _give(verb: str, issue: str, words: Iterable[str], config: Path | None, *, j
 
 @in_one_sentence
 def pause(what: Paused = "", *, config: Config = None, json: Json = False) -> Exit:
-    """Pause all work, a repository or an issue: no new attempt begins until it is resumed."""
+    """Pause all work, a repository or an issue: no new attempt starts until you resume."""
     from mulligan.interfaces.cli import issue_commands as orders
 
     return orders.pause(config, what, json=json)

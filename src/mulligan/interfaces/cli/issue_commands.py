@@ -53,7 +53,7 @@ def _set_pause(config: Path | None, what: str, *, paused: bool, json: bool) -> E
     for each in left:
         console.print(escape(with_program_name(each.sentence)), soft_wrap=True)
     if paused:
-        console.print("No new attempt begins there. A running attempt finishes.")
+        console.print("No new attempt starts until you resume. Running attempts continue.")
     elif not left:
         console.print("Nothing is paused. Single issues keep their own pauses.")
     return Exit.DONE

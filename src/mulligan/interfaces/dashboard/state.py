@@ -37,6 +37,7 @@ from mulligan.implement.ports import (
     UsageStore,
 )
 from mulligan.interfaces.bootstrap.container import Gauges
+from mulligan.interfaces.event_text import UNNAMED_AGENT
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
@@ -233,7 +234,9 @@ def activity_of(event: Event) -> str | None:
     """Return the step of an attempt after an event; None if the event does not change it."""
     match event:
         case AgentStarted(agent=agent):
-            return f"the agent {one_line(agent, 40)} is running"
+            return (
+                "running the agent" if agent == UNNAMED_AGENT else f"running {one_line(agent, 40)}"
+            )
         case CheckFinished(check=check):
             how = "passed" if check.passed else "failed"
             return f"verifying: check '{one_line(check.name, 60)}' {how}"

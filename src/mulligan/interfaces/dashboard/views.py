@@ -96,7 +96,7 @@ LIST_TITLES: Mapping[ListName, str] = {
     ListName.RUNNING: "Running",
     ListName.WAITING: "Waiting",
     ListName.REVIEW: "In review",
-    ListName.DONE: "Done with",
+    ListName.DONE: "Done",
 }
 
 LIST_OF_STAGE: Mapping[Stage, ListName] = {
@@ -140,7 +140,7 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
     """Return the reason why an issue waits, from the ledger only."""
     match waits_for(status, now):
         case WaitsFor.PAUSED:
-            return f"{status.paused_by} paused it; /mulligan resume continues it."
+            return f"Paused by {status.paused_by}. Resume it to continue."
         case WaitsFor.DUE:
             return status.reason
         case WaitsFor.QUEUED if status.feedback:
@@ -153,7 +153,7 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
 
 def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:
     """Return today's usage: in total, and by repository if there are several or a budget is set."""
-    total = Used("Everything", reduce(Spent.plus, day.values(), Spent()), budget.day)
+    total = Used("All repositories", reduce(Spent.plus, day.values(), Spent()), budget.day)
     limited = budget.repository_day.usd is not None or budget.repository_day.tokens is not None
     each = [Used(name, spent, budget.repository_day) for name, spent in sorted(day.items())]
     return (total, *(each if limited or len(each) > 1 else ()))

@@ -13,12 +13,13 @@ function words(seconds) {
   return Math.round(size / length) + " " + unit;
 }
 
-// How long ago a time was, or how long it lasts; the whole time stays as its title.
+// How long ago a time was, how long it lasts, or when it comes; the whole time stays as its title.
 function tick() {
-  for (const time of document.querySelectorAll("time[data-ago], time[data-lasting]")) {
+  for (const time of document.querySelectorAll("time[data-ago], time[data-lasting], time[data-due]")) {
     const seconds = Math.round((Date.now() - Date.parse(time.dateTime)) / 1000);
     const span = words(seconds);
-    const text = "lasting" in time.dataset ? span : seconds < 0 ? "in " + span : span + " ago";
+    const past = "due" in time.dataset ? "now" : span + " ago";
+    const text = "lasting" in time.dataset ? span : seconds < 0 ? "in " + span : past;
     if (!time.title) time.title = time.textContent;
     if (time.textContent !== text) time.textContent = text;
   }
