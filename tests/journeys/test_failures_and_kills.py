@@ -90,7 +90,9 @@ def test_a_missing_agent_is_said_once_and_on_the_issues_without_its_path(
     here.configure(agent={"command": ["/nowhere/agent"]})
     refs = [here.issue(), here.issue()]
     done = here.run("once")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert done.returncode == 1
+    assert done.stdout.count("  waiting: The agent cannot start where Mulligan runs") == len(refs)
+    assert "/nowhere/agent" not in done.stdout
     assert done.stderr.count("The agent's program '/nowhere/agent' was not found") == 1
     for ref in refs:
         (comment,) = here.comments(ref)
