@@ -583,5 +583,5 @@ def test_a_kill_at_any_effect_costs_no_more_if_the_ledger_is_lost(
     points = 0
     while assert_costs_no_more(tmp_path, story, points):
         points += 1
-    print(f"{story}: {points} points")  # noqa: T201 - for docs/reliability.md
+    print(f"{story}: {points} points")  # noqa: T201 - for docs/internals.md
     assert points > 2

@@ -20,7 +20,7 @@ PAGES = (
     CONTRIBUTING,
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("action", "dashboard", "extending", "security", "text")
+        for name in ("extending", "internals", "security")
     ),
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
