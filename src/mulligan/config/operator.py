@@ -649,7 +649,8 @@ class Operator(Settings):
     """Agents that are not built in, by name. [Agents](agents.md#describe-another-agent)
     explains the format."""
     budget: Budget = Budget()
-    """The limits on what agents may spend. Omit a value for no limit."""
+    """The limits on what agents may spend. Omit a value for no limit. See
+    [Budgets](agents.md#budgets)."""
     prices: dict[str, Price] = Field(default_factory=dict[str, Price])
     """The prices of models, by name, for agents that report only tokens. They override the
     built-in list."""
