@@ -18,10 +18,7 @@ CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 PAGES = (
     ARCHITECTURE,
     CONTRIBUTING,
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in ("extending", "internals", "security")
-    ),
+    *(ROOT / "docs" / f"{name}.md" for name in ("extending", "internals", "security")),
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
 QUOTED = re.compile(r"`([^`\s]+\.py|[\w./-]+/)(?:: ([\w.]+))?`")
