@@ -170,9 +170,9 @@ def test_the_attempts_for_a_review_are_counted_for_the_review(here: WorkerEnviro
         here.desk.clock.time += timedelta(hours=1)
         run_once([NAME], here.context(ask))
         assert shown == ["Mulligan is working on this issue: attempt 1"]
-        assert "Attempt 1 of 2 for this review succeeded; " in here.said(ref)[0]
+        assert "Attempt 1 of 2 for this review made a change; " in here.said(ref)[0]
         (found,) = here.desk.hub.world.pulls_of(NAME)
-        assert "Attempt 1 of 2 for this review succeeded; " in (found.body or "")
+        assert "Attempt 1 of 2 for this review made a change; " in (found.body or "")
     assert outcomes(here, ref) == [(1, DONE), (1, DONE), (2, DONE)]
 
 

@@ -80,7 +80,7 @@ def test_a_new_title_and_words_around_the_text_stay_while_the_text_is_brought_up
     assert found.title == "Tools count again"
     assert body.startswith(NOTE.replace("\r\n", "\n"))
     assert body.endswith("\n\nSigned-off-by: Mia")
-    assert "Attempt 1 of 3 for this review succeeded" in body
+    assert "Attempt 1 of 3 for this review made a change" in body
     assert body.count("Closes #1") == 1
     assert EDITED not in here.said(ref)[0]
 
@@ -92,7 +92,7 @@ def test_the_text_follows_further_attempts_after_a_person_wrote_around_it(
     edit(here, pull, body=f"{NOTE}{pull_of(here).body}")
     work_again(here, pull)
     work_again(here, pull)
-    assert "Attempt 1 of 3 for this review succeeded" in (pull_of(here).body or "")
+    assert "Attempt 1 of 3 for this review made a change" in (pull_of(here).body or "")
 
 
 def test_an_edit_inside_the_text_stays_and_is_told_on_the_issue(here: WorkerEnvironment) -> None:

@@ -164,7 +164,7 @@ def test_it_is_read_again_right_before_the_push(here: WorkerEnvironment) -> None
     assert_rests(here, ref, head)
     (text,) = (body for body in here.said(ref) if "status" in body.partition("\n")[0])
     assert (
-        "Attempt 1 of 3 for this review succeeded, but its change is not in the pull request."
+        "Attempt 1 of 3 for this review made a change, but its change is not in the pull request."
         in text
     )
 
