@@ -84,7 +84,10 @@ def test_an_issue_becomes_a_pull_request_on_a_copy(tmp_path: Path, clone: Path) 
     [
         (("--agent", "claude"), "--agent and --config need --clone; the demo has its own agent."),
         (("--clone", "own"), "No agent is configured. Add --agent KIND"),
-        (("--clone", "missing", "--agent", "sh"), "missing is not a directory. Name the directory of a clone."),
+        (
+            ("--clone", "missing", "--agent", "sh"),
+            "missing is not a directory. Name the directory of a clone.",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(
