@@ -15,6 +15,7 @@ import pytest
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.host import Network
+from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox
@@ -169,6 +170,18 @@ def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
         "secret",
         ["mulligan.db"],
     )
+
+
+def test_a_client_configuration_with_a_secret_is_hidden_and_another_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, secret = tmp_path / "pip.conf", tmp_path / "npmrc"
+    plain.write_text("index-url = https://x.example")
+    secret.write_text("_authToken=abcdef")
+    found = client_configuration((plain, secret))
+    monkeypatch.setattr("mulligan.sandbox.sandbox.client_configuration", lambda: found)
+    said = run_in("cat pip.conf npmrc", tmp_path).text
+    assert ("x.example" in said, "abcdef" in said) == (True, False)
 
 
 def test_who_prints_what_a_sandbox_would_is_still_believed(tmp_path: Path) -> None:
