@@ -32,7 +32,6 @@ from mulligan.domain.attempt import (
 from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
-    SetUpError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
@@ -47,6 +46,7 @@ from mulligan.domain.result import (
     Rest,
     RestKind,
 )
+from mulligan.domain.set_up import SetUpError
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure

@@ -29,7 +29,6 @@ from mulligan.domain.errors import (
     DeniedError,
     GoneError,
     MisconfiguredError,
-    SetUpError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
@@ -37,6 +36,7 @@ from mulligan.domain.errors import (
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, FileChange, VerifierOutcome
+from mulligan.domain.set_up import SetUpError
 from mulligan.implement.prompt.context_sections import assemble
 from mulligan.implement.prompt.outcome_text import TITLES, zero_advice
 from mulligan.implement.result import attempt_record

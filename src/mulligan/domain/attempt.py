@@ -13,7 +13,6 @@ from mulligan.domain.errors import (
     MisconfiguredError,
     RefusedError,
     ReviewsWithdrawnError,
-    SetUpError,
     ShutdownError,
     WithdrawnError,
     WorldError,
@@ -30,6 +29,7 @@ from mulligan.domain.result import (
     RestKind,
     VerifierOutcome,
 )
+from mulligan.domain.set_up import SetUpError
 from mulligan.domain.spending import UNLIMITED, Allowance
 
 SHUTDOWN = "shutdown"

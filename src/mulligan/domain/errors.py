@@ -6,8 +6,6 @@ and says what to do.
 
 from pathlib import Path
 
-from mulligan.domain.result import CheckResult
-
 
 class MulliganError(Exception):
     """A failure that Mulligan cannot fix by itself."""
@@ -47,14 +45,6 @@ class CertificateError(UnavailableError):
 
     It says nothing about the issue, so it asks nobody on the issue.
     """
-
-
-class SetUpError(UnavailableError):
-    """A setup command failed before the agent started; `failed` has the end of its output."""
-
-    def __init__(self, message: str, failed: CheckResult) -> None:
-        super().__init__(message)
-        self.failed = failed
 
 
 class DeniedError(WorldError):

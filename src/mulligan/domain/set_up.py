@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.globs import globs
+from mulligan.domain.result import CheckResult
+
+
+class SetUpError(UnavailableError):
+    """A setup command failed before the agent started; `failed` has the end of its output."""
+
+    def __init__(self, message: str, failed: CheckResult) -> None:
+        super().__init__(message)
+        self.failed = failed
+
 
 KNOWN_INPUTS = (
     # Python

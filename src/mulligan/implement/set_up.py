@@ -5,10 +5,9 @@ from typing import Protocol
 
 from mulligan.config.policy import Policy, SetUp
 from mulligan.domain.attempt import Change
-from mulligan.domain.errors import SetUpError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
-from mulligan.domain.set_up import key_inputs, select_inputs
+from mulligan.domain.set_up import SetUpError, key_inputs, select_inputs
 from mulligan.implement.ports import Artifacts, AttemptContext, Clock, Verifier, Worktree
 from mulligan.implement.prompt.manifest import hash_of
 from mulligan.implement.prompt.outcome_text import verdict

@@ -29,10 +29,11 @@ from mulligan.config.operator import (
 )
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.attempt_times import Copies
-from mulligan.domain.errors import ConfigError, SetUpError, UsageError
+from mulligan.domain.errors import ConfigError, UsageError
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import CheckResult
+from mulligan.domain.set_up import SetUpError
 from mulligan.git.local_clone import LocalClone, require_directory
 from mulligan.implement.ports import Artifacts, Clock, Worktree
 from mulligan.implement.prompt.outcome_text import verdict
