@@ -180,6 +180,9 @@ REFUSED: Changes = {
     "reason": "Enough.",
 }
 
+CHANGED = {"phase": Phase.COMPLETED, "outcome": Outcome.SUCCEEDED, "is_unverified": True}
+"""After an attempt that made a change, without a check."""
+
 ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     "a log line": (BUSY, AgentStarted(agent="x"), {}),
     "text": (
@@ -221,7 +224,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     "a success": (
         BUSY,
         GOOD,
-        {"phase": Phase.COMPLETED, "outcome": Outcome.SUCCEEDED, "reason": GOOD.meta.error},
+        {**CHANGED, "reason": GOOD.meta.error},
     ),
     "a failure": (
         BUSY,
@@ -236,7 +239,7 @@ ROWS: dict[str, tuple[IssueStatus, Event, Changes]] = {
     "a success of which nothing is kept": (
         FRESH,
         GOOD,
-        {"phase": Phase.COMPLETED, "outcome": Outcome.SUCCEEDED, "reason": GOOD.meta.error},
+        {**CHANGED, "reason": GOOD.meta.error},
     ),
     "a decision": (
         replace(BUSY, phase=Phase.COMPLETED),

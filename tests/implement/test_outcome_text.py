@@ -20,7 +20,9 @@ from mulligan.domain.attempt import (
     TimeLimit,
     classify,
 )
-from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
+from mulligan.domain.events import AttemptCompleted
+from mulligan.domain.fold import advance
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import (
     AgentFacts,
     AttemptTimes,
@@ -30,7 +32,6 @@ from mulligan.domain.result import (
     SetUpFiles,
 )
 from mulligan.domain.status import IssueStatus
-from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
     DIED,
     NOT_VERIFIED,
@@ -52,7 +53,6 @@ from mulligan.implement.prompt.outcome_text import (
     title_of,
     took_text,
     verdict,
-    verification_text,
     zero_advice,
 )
 from world import stories
@@ -416,9 +416,8 @@ def test_a_change_that_no_check_passed_on_has_not_succeeded(
     checks: tuple[CheckResult, ...], title: str
 ) -> None:
     made = attempt(1, Outcome.SUCCEEDED, "", *checks)
-    reason = verification_text(Verification.of(made))
-    decided = IssueStatus(REF, outcome=Outcome.SUCCEEDED, decision=OpenPullRequest(reason=reason))
-    assert (title_of(made), status_title(decided)) == (title, title)
+    status = advance(IssueStatus(REF), AttemptCompleted(meta=made), made.finished_at)
+    assert (title_of(made), status_title(status)) == (title, title)
 
 
 def test_every_outcome_has_a_title_of_its_own() -> None:

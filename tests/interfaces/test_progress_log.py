@@ -277,7 +277,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         f"  ✗ pytest (0.0 s): {TEST_ID} - {MESSAGE}",
     ),
     (
-        came_to(Outcome.SUCCEEDED, UNVERIFIED),
+        replace(came_to(Outcome.SUCCEEDED, UNVERIFIED), is_unverified=True),
         Decided(decision=UNVERIFIED),
         "  Not verified: No check is configured: nothing was verified.",
     ),

@@ -14,6 +14,7 @@ from mulligan.domain.events import (
     EVENTS,
     AttemptCompleted,
     Authorised,
+    Decided,
     Event,
     RecordedEvent,
     Resolution,
@@ -22,12 +23,14 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.outcome import Decision
+from mulligan.domain.outcome import Decision, OpenPullRequest, Outcome
 from mulligan.domain.recorded_effects import BlockShown, Obstacle
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import RetryPolicy, decide, epoch_of
+from mulligan.implement.prompt.outcome_text import NO_CHECK, status_title
 from mulligan.storage.serialization import Row, recorded_of
+from world.ledgers import completed
 
 pytestmark = pytest.mark.pure
 
@@ -46,6 +49,8 @@ HELD = [
             Authorised(act="labeled:9", actor="ada", act_at=START),
             Waiting(until=None, reason=REST, obstacle=Obstacle.ALL_AGENTS),
             BlockShown(obstacle=Obstacle.ALL_AGENTS, epoch=1, reason=REST),
+            completed(REF, 1, Outcome.SUCCEEDED),
+            Decided(decision=OpenPullRequest(reason=NO_CHECK)),
             Resolved(
                 resolution=Resolution.MERGED,
                 reason="It was merged.",
@@ -55,7 +60,7 @@ HELD = [
         )
     )
 ]
-"""An issue that waits for an agent, and that somebody fixed meanwhile."""
+"""An issue that waits for an agent, then gets a change that nothing verified, and is merged."""
 
 
 def recorded() -> list[RecordedEvent]:
@@ -108,6 +113,7 @@ def test_a_status_and_each_decision_are_the_same_in_other_words() -> None:
             other = advance(other, changed, each.at)
             assert written(status) == written(other)
             assert (status.is_held, status.is_shown) == (other.is_held, other.is_shown)
+            assert status_title(status) == status_title(other)
             if isinstance(each.event, AttemptCompleted) and isinstance(changed, AttemptCompleted):
                 history.append(each.event.meta)
                 other_history.append(changed.meta)

@@ -6,7 +6,7 @@ from github_simulator.request import ApiCall
 
 
 def picture(call: ApiCall) -> Reply:
-    """Show a picture to whoever has its signed address."""
+    """Show a picture to a caller that has its signed address."""
     upload = call.params["upload"]
     if call.query.get("token") != signature(upload):
         raise not_found()

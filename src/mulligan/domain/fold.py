@@ -80,6 +80,7 @@ from mulligan.domain.status import (
     SeenText,
     handled_of,
 )
+from mulligan.domain.verification import is_unverified
 
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
@@ -129,7 +130,10 @@ def _advance(  # noqa: C901 - one flat match
             # The commit of a kept attempt may turn out to be lost, which changes its outcome.
             is_kept = status.is_kept and meta.outcome is Outcome.SUCCEEDED
             status = replace(status, phase=Phase.COMPLETED, is_kept=is_kept)
-            return replace(status, outcome=meta.outcome, reason=meta.error)
+            unverified = is_unverified(meta)
+            return replace(
+                status, outcome=meta.outcome, is_unverified=unverified, reason=meta.error
+            )
         case Decided(decision=decision):
             effects = status.effects.without(PublicationDelayed)
             decided = replace(status, phase=Phase.DECIDED, decision=decision, effects=effects)
@@ -224,6 +228,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         # New guidance requests other work than the verified commit.
         is_kept=status.is_kept and not event.guidance,
         outcome=None,
+        is_unverified=False,
         decision=None,
         reason="",
         obstacle=None,

@@ -256,6 +256,7 @@ class IssueStatus:
 
     - `attempt` counts within `epoch`, `number` over all epochs. `forgotten_epochs` counts the
       epochs deleted by retention.
+    - `outcome` is that of the last attempt; `is_unverified` if no check verified its change.
     - `reason` is a sentence for people; `obstacle` is what a queued issue waits for, if it is one.
     - `due` is when the next attempt may start.
     - `is_kept`: the last attempt's commit is verified, but waits to be published until a maintainer
@@ -283,6 +284,7 @@ class IssueStatus:
     text: SeenText = SeenText()
     started_at: datetime | None = None
     outcome: Outcome | None = None
+    is_unverified: bool = False
     decision: Decision | None = None
     reason: str = ""
     due: datetime | None = None

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind, CheckResult, FileChange, Proof, WorkerResultMeta
 
 
@@ -62,9 +63,19 @@ class Verification:
         return self.any_passed or bool(self.preexisting or self.optional or self.failed)
 
     @property
+    def is_nothing(self) -> bool:
+        """Return whether no check passed; False if the results were lost."""
+        return self.is_recorded and not self.any_passed
+
+    @property
     def is_weak(self) -> bool:
         """Return whether no check passed, or no test."""
         return self.no_test_passed or not self.any_passed
+
+
+def is_unverified(meta: WorkerResultMeta) -> bool:
+    """Return whether an attempt made a change that no check verified."""
+    return meta.outcome is Outcome.SUCCEEDED and Verification.of(meta).is_nothing
 
 
 DECIDING = re.compile(

@@ -11,6 +11,7 @@ from mulligan.domain.learning import LIFETIME, learned_in
 from mulligan.domain.outcome import Escalate, Outcome, StandDown
 from mulligan.domain.restoration import record_of
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.verification import is_unverified
 from mulligan.github.escalation import last_failure, set_up_output
 from mulligan.github.markdown_parts import (
     USAGE,
@@ -30,7 +31,7 @@ from mulligan.github.markdown_parts import (
 )
 from mulligan.github.marks import marker
 from mulligan.github.status_record import record_line
-from mulligan.implement.prompt.outcome_text import NOT_VERIFIED, left_out, pluralize, title_of
+from mulligan.implement.prompt.outcome_text import left_out, pluralize
 from mulligan.text.foreign import address, code, phrase, quoted, sentence, subject_line
 
 UNVERIFIED = "Not verified: "
@@ -268,8 +269,8 @@ def _success(case: IssueContext) -> str:
 
 
 def _progress(case: IssueContext) -> str:
-    is_unverified = case.last is not None and title_of(case.last) == NOT_VERIFIED
-    return f"Attempt {attempts_used(case)} {'made a change' if is_unverified else 'succeeded'}"
+    unverified = case.last is not None and is_unverified(case.last)
+    return f"Attempt {attempts_used(case)} {'made a change' if unverified else 'succeeded'}"
 
 
 def _on_github(case: IssueContext) -> str:

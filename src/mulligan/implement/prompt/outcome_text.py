@@ -19,7 +19,7 @@ from mulligan.domain.attempt import (
     zero_kind,
 )
 from mulligan.domain.attempt_times import total_times
-from mulligan.domain.outcome import OpenPullRequest, Outcome, ZeroKind
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import (
     AgentFacts,
     CheckResult,
@@ -31,7 +31,7 @@ from mulligan.domain.result import (
 )
 from mulligan.domain.spending import dollars
 from mulligan.domain.status import IssueStatus
-from mulligan.domain.verification import Verification
+from mulligan.domain.verification import Verification, is_unverified
 from mulligan.text.escape import one_line, visible
 
 # An outcome in one line.
@@ -323,8 +323,6 @@ NO_TEST_PASSED = "No test verified the change."
 
 NEITHER_PASSED = "Nothing was verified: no check passed, and no test verified the change."
 
-NOTHING_VERIFIED = (NO_CHECK, NOTHING_PASSED, NEITHER_PASSED)
-
 NO_RECORD = "The results of the checks are not on record: the ledger was lost."
 
 SET_UP_FAILED = "The setup commands failed on this change, so no check ran."
@@ -353,28 +351,16 @@ def verification_text(found: Verification, name_of: Callable[[str], str] = quote
     return " ".join([verification_doubt(found), *said]).strip()
 
 
-def outcome_title(outcome: Outcome, verification: str) -> str:
-    """Return the name of an outcome for people.
-
-    A change that no check verified has not succeeded; `verification` is its `verification_text`.
-    """
-    is_unverified = outcome is Outcome.SUCCEEDED and verification.startswith(NOTHING_VERIFIED)
-    return NOT_VERIFIED if is_unverified else TITLES[outcome]
-
-
 def title_of(meta: WorkerResultMeta) -> str:
     """Return the name of an attempt's outcome for people."""
-    has_change = meta.outcome is Outcome.SUCCEEDED
-    return outcome_title(
-        meta.outcome, verification_text(Verification.of(meta)) if has_change else ""
-    )
+    return NOT_VERIFIED if is_unverified(meta) else TITLES[meta.outcome]
 
 
 def status_title(status: IssueStatus) -> str:
     """Return the name of an issue's last outcome for people; empty if it has none."""
-    decision = status.decision
-    verification = decision.reason if isinstance(decision, OpenPullRequest) else ""
-    return outcome_title(status.outcome, verification) if status.outcome else ""
+    if status.is_unverified:
+        return NOT_VERIFIED
+    return TITLES[status.outcome] if status.outcome else ""
 
 
 def unverified(found: Verification) -> tuple[str, ...]:

@@ -59,8 +59,6 @@ from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMet
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import (
-    NOT_VERIFIED,
-    TITLES,
     pluralize,
     proof_text,
     run_text,
@@ -410,11 +408,11 @@ def _output(failed: CheckResult) -> str:
 
 def _decision_line(status: IssueStatus, decision: Decision) -> str:
     """Describe the outcome of an attempt and the next step; the reason includes the error."""
-    ended = TITLES[status.outcome] if status.outcome else "Over"
+    ended = status_title(status) or "Over"
     why = escape(one_line(decision.reason, REASON_WIDTH))
     match decision:
-        case OpenPullRequest() if status_title(status) == NOT_VERIFIED:
-            return f"  [yellow]{NOT_VERIFIED}:[/] {why}"
+        case OpenPullRequest() if status.is_unverified:
+            return f"  [yellow]{ended}:[/] {why}"
         case OpenPullRequest():
             return f"  [green]{ended}:[/] {why}"
         case Retry():

@@ -21,8 +21,8 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
+from mulligan.domain.verification import is_unverified
 from mulligan.implement.prompt.outcome_text import (
-    NOT_VERIFIED,
     attempt_error,
     duration_text,
     pluralize,
@@ -150,9 +150,12 @@ def _title(ended: WorkerResultMeta | IssueStatus) -> str:
 
 def _colour(ended: WorkerResultMeta | IssueStatus) -> str:
     """Return the colour of the outcome of an attempt, or of an issue's last one."""
-    if ended.outcome is Outcome.SUCCEEDED:
-        return "calm" if _title(ended) == NOT_VERIFIED else "good"
-    return "calm" if ended.outcome in FREE else "bad"
+    unverified = (
+        is_unverified(ended) if isinstance(ended, WorkerResultMeta) else ended.is_unverified
+    )
+    if ended.outcome is Outcome.SUCCEEDED and not unverified:
+        return "good"
+    return "calm" if unverified or ended.outcome in FREE else "bad"
 
 
 def _iso(at: datetime) -> str:
