@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,21 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def started(
+    home: Path, *arguments: str, **environment: str
+) -> AbstractContextManager[PseudoTerminal]:
+    """Start a command on a terminal."""
+    given = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home / "tmp")}
+    argv = (sys.executable, "-m", "mulligan", *arguments)
+    environment = {**given, "PYTHONPATH": str(ROOT / "src"), **environment}
+    return on_a_terminal(argv, home, environment, columns=100)
+
+
 def interrupt(
     home: Path, seen: str, *arguments: str, **environment: str
 ) -> tuple[int, PseudoTerminal]:
     """Press Ctrl-C once the command has printed `seen`; return its exit code and its terminal."""
-    given = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home / "tmp")}
-    argv = (sys.executable, "-m", "mulligan", *arguments)
-    environment = {**given, "PYTHONPATH": str(ROOT / "src"), **environment}
-    with on_a_terminal(argv, home, environment, columns=100) as terminal:
+    with started(home, *arguments, **environment) as terminal:
         terminal.wait_for(seen)
         terminal.press(CTRL_C)
         return terminal.end(), terminal
@@ -76,7 +84,9 @@ def test_check(home: Path) -> None:
 
 
 def test_init(home: Path) -> None:
-    assert_interrupted(*interrupt(home, r"\[y/N\]", "init", "tools"))
+    with started(home, "init", "tools") as terminal:
+        terminal.wait_for(r"\[y/N\]")
+        assert_interrupted(terminal.press_until_end(CTRL_C), terminal)
     assert not (home / "mulligan.yml").exists()
 
 

@@ -50,6 +50,17 @@ class PseudoTerminal:
         self._read(lambda: False)
         return self.process.wait(PATIENCE)
 
+    def press_until_end(self, keys: str, seconds: float = 5.0) -> int:
+        """Press keys again and again until the command ends; give its exit code.
+
+        Python does not notice a signal that comes right before it waits for a line of input.
+        """
+        while self.process.poll() is None:
+            self.press(keys)
+            again = time.monotonic() + seconds
+            self._read(lambda: time.monotonic() > again or self.process.poll() is not None)  # noqa: B023
+        return self.end()
+
     def _read(self, enough: Callable[[], bool]) -> None:
         timeout = time.monotonic() + PATIENCE
         while not enough():
