@@ -54,7 +54,7 @@ OWN_TABLES = {
     *("mulligan/git/faults.py", "mulligan/github/answers.py", "mulligan/github/comments.py"),
     *("mulligan/github/found_work.py", "mulligan/github/retries.py"),
     *("mulligan/interfaces/onboarding/ecosystems.py", "mulligan/text/certificates.py"),
-    "mulligan/text/markdown.py",
+    *("mulligan/interfaces/onboarding/tree.py", "mulligan/text/markdown.py"),
 }
 """Files that give `re` a pattern in a variable: it comes from a table or a call of Mulligan."""
 

@@ -7,22 +7,34 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.load import load_policy
+from mulligan.domain.result import CheckKind
 from mulligan.interfaces.bootstrap.clone import read_tree
-from mulligan.interfaces.onboarding.ecosystems import RepositoryFiles, propose
+from mulligan.interfaces.onboarding.plans import plan
 from mulligan.interfaces.onboarding.proposal import (
     FileDraft,
     Origin,
     Proposal,
+    ProposedCheck,
     operator_text,
     origin_of,
     policy_pull_request,
     policy_text,
     with_repository,
 )
+from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
 INSTALL = ".venv/bin/pip install --quiet"
+
+
+HERE = Machine(
+    "3.12", "22", frozenset({"uv", "poetry", "pdm", "npm", "pnpm", "yarn", "go", "cargo"})
+)
+
+
+def propose(files: RepositoryFiles) -> Proposal:
+    return plan(files, HERE).proposal
 
 
 def tree(**texts: str) -> RepositoryFiles:
@@ -38,7 +50,7 @@ def ci(*lines: str) -> dict[str, str]:
 
 
 def lines_of(found: Proposal) -> list[str]:
-    return [*found.setup, *(check.run for check in found.checks)]
+    return [*found.set_up, *(check.run for check in found.checks)]
 
 
 @pytest.mark.pure
@@ -50,7 +62,7 @@ def lines_of(found: Proposal) -> list[str]:
         ({"test_a__py": ""}, ["python3 -m unittest"]),
         (
             {"setup__py": "", "conftest__py": "", "requirements__txt": "six", "__flake8": ""},
-            [VENV, f"{INSTALL} -e . -r requirements.txt pytest flake8", ".venv/bin/python -m pytest -q", ".venv/bin/flake8"],
+            [VENV, f"{INSTALL} -e . -r requirements.txt pytest flake8", ".venv/bin/python -m pytest -q", ".venv/bin/flake8 --extend-exclude .venv"],
         ),
         (
             {"pyproject__toml": "[dependency-groups]\ndev = ['pytest>=8']\n[tool.mypy]\n", "conftest__py": ""},
@@ -61,10 +73,20 @@ def lines_of(found: Proposal) -> list[str]:
             ["uv sync --frozen --all-groups --all-extras", "uv run --offline python -m pytest -q", "uv run --offline ruff check ."],
         ),
         (
-            {"pyproject__toml": "", "poetry__lock": "", **ci("poetry run pytest -x tests")},
-            ["poetry install --no-interaction", "poetry run python -m pytest -x tests"],
+            {"pyproject__toml": "", "poetry__lock": "", **ci("poetry install", "poetry run pytest -x tests")},
+            ["poetry install", "poetry run pytest -x tests"],
         ),
-        ({"setup__py": "", **ci("python -m unittest -v")}, [VENV, f"{INSTALL} -e .", ".venv/bin/python -m unittest -v"]),
+        ({"pyproject__toml": "[tool.pytest]\n", "poetry__lock": ""}, ["poetry install --no-interaction", "poetry run python -m pytest -q"]),
+        ({"pyproject__toml": "[tool.pytest]\n", "pdm__lock": ""}, ["pdm install --dev", "pdm run python -m pytest -q"]),
+        (
+            {"pyproject__toml": "[dependency-groups]\ndev = [\"tomli; python_version<'3.11'\"]\n", "test_a__py": "def test_a(): ..."},
+            [VENV, f"{INSTALL} \"tomli; python_version<'3.11'\" pytest", ".venv/bin/python -m pytest -q"],
+        ),
+        (
+            {"pyproject__toml": "[tool.ruff]\nfix = true\n[tool.mypy]\nfiles = 'a'\n", "__pre-commit-config__yaml": "- repo: https://github.com/astral-sh/ruff-pre-commit\n  rev: v0.6.9\n"},
+            [VENV, f"{INSTALL} ruff==0.6.9 mypy", ".venv/bin/ruff check --no-fix .", ".venv/bin/mypy"],
+        ),
+        ({"setup__py": "", **ci("python -m unittest -v")}, [VENV, ". .venv/bin/activate && python -m unittest -v"]),
         (
             {"noxfile__py": "import nox\n\n@nox.session\ndef tests(session):\n    pass\n"},
             [VENV, f"{INSTALL} nox", ".venv/bin/nox -s tests"],
@@ -97,7 +119,7 @@ def lines_of(found: Proposal) -> list[str]:
             {"Cargo__toml": "", **ci("cargo test --all", "cargo clippy -- -D warnings")},
             ["cargo fetch", "cargo test --all", "cargo clippy -- -D warnings"],
         ),
-        ({"pom__xml": "", "mvnw": "", **ci("./mvnw -B verify")}, ["./mvnw -B -ntp verify"]),
+        ({"pom__xml": "", "mvnw": "", **ci("./mvnw -B verify")}, ["./mvnw -B verify"]),
         ({"build__gradle__kts": "", "gradlew": ""}, ["./gradlew --no-daemon --console=plain test"]),
         (
             {"Gemfile": "gem 'rspec'\ngem 'rubocop', require: false\n", "spec_in_a_spec__rb": ""},
@@ -123,8 +145,9 @@ def lines_of(found: Proposal) -> list[str]:
         ({"configure__ac": ""}, ["autoreconf -i && ./configure && make check"]),
         ({"Makefile": "deps:\ncheck: all\n\ttrue\nmypy:\nX := 1\n"}, ["make deps", "make check", "make mypy"]),
         ({"Makefile": "test:\n", "go__mod": ""}, ["go test ./...", "go vet ./..."]),
-        ({"Makefile": "test:\nlint:\n", "go__mod": "", **ci("make test")}, ["make test", "make lint"]),
-        ({"go__mod": "", **ci("go test $FLAGS ./...", "go test ./... | tee log")}, ["go test ./...", "go vet ./..."]),
+        ({"Makefile": "test:\nlint:\n", "go__mod": "", **ci("make test")}, ["make test", "go vet ./..."]),
+        ({"Makefile": "test:\nlint:\n", **ci("make test")}, ["make test", "make lint"]),
+        ({"go__mod": "", **ci("go test -race ./... 2>&1 | tee log")}, ["go test -race ./...", "go vet ./..."]),
         ({"README__md": ""}, []),
         ({"go__mod": "", "__github_in_workflows_in_ci__yml": "- [not: a workflow"}, ["go test ./...", "go vet ./..."]),
     ],
@@ -134,6 +157,24 @@ def test_lines_are_the_repositorys_own(texts: dict[str, str], lines: list[str]) 
     assert lines_of(found) == lines
     policy = load_policy(policy_text(found).encode(), {}, "proposed")
     assert [*policy.setup.run, *(check.run for check in policy.checks)] == lines
+
+
+@pytest.mark.pure
+def test_a_check_that_is_left_out_is_a_comment_with_the_reason() -> None:
+    passing = ProposedCheck("tests", "make test", CheckKind.TEST, "CI", setup=("make deps",))
+    failing = ProposedCheck(
+        "lint", "make lint", CheckKind.LINT, "CI", setup=("make tools",), fails="it fails here: no"
+    )
+    text = policy_text(Proposal("x", ("npm ci",), (passing, failing)))
+    assert text.endswith(
+        "setup:\n  - npm ci\n  - make deps\n\n# Commands that verify a change, in this order.\n"
+        "checks:\n  - name: tests\n    run: make test # from CI\n    kind: test\n"
+        "  # Left out, since it fails here: no:\n"
+        "  # - name: lint\n  #   run: make lint # from CI\n  #   kind: lint\n"
+    )
+    assert len(load_policy(text.encode(), {}, "proposed").checks) == 1
+    nothing = policy_text(Proposal("x", (), (failing,)))
+    assert load_policy(nothing.encode(), {}, "proposed").checks == ()
 
 
 @pytest.mark.pure

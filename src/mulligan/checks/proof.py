@@ -46,6 +46,28 @@ def files_of_tests(files: Iterable[FileChange], patterns: Sequence[str]) -> froz
     return globs(tuple(patterns) or TEST_FILES).select(paths)
 
 
+SOURCE_SUFFIXES = (
+    *("*.py", "*.js", "*.mjs", "*.cjs", "*.jsx", "*.ts", "*.mts", "*.cts", "*.tsx", "*.go", "*.rs"),
+    *("*.c", "*.cc", "*.cpp", "*.cxx", "*.h", "*.hh", "*.hpp", "*.java", "*.kt", "*.scala"),
+    *("*.rb", "*.php", "*.cs", "*.swift", "*.ex", "*.erl", "*.hs", "*.lua", "*.pl", "*.pm"),
+)
+
+NO_SOURCES = (
+    *("doc/", "docs/", "example/", "examples/", "bench*/", "scripts/", "tools/", "tasks/", ".*/"),
+    *("setup.py", "noxfile.py", "*.config.*", ".*", "gulpfile.*", "Gruntfile.*", "fabfile.py"),
+)
+"""Files that build, describe or check a program, as in .gitignore."""
+
+
+def source_files(paths: Iterable[str], patterns: Sequence[str]) -> frozenset[str]:
+    """Return the files that are code of the program: not of its tests, build or documentation.
+
+    `patterns` are the repository's own for tests; without any, TEST_FILES count.
+    """
+    code = globs(SOURCE_SUFFIXES).select(paths)
+    return code - globs((*NO_SOURCES, *(patterns or TEST_FILES))).select(code)
+
+
 # What they prove
 
 NO_TEST = re.compile(

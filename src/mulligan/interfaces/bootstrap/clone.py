@@ -1,6 +1,7 @@
 """Read facts for `mulligan init`: a clone, its labels, installed agents, this installation."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,11 +31,6 @@ from mulligan.interfaces.bootstrap.container import (
     remote_of,
 )
 from mulligan.interfaces.bootstrap.redaction import redactor_of
-from mulligan.interfaces.onboarding.ecosystems import (
-    FILES_TO_READ,
-    RepositoryFiles,
-    matches_pattern,
-)
 from mulligan.interfaces.onboarding.proposal import (
     SET_UP_BRANCH,
     ActionSource,
@@ -42,6 +38,12 @@ from mulligan.interfaces.onboarding.proposal import (
     policy_pull_request,
     recorded,
     source_at,
+)
+from mulligan.interfaces.onboarding.tree import (
+    FILES_TO_READ,
+    Machine,
+    RepositoryFiles,
+    matches_pattern,
 )
 from mulligan.sandbox.process import Command, run
 
@@ -51,7 +53,7 @@ MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
 """The checkout of Mulligan, if it runs from one."""
 
 
-MAX_DEPTH = 3
+MAX_DEPTH = 4
 
 MAX_FILES = 20_000
 
@@ -122,6 +124,36 @@ def _checked_out(environment: Environment, checkout: Path) -> ActionSource | Non
     except MulliganError:
         return None
     return source_at(origin_of(git_config(checkout)), commit)
+
+
+VERSION_TIMEOUT = timedelta(seconds=10)
+
+
+def machine_here(environment: Environment) -> Machine:
+    """Return the programs on the PATH, and the versions of Python (`3.12`) and Node (`22`)."""
+    places = map(Path, environment.get("PATH", os.defpath).split(os.pathsep))
+    names = (file.name for place in places if place.is_dir() for file in place.iterdir())
+    return Machine(
+        python=_version(environment, "python3", PYTHON_VERSION),
+        node=_version(environment, "node", NODE_VERSION),
+        programs=frozenset(names),
+    )
+
+
+PYTHON_VERSION = re.compile(r"Python (3\.\d+)")
+NODE_VERSION = re.compile(r"v(\d+)")
+
+
+def _version(environment: Environment, program: str, pattern: re.Pattern[str]) -> str:
+    asked = (program, "--version")
+    command = Command(
+        argv=asked, directory=Path.cwd(), environment=environment, timeout=VERSION_TIMEOUT
+    )
+    try:
+        found = pattern.search(run(command).text)
+    except MisconfiguredError:
+        return ""
+    return found[1] if found else ""
 
 
 def read_tree(directory: Path) -> RepositoryFiles:

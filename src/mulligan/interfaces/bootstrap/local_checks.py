@@ -19,6 +19,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
+from mulligan.checks.proof import source_files
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.load import load_operator, load_policy, policy_in
 from mulligan.config.operator import (
@@ -298,6 +299,30 @@ class AttemptChecks:
         result = self.verifier.check(check, self.tree, self._log("check.log"), check_out)
         return _timed(result, began), self.tree.changed_files(self.tree.start_sha)
 
+    def notices_broken_code(self, check: Check, result: CheckResult) -> bool:
+        """Return whether a check fails otherwise with all source files broken, except tests.
+
+        `result` is that on the commit. True if the commit has no such file.
+        """
+        sha = self.tree.start_sha
+        files = self.tree.blobs(sha).keys()
+        paths = source_files(files, self.commit.policy.test_files)
+
+        def check_out() -> None:
+            self.tree.check_out(sha)
+            for path in paths:
+                file = self.tree.path / path
+                if file.is_file() and not file.is_symlink():
+                    file.write_text(BROKEN, encoding="utf-8")
+
+        if not paths:
+            return True
+        broken = self.verifier.check(check, self.tree, self._log("check.log"), check_out)
+        if result.passed:
+            return not broken.passed
+        before = self.verifier.merge_baseline_runs(result, result)
+        return self.verifier.subtract_baseline(broken, before, files).fails
+
     def repeated(self, failed: CheckResult) -> CheckResult:
         """Return a failure as an attempt counts it that changes nothing about it (BASELINE-1)."""
         if not self.commit.policy.has_baseline:
@@ -309,6 +334,8 @@ class AttemptChecks:
     def _log(self, name: str) -> Path:
         return self.artifacts.path(self.ref, ATTEMPT, name)
 
+
+BROKEN = ")(}{ broken by `mulligan init`, to see whether the tests notice\n"
 
 ATTEMPT = 1
 """The number of the attempt that the files are named for."""

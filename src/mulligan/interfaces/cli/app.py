@@ -232,6 +232,10 @@ def init(
             "--pull-request", help="Open a pull request with the policy, instead of writing it."
         ),
     ] = False,
+    tries: Annotated[
+        bool,
+        typer.Option("--try/--no-try", help="Run the proposed commands once in the sandbox."),
+    ] = True,
     app: Annotated[
         bool, typer.Option("--app", help="Create a GitHub App in a browser instead.")
     ] = False,
@@ -245,7 +249,7 @@ def init(
     from mulligan.interfaces.cli import init as module
 
     options = module.InitOptions(
-        directory, yes, repository, config, workflow, action, gh_token, pull_request
+        directory, yes, repository, config, workflow, action, gh_token, pull_request, tries
     )
     if app:
         return module.init_app(options, module.AppRequest(organization, app_name, key_file))

@@ -45,6 +45,7 @@ from mulligan.interfaces.bootstrap.clone import (
     gh_token,
     git_config,
     installed_from,
+    machine_here,
     missing_labels,
     propose_policy,
     read_tree,
@@ -57,11 +58,13 @@ from mulligan.interfaces.cli.terminal import (
     print_error,
     typed,
 )
-from mulligan.interfaces.onboarding.ecosystems import propose
+from mulligan.interfaces.cli.trial import try_plan
+from mulligan.interfaces.onboarding.plans import plan
 from mulligan.interfaces.onboarding.proposal import (
     ActionSource,
     FileDraft,
     Origin,
+    Proposal,
     named,
     operator_text,
     origin_of,
@@ -84,6 +87,7 @@ class InitOptions:
     action: str | None = None
     gh_token: bool = False
     pull_request: bool = False
+    tries: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def init(options: InitOptions) -> Exit:
     console, clone = make_console(), options.directory.absolute()
     origin, config = _origin(options, git_config(clone)), _operator_path(options, clone)
     token = _gh_token(options, origin, config)
-    plan = _plan(console, clone, origin, config, token)
+    plan = _plan(console, clone, origin, config, token, tries=options.tries)
     if options.workflow:
         plan = _with_workflow(console, plan, clone, options.action)
     if options.pull_request and not plan.can_propose:
@@ -183,9 +187,11 @@ def _plan(
     origin: Origin | None,
     config: Path,
     token: tuple[Path, str] | None,
+    *,
+    tries: bool,
 ) -> InitPlan:
     drafts, labels = list[FileDraft](), Labels()
-    path, proposal = policy_in(clone), propose(read_tree(clone))
+    path = policy_in(clone)
     policy = clone / path
     if policy.exists():
         text = policy.read_text(encoding="utf-8")
@@ -193,17 +199,27 @@ def _plan(
         labels = existing.labels
         console.print(f"{path} already exists, with {pluralize(len(existing.checks), 'check')}.")
     else:
-        found = f"No test commands found in {clone}. Add its checks to the file below."
-        if proposal.checks:
-            checks = pluralize(len(proposal.checks), "check")
-            found = f"{proposal.ecosystem}: {checks} found in {clone}."
-        console.print(escape(found))
-        text = policy_text(proposal)
+        text = policy_text(_proposal(console, clone, config, tries=tries))
         drafts.append(FileDraft(policy, text))
     operator = _operator(console, origin, config, drafts, token)
     _say_agents(console, operator)
     missing = _missing(console, operator, origin, labels)
     return InitPlan(text, path, tuple(drafts), missing, labels, operator, origin, token)
+
+
+def _proposal(console: Console, clone: Path, config: Path, *, tries: bool) -> Proposal:
+    """Find the repository's setup commands and checks, and try them."""
+    planned = plan(read_tree(clone), machine_here(environment()))
+    checks = planned.proposal.checks
+    if not checks:
+        message = f"No test commands found in {clone}. Add its checks to the file below."
+        console.print(message, markup=False)
+        return planned.proposal
+    found = f"{planned.proposal.ecosystem}: {pluralize(len(checks), 'check')} found in {clone}."
+    console.print(found, markup=False)
+    if not tries:
+        return planned.proposal
+    return try_plan(console, planned, clone, config)
 
 
 def _operator(

@@ -6,7 +6,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import MutableMapping
+from collections.abc import Generator, MutableMapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -146,6 +147,18 @@ def wait_for_signal(event: threading.Event) -> None:
     """
     while not event.is_set():
         time.sleep(SIGNAL_SECONDS)
+
+
+@contextmanager
+def stopping_on_signals(*, running: str) -> Generator[None]:
+    """As `stop_on_signals` while the block lasts; a prompt after it is left by Ctrl-C again."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    stop_on_signals(running=running)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running attempts") -> None:

@@ -1,1 +1,1 @@
-"""Proposes a configuration for `mulligan init`, from the files of a repository."""
+"""Proposes a configuration for `mulligan init`, from a repository's workflows and files."""

@@ -1,16 +1,12 @@
 """Propose checks and setup commands for each ecosystem, from a repository's files. Pure."""
 
-import json
 import re
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable
+from dataclasses import replace
 from shlex import quote
 
-import yaml
-from pydantic import JsonValue, TypeAdapter, ValidationError
-
+from mulligan.interfaces.onboarding.ci_checks import LOCKS, VENV, checking_script
+from mulligan.interfaces.onboarding.commands import checking_form
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
     ProposedCheck,
@@ -20,132 +16,23 @@ from mulligan.interfaces.onboarding.proposal import (
     suite,
     types,
 )
-
-# The files of a repository
-
-FILES_TO_READ = (
-    *("*.toml", "*.cfg", "*.ini", "*.txt", "package.json", "composer.json", "noxfile.py"),
-    *("Makefile", "makefile", "GNUmakefile", "Rakefile", "Gemfile", "CMakeLists.txt"),
-    *(
-        "build.gradle",
-        "build.gradle.kts",
-        "pom.xml",
-        "go.mod",
-        "meson.build",
-        ".pre-commit-config.y*ml",
-    ),
-    *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml"),
-    *("requirements/*.txt", "tests/requirements.txt", "test_*.py", "tests/*.py", "test/*.py"),
+from mulligan.interfaces.onboarding.tree import (
+    Machine,
+    RepositoryFiles,
+    keys_of,
+    part,
+    texts_of,
 )
-"""Patterns of the files to read; of all others only the names are used."""
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryFiles:
-    """The paths of a repository's files, down to a few levels, and the text of small ones."""
-
-    paths: frozenset[str]
-    texts: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def has(self, *patterns: str) -> bool:
-        """Return whether a file matches one of these patterns; `*` matches anything but a slash."""
-        return any(matches_pattern(path, pattern) for pattern in patterns for path in self.paths)
-
-    def first(self, *names: str) -> str | None:
-        """Return the first of these files that exists."""
-        return next((name for name in names if name in self.paths), None)
-
-    def text(self, name: str) -> str:
-        """Return the text of a file; empty if there is none."""
-        return self.texts.get(name, "")
-
-    def mapping(self, name: str) -> dict[str, JsonValue]:
-        """Parse a JSON or TOML file; empty if it is missing or invalid."""
-        try:
-            found: object = (
-                tomllib.loads(self.text(name))
-                if name.endswith(".toml")
-                else json.loads(self.text(name) or "{}")
-            )
-            return MAPPING.validate_python(found)
-        except (ValueError, ValidationError, RecursionError):
-            return {}
-
-    def says(self, pattern: str, *names: str) -> bool:
-        """Return whether a regular expression occurs in one of the files that match `names`."""
-        texts = (
-            text
-            for path, text in self.texts.items()
-            if any(matches_pattern(path, n) for n in names)
-        )
-        return any(re.search(pattern, text, re.MULTILINE) for text in texts)
-
-    def in_ci(self, pattern: str) -> str | None:
-        """Return the first simple line of the repository's CI that `pattern` matches completely."""
-        wanted = re.compile(pattern)
-        return next((line for line in self._ci_lines() if wanted.fullmatch(line)), None)
-
-    def _ci_lines(self) -> list[str]:
-        texts = (self.texts[path] for path in sorted(self.texts) if path.startswith(".github/work"))
-        lines = [line.strip() for text in texts for run in _runs(text) for line in run.splitlines()]
-        return [line for line in lines if SIMPLE_COMMAND.fullmatch(line)]
-
-
-def matches_pattern(path: str, pattern: str) -> bool:
-    """Return whether a path matches a pattern, where `*` matches anything but a slash."""
-    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
-
-
-SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
-"""A shell line with a single command, without variables or CI expressions."""
-
-
-def _runs(workflow: str) -> list[str]:
-    """List the commands in the steps of a GitHub workflow."""
-    try:
-        jobs = part(MAPPING.validate_python(_as_written(workflow)), "jobs")
-    except (yaml.YAMLError, ValidationError, RecursionError):
-        return []
-    steps = [part(job, "steps") for job in jobs.values()] if isinstance(jobs, dict) else []
-    found = [part(step, "run") for each in steps if isinstance(each, list) for step in each]
-    return [run for run in found if isinstance(run, str)]
-
-
-def _as_written(text: str) -> object:
-    """Parse YAML with every scalar as text, since the key `on` would become a boolean."""
-    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - creates texts, lists and mappings only
-
-
-MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
-
-
-def part(value: JsonValue, *keys: str) -> JsonValue:
-    """Return the value at a path of keys; None if a key is missing."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def keys_of(value: JsonValue) -> list[str]:
-    """List the keys of a mapping, in order; empty for anything else."""
-    return list(value) if isinstance(value, dict) else []
-
-
-def texts_of(value: JsonValue) -> list[str]:
-    """List the texts in a list; empty for anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
 
 # All ecosystems
 
 
-def propose(tree: RepositoryFiles) -> Proposal:
-    """Propose setup commands and checks; a Makefile counts if CI uses it, or nothing else fits."""
+def propose_from_files(tree: RepositoryFiles, machine: Machine) -> Proposal:
+    """Propose setup commands and checks from lock files and manifests; else from a Makefile."""
+    found = [proposal for each in ECOSYSTEMS if (proposal := each(tree, machine))]
+    with_checks = [each for each in found if each.checks]
     by_make = propose_make(tree)
-    if by_make and is_make_used(tree):
-        return by_make
-    found = [proposal for each in ECOSYSTEMS if (proposal := each(tree)) and proposal.checks]
-    return merge_proposals(found or ([by_make] if by_make else []))
+    return merge_proposals(with_checks or ([by_make] if by_make else []))
 
 
 # Python
@@ -157,14 +44,14 @@ TOOLS = {"pytest", "tox", "nox", "ruff", "mypy", "flake8"}
 """Programs that pip installs under their own names."""
 
 
-def propose_python(tree: RepositoryFiles) -> Proposal | None:
+def propose_python(tree: RepositoryFiles, machine: Machine) -> Proposal | None:
     """Propose checks for a repository with Python."""
     if not tree.has(*PROJECT, *TESTS):
         return None
-    runner, prepared = _runner(tree)
+    runner, prepared = _runner(tree, machine)
     checks = [each for each in (_python_tests(tree, runner), *_others(tree, runner)) if each]
     tools = [_tool(check.run, runner) for check in checks]
-    wanted = tuple(tool for tool in tools if tool in TOOLS)
+    wanted = tuple(_pinned(tree, tool) for tool in tools if tool in TOOLS)
     if prepared is not None:
         return Proposal("Python", prepared, tuple(checks))
     by_itself = bool({"tox", "nox"}.intersection(wanted))
@@ -177,32 +64,29 @@ def propose_python(tree: RepositoryFiles) -> Proposal | None:
 
 BIN = ".venv/bin/"
 
-VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
-"""Creates the environment in the worktree, with its own .gitignore that hides it from git."""
 
-
-def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
+def _runner(tree: RepositoryFiles, machine: Machine) -> tuple[str, tuple[str, ...] | None]:
     """Return the prefix of commands, and the setup commands if uv or Poetry installs everything."""
-    if "uv.lock" in tree.paths:
+    if "uv.lock" in tree.paths and "uv" in machine.programs:
         return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
-    if "poetry.lock" in tree.paths:
+    if "poetry.lock" in tree.paths and "poetry" in machine.programs:
         return "poetry run ", ("poetry install --no-interaction",)
+    if "pdm.lock" in tree.paths and "pdm" in machine.programs:
+        return "pdm run ", ("pdm install --dev",)
     return BIN, None
 
 
 PYTEST_FILES = ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py")
 SETTINGS = ("*.toml", "*.cfg", "*.ini", "*.txt", "requirements/*.txt")
-PYTEST = re.compile(r"(?:(?:python3?|uv run|poetry run)(?: -m)? )?(?:python3? -m )?pytest( .*)?")
-UNITTEST = re.compile(r"python3? (-m unittest.*)")
 SESSION = re.compile(r"^@nox\.session.*\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
 def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
-    if found := tree.in_ci(PYTEST.pattern):
-        return suite(f"{runner}python -m pytest{_rest(PYTEST, found)}", "the CI workflow")
-    if found := tree.in_ci(UNITTEST.pattern):
-        return suite(f"{runner}python{_rest(UNITTEST, found, ' ')}", "the CI workflow")
-    if tree.has(*PYTEST_FILES) or tree.says(r"\bpytest\b", *SETTINGS, *TESTS):
+    if (
+        tree.has(*PYTEST_FILES)
+        or tree.says(r"\bpytest\b", *SETTINGS, *TESTS)
+        or tree.says(r"^(?:async )?def test_", *TESTS)
+    ):
         source = tree.first(*PYTEST_FILES, "pyproject.toml", "setup.cfg", "tox.ini")
         return suite(f"{runner}python -m pytest -q", source or "the tests")
     if "tox.ini" in tree.paths or part(tree.mapping("pyproject.toml"), "tool", "tox"):
@@ -211,12 +95,6 @@ def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
     for session in sessions[:1]:
         return suite(f"{runner}nox -s {session}", "noxfile.py", network=True)
     return _unittest(tree, runner)
-
-
-def _rest(pattern: re.Pattern[str], line: str, before: str = "") -> str:
-    """Return the arguments of the command that CI runs."""
-    found = pattern.fullmatch(line)
-    return f"{before}{found[1] or ''}" if found else ""
 
 
 def _unittest(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
@@ -231,16 +109,24 @@ def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
     """Propose the linter and the type checker that the repository configures."""
     settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[ProposedCheck]()
     if part(settings, "ruff") is not None or tree.has("ruff.toml", ".ruff.toml"):
-        found.append(
-            lint(f"{runner}ruff check .", tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml")
-        )
+        source = tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml"
+        repairs = True in (part(tree.mapping(source), *path) for path in RUFF_FIX)
+        found.append(lint(f"{runner}{checking_form('ruff check .', ruff_repairs=repairs)}", source))
     elif tree.has(".flake8") or tree.says(r"^\[flake8\]", "setup.cfg", "tox.ini"):
-        found.append(lint(f"{runner}flake8", tree.first(".flake8", "setup.cfg", "tox.ini") or ""))
+        found.append(
+            lint(
+                f"{runner}flake8 --extend-exclude .venv",
+                tree.first(".flake8", "setup.cfg", "tox.ini") or "",
+            )
+        )
     mypy = part(settings, "mypy")
     if mypy is not None or "mypy.ini" in tree.paths or tree.says(r"^\[mypy\]", "setup.cfg"):
         named = part(mypy, "files") or tree.says(r"^files\s*=", "mypy.ini", "setup.cfg")
         found.append(types(f"{runner}mypy{'' if named else ' .'}", "the configuration of mypy"))
     return found
+
+
+RUFF_FIX = (("fix",), ("tool", "ruff", "fix"))
 
 
 def _tool(run: str, runner: str) -> str:
@@ -251,6 +137,20 @@ def _tool(run: str, runner: str) -> str:
 def _by_the_system(check: ProposedCheck) -> ProposedCheck:
     """Use the system's Python if there is nothing to install."""
     return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
+
+
+HOOKS = {"ruff": "ruff-pre-commit", "mypy": "mirrors-mypy", "flake8": "flake8"}
+"""The repositories of pre-commit hooks whose tags are the versions of a tool."""
+
+
+def _pinned(tree: RepositoryFiles, tool: str) -> str:
+    """Return a tool with the version that the repository's pre-commit hooks pin."""
+    if tool not in HOOKS:
+        return tool
+    pattern = rf"repo:\s*\S+/{HOOKS[tool]}\s+rev:\s*[\"']?v?([\d.]+)\b"
+    texts = (tree.text(name) for name in (".pre-commit-config.yaml", ".pre-commit-config.yml"))
+    found = next((found for text in texts if (found := re.search(pattern, text))), None)
+    return f"{tool}=={found[1]}" if found else tool
 
 
 EXTRAS = ("test", "tests", "testing", "dev", "lint", "typing")
@@ -286,6 +186,8 @@ def _project(tree: RepositoryFiles) -> tuple[str, ...]:
 def quote_argument(argument: str) -> str:
     """Quote an argument of pip; a file name follows its flag."""
     flag, space, rest = argument.partition(" ")
+    if "'" in argument and not re.search(r'["$`\\]', argument):
+        return f'"{argument}"'
     return f"{flag} {quote(rest)}" if space and flag in {"-r", "-e"} else quote(argument)
 
 
@@ -302,7 +204,7 @@ SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...]
 """Names of scripts by kind of check; the first that exists counts."""
 
 
-def propose_node(tree: RepositoryFiles) -> Proposal | None:
+def propose_node(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose the scripts for tests, lint and types."""
     if "package.json" not in tree.paths:
         return None
@@ -311,7 +213,10 @@ def propose_node(tree: RepositoryFiles) -> Proposal | None:
     written = scripts if isinstance(scripts, dict) else {}
     real = {name for name, line in written.items() if PLACEHOLDER not in str(line)}
     checks = tuple(
-        make(_run(manager, name), f"scripts.{name} of package.json")
+        make(
+            checking_script(str(written[name])) or _run(manager, name),
+            f"scripts.{name} of package.json",
+        )
         for make, names in SCRIPTS
         for name in [each for each in names if each in real][:1]
     )
@@ -321,8 +226,7 @@ def propose_node(tree: RepositoryFiles) -> Proposal | None:
 
 def _manager(tree: RepositoryFiles) -> str:
     named = str(part(tree.mapping("package.json"), "packageManager") or "").partition("@")[0]
-    locks = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
-    by_lock = next((manager for lock, manager in locks.items() if lock in tree.paths), "npm")
+    by_lock = next((manager for lock, manager in LOCKS.items() if lock in tree.paths), "npm")
     return named if named in {"npm", "pnpm", "yarn", "bun"} else by_lock
 
 
@@ -346,47 +250,39 @@ def _install(tree: RepositoryFiles, manager: str) -> tuple[str, ...]:
 # Go
 
 
-def propose_go(tree: RepositoryFiles) -> Proposal | None:
+def propose_go(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose for a Go module."""
     if "go.mod" not in tree.paths:
         return None
     setup = ("go mod download",) if "go.sum" in tree.paths else ()
-    by_ci = tree.in_ci(r"go test .*")
-    run, source = (by_ci, "the CI workflow") if by_ci else ("go test ./...", "go.mod")
-    return Proposal("Go", setup, (suite(run, source), lint("go vet ./...", "go.mod")))
+    return Proposal("Go", setup, (suite("go test ./...", "go.mod"), lint("go vet ./...", "go.mod")))
 
 
 # Rust
 
 
-def propose_rust(tree: RepositoryFiles) -> Proposal | None:
+def propose_rust(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose for a crate or a workspace; checks are offline, so dependencies come before."""
     if "Cargo.toml" not in tree.paths:
         return None
     locked = " --locked" if "Cargo.lock" in tree.paths else ""
-    by_ci = tree.in_ci(r"cargo test(?: .*)?")
-    run, source = (by_ci, "the CI workflow") if by_ci else (f"cargo test{locked}", "Cargo.toml")
-    checks = [suite(run, source)]
-    if clippy := tree.in_ci(r"cargo clippy(?: .*)?"):
-        checks.append(lint(clippy, "the CI workflow"))
-    return Proposal("Rust", (f"cargo fetch{locked}",), tuple(checks))
+    check = suite(f"cargo test{locked}", "Cargo.toml")
+    return Proposal("Rust", (f"cargo fetch{locked}",), (check,))
 
 
 # Java
 
 
-def propose_java(tree: RepositoryFiles) -> Proposal | None:
+def propose_java(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose the tests of Maven or Gradle; both download while they run and need the network."""
     if "pom.xml" in tree.paths:
         program = "./mvnw" if "mvnw" in tree.paths else "mvn"
-        goal = "verify" if tree.in_ci(r"(?:\./mvnw|mvn)\b.* verify\b.*") else "test"
-        check = suite(f"{program} -B -ntp {goal}", "pom.xml", network=True)
+        check = suite(f"{program} -B -ntp test", "pom.xml", network=True)
         return Proposal("Maven", (), (check,))
     if tree.has("build.gradle", "build.gradle.kts"):
         program = "./gradlew" if "gradlew" in tree.paths else "gradle"
-        goal = "check" if tree.in_ci(r"(?:\./gradlew|gradle)\b.* check\b.*") else "test"
         source = tree.first("build.gradle", "build.gradle.kts") or ""
-        check = suite(f"{program} --no-daemon --console=plain {goal}", source, network=True)
+        check = suite(f"{program} --no-daemon --console=plain test", source, network=True)
         return Proposal("Gradle", (), (check,))
     return None
 
@@ -397,7 +293,7 @@ BUNDLE = ("bundle config set --local path vendor/bundle", "bundle install")
 GEM = r"""^\s*gem\s*\(?\s*["']{name}["']"""
 
 
-def propose_ruby(tree: RepositoryFiles) -> Proposal | None:
+def propose_ruby(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose for a repository with a Gemfile, a Rakefile or specs."""
     check = _ruby_tests(tree)
     rubocop = "Gemfile" in tree.paths and tree.says(GEM.format(name="rubocop"), "Gemfile")
@@ -411,8 +307,6 @@ def propose_ruby(tree: RepositoryFiles) -> Proposal | None:
 
 def _ruby_tests(tree: RepositoryFiles) -> ProposedCheck | None:
     prefix = "bundle exec " if "Gemfile" in tree.paths else ""
-    if found := tree.in_ci(r"(?:bundle exec )?(?:rspec|rake)\b.*"):
-        return suite(found, "the CI workflow")
     if tree.has(".rspec", "spec/*_spec.rb", "spec/*/*_spec.rb"):
         return suite(f"{prefix}rspec", "spec")
     if re.search(r"TestTask", tree.text("Rakefile")):
@@ -425,7 +319,7 @@ def _ruby_tests(tree: RepositoryFiles) -> ProposedCheck | None:
 COMPOSER_INSTALL = "composer install --no-interaction --no-progress"
 
 
-def propose_php(tree: RepositoryFiles) -> Proposal | None:
+def propose_php(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose for a repository with Composer or PHPUnit."""
     composer = tree.mapping("composer.json")
     scripts = keys_of(part(composer, "scripts"))
@@ -453,7 +347,7 @@ TESTING = r"enable_testing\s*\(|include\s*\(\s*CTest"
 MESON = "meson setup build"
 
 
-def propose_native(tree: RepositoryFiles) -> Proposal | None:
+def propose_native(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose checks for the first known build system."""
     if "CMakeLists.txt" in tree.paths:
         if tree.says(TESTING, "CMakeLists.txt"):
@@ -470,7 +364,7 @@ def propose_native(tree: RepositoryFiles) -> Proposal | None:
     return None
 
 
-ECOSYSTEMS: tuple[Callable[[RepositoryFiles], Proposal | None], ...] = (
+ECOSYSTEMS: tuple[Callable[[RepositoryFiles, Machine], Proposal | None], ...] = (
     propose_python,
     propose_node,
     propose_go,
@@ -486,7 +380,7 @@ ECOSYSTEMS: tuple[Callable[[RepositoryFiles], Proposal | None], ...] = (
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 MAKE_TARGET = re.compile(r"^([A-Za-z][\w-]*)\s*:(?!=)", re.MULTILINE)
-LINT, TYPES = ("lint",), ("typecheck", "types", "mypy")
+MAKE_TESTS, LINT, TYPES = ("test", "tests", "check"), ("lint",), ("typecheck", "types", "mypy")
 MAKE_INSTALL = ("deps", "setup", "bootstrap", "install-dev")
 
 
@@ -494,26 +388,13 @@ def propose_make(tree: RepositoryFiles) -> Proposal | None:
     """Propose the Makefile's targets for tests, lint and types."""
     file = tree.first(*MAKEFILES)
     targets = MAKE_TARGET.findall(tree.text(file)) if file else []
-    wanted = [*_make_tests(tree, targets), *_of(targets, LINT), *_of(targets, TYPES)]
+    wanted = [*_of(targets, MAKE_TESTS), *_of(targets, LINT), *_of(targets, TYPES)]
     makers = {
         name: (lint if name in LINT else types if name in TYPES else suite) for name in wanted
     }
     checks = tuple(makers[name](f"make {name}", f"{file}") for name in wanted)
     setup = tuple(f"make {name}" for name in _of(targets, MAKE_INSTALL))
     return Proposal("make", setup, checks) if checks else None
-
-
-def is_make_used(tree: RepositoryFiles) -> bool:
-    """Return whether CI runs the tests with make."""
-    return tree.in_ci(r"make (?:-\S+ )*(?:test|check|tests)\b.*") is not None
-
-
-def _make_tests(tree: RepositoryFiles, targets: list[str]) -> list[str]:
-    """Return the target for tests, preferably the one that CI runs."""
-    in_ci = [name for name in ("test", "tests", "check") if tree.in_ci(rf"make {name}")]
-    return [name for name in in_ci if name in targets][:1] or _of(
-        targets, ("test", "tests", "check")
-    )
 
 
 def _of(targets: list[str], names: tuple[str, ...]) -> list[str]:

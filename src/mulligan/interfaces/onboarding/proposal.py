@@ -21,22 +21,47 @@ from mulligan.text.foreign import code
 
 @dataclass(frozen=True, slots=True)
 class ProposedCheck:
-    """A check; `source` names where in the repository the command was found."""
+    """A check; `source` names where in the repository the command was found.
+
+    `setup` are the setup commands that only this check needs. `not_tried` says why it cannot run
+    here. `found` is what the trial showed, such as "it passes here (214 tests)"; `fails` says why
+    the check would not verify a change, and is empty for one that does.
+    """
 
     name: str
     run: str
     kind: CheckKind
     source: str
     network: bool = False
+    setup: tuple[str, ...] = ()
+    not_tried: str = ""
+    found: str = ""
+    fails: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Return why the check is left out of the policy; empty if it is not."""
+        return self.not_tried or self.fails
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the check is written as a check, not as a comment."""
+        return not self.reason
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Setup commands, and the checks that run after them."""
+    """Setup commands that all checks need, and the checks."""
 
     ecosystem: str
     setup: tuple[str, ...] = ()
     checks: tuple[ProposedCheck, ...] = ()
+
+    @property
+    def set_up(self) -> tuple[str, ...]:
+        """List the setup commands for the checks that are kept."""
+        own = (line for check in self.checks if check.is_kept for line in check.setup)
+        return tuple(dict.fromkeys((*self.setup, *own)))
 
 
 def suite(run: str, source: str, *, network: bool = False) -> ProposedCheck:
@@ -151,22 +176,27 @@ NO_CHECKS = """\
 
 
 def policy_text(proposal: Proposal) -> str:
-    """Return the text of `.github/mulligan.yml`."""
+    """Return the text of `.github/mulligan.yml`; a check that is left out becomes a comment."""
     if not proposal.checks:
         return f"{POLICY}{NO_CHECKS}"
     return POLICY + "\n".join(["", *_lines(proposal), ""])
 
 
 def _lines(proposal: Proposal) -> Iterator[str]:
-    if proposal.setup:
+    kept = [check for check in proposal.checks if check.is_kept]
+    if proposal.set_up:
         yield "# Run before the agent, with network access, to install what the checks need."
         yield "setup:"
-        yield from (f"  - {_scalar(line)}" for line in proposal.setup)
+        yield from (f"  - {_scalar(line)}" for line in proposal.set_up)
         yield ""
     yield "# Commands that verify a change, in this order."
-    yield "checks:"
-    for check in proposal.checks:
+    yield "checks:" if kept else "checks: []"
+    for check in kept:
         yield from _check(check)
+    for check in proposal.checks:
+        if not check.is_kept:
+            yield f"  # Left out, since {check.reason}:"
+            yield from (f"  # {line.removeprefix('  ')}" for line in _check(check))
 
 
 def _check(check: ProposedCheck) -> Iterator[str]:
