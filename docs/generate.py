@@ -10,10 +10,11 @@ import json
 import re
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
@@ -31,12 +32,11 @@ ROOT = Path(__file__).parents[1]
 
 def generated(root: Path) -> Mapping[Path, str]:
     """Return each file that is generated or has generated parts, with its content."""
-    taken = Counter[str]()
     parts = {
         "architecture.md": {"folders": drawn(root)},
         "configuration.md": {
-            "operator keys": "\n".join(_page(Operator, taken)),
-            "policy keys": "\n".join(_page(Policy, taken)),
+            "operator keys": "\n".join(_page(Operator)),
+            "policy keys": "\n".join(_page(Policy, "policy-")),
         },
         "events.md": {"fields of a line": fields_of_a_line(), "payloads": payloads()},
     }
@@ -143,67 +143,104 @@ DERIVED = {
 }
 """Defaults that depend on the home directory."""
 
-NAMED = {"agents": "strong", "adapters": "tinker", "services": "tinker", "prices": "m-1"}
-"""Example names for the keys that hold settings by name."""
+TOP_LEVEL = "Top-level keys"
+"""The heading of the keys of a file that hold no further keys, if there are several."""
 
 
-def _page(model: type[BaseModel], taken: Counter[str]) -> Iterator[str]:
-    keys = [f"[`{name}`](#{_anchor(name, model, taken)})" for name in model.model_fields]
-    yield f"Keys: {', '.join(keys)}.\n"
-    yield from _sections(model, "", {})
+def _page(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield links to the keys of a file, and a section for each key that holds further keys.
+
+    The heading is outside the fold, so that every link to it works. `prefix` starts the anchors of
+    the other top-level keys.
+    """
+    simple = [name for name, field in model.model_fields.items() if model_in(field) is None]
+    listed = simple if len(simple) > 1 else []
+    anchors = {
+        name: f"{prefix}{name}" if name in listed else _slug(_key(name, model))
+        for name in model.model_fields
+    }
+    yield f"Keys: {', '.join(f'[`{name}`](#{anchor})' for name, anchor in anchors.items())}.\n"
+    shown = dict[type[BaseModel], str]()
+    for name in model.model_fields:
+        if name not in listed:
+            yield _section(name, model, shown)
+        elif name == listed[0]:
+            items = [_item(each, model, anchors[each], "") for each in listed]
+            yield f"### {TOP_LEVEL}\n\n{_folded(listed, items)}\n"
 
 
-def _anchor(name: str, model: type[BaseModel], taken: Counter[str]) -> str:
-    """Return the anchor of a top-level key on GitHub, which numbers equal headings."""
-    field = model.model_fields[name]
-    written = f"{name}{_many(field) if model_in(field) else ''}"
-    anchor = re.sub(r"[^\w-]", "", written.lower())
-    taken[anchor] += 1
-    return anchor if taken[anchor] == 1 else f"{anchor}-{taken[anchor] - 1}"
+def _section(name: str, model: type[BaseModel], shown: dict[type[BaseModel], str]) -> str:
+    """Return the section of a key; settings that occur again refer to their first place."""
+    key, inner = _key(name, model), model_in(model.model_fields[name])
+    parts = [f"### `{key}`", _about(name, model, shown)]
+    if inner and inner not in shown:
+        shown[inner] = key
+        parts.append(_folded([*inner.model_fields], [*_items(inner, key, "", shown)]))
+    return "\n\n".join(parts) + "\n"
 
 
-def _sections(
-    model: type[BaseModel], prefix: str, shown: dict[type[BaseModel], str]
+def _folded(names: list[str], items: list[str]) -> str:
+    """Return a list in a fold whose summary names the keys. `markdown` is for MkDocs."""
+    summary = ", ".join(f"<code>{name}</code>" for name in names)
+    head = f'<details markdown="1">\n<summary>{summary}</summary>'
+    return "\n\n".join([head, "\n".join(items), "</details>"])
+
+
+def _items(
+    model: type[BaseModel], above: str, indent: str, shown: dict[type[BaseModel], str]
 ) -> Iterator[str]:
-    """Yield one section per key; settings that occur again refer to their first place."""
+    """Yield the keys of a model as a list, those inside them indented."""
     for name, field in model.model_fields.items():
-        inner = model_in(field)
-        key = f"{prefix}{name}{_many(field) if inner else ''}"
-        meaning, example = written(model, name)
-        if inner is None:
-            yield _section(key, meaning, _default(field, model, name), example)
-        elif inner in shown:
-            yield f"### `{key}`\n\n{meaning} It has the same keys as `{shown[inner]}`.\n"
-        else:
-            yield f"### `{key}`\n\n{meaning}\n"
+        key, inner = f"{above}.{_key(name, model)}", model_in(field)
+        yield _item(name, model, _slug(key), indent, shown)
+        if inner and inner not in shown:
             shown[inner] = key
-            yield from _sections(inner, f"{key}.", shown)
+            yield from _items(inner, key, f"{indent}    ", shown)
 
 
-def _section(key: str, meaning: str, default: str, example: str) -> str:
-    value = "\n".join(_nested(key.split("."), example or default.strip("`")))
-    about = "Required." if default == REQUIRED else f"Default: {default}."
-    if default == NONE and "Default:" in meaning:
-        about = ""  # The meaning gives the default.
-    parts = [f"### `{key}`", meaning, about, f"```yaml\n{value}\n```\n"]
-    return "\n\n".join(part for part in parts if part)
+def _item(
+    name: str,
+    model: type[BaseModel],
+    anchor: str,
+    indent: str,
+    shown: Mapping[type[BaseModel], str] = MappingProxyType({}),
+) -> str:
+    about = _about(name, model, shown)
+    return f'{indent}- <a id="{anchor}"></a>**`{_key(name, model)}`**: {about}'
 
 
-def _nested(path: list[str], value: str, indent: str = "") -> Iterator[str]:
-    """Yield a value at its place in the file, as YAML."""
-    first, *rest = path
-    name = first.removesuffix("[]")
-    if not rest:
-        yield f"{indent}{name}: {value}".replace("\n", f"\n{indent}")
-    elif rest[0] == "NAME":
-        yield f"{indent}{name}:"
-        yield from _nested([NAMED[name], *rest[1:]], value, f"{indent}  ")
-    else:
-        yield f"{indent}{name}:"
-        inside = [*_nested(rest, value, f"{indent}    " if name != first else f"{indent}  ")]
-        if name != first:
-            inside[0] = f"{indent}  - {inside[0].strip()}"
-        yield from inside
+def _about(name: str, model: type[BaseModel], shown: Mapping[type[BaseModel], str]) -> str:
+    """Return a key's meaning, limits, default and example."""
+    field, inner = model.model_fields[name], model_in(model.model_fields[name])
+    meaning, example = written(model, name)
+    parts = [meaning]
+    if inner and inner in shown:
+        parts.append(f"It has the same keys as `{shown[inner]}`.")
+    elif inner is None:
+        default = _default(field, model, name)
+        required = "Required." if default == REQUIRED else f"Default: {default}."
+        parts += [_limits(field), "" if default == NONE else required]
+    parts.append(f"Example: `{example}`." if example else "")
+    return " ".join(part for part in parts if part)
+
+
+def _limits(field: FieldInfo) -> str:
+    """Return the range of a number; empty if it has no maximum and may be 0 or 1."""
+    least = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
+    most = next((each.le for each in field.metadata if isinstance(each, Le)), None)
+    if most is not None:
+        return f"From {least} to {most}."
+    return f"At least {least}." if isinstance(least, int) and least > 1 else ""
+
+
+def _slug(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w-]", "", heading.lower())
+
+
+def _key(name: str, model: type[BaseModel]) -> str:
+    field = model.model_fields[name]
+    return f"{name}{_many(field) if model_in(field) else ''}"
 
 
 def _many(field: FieldInfo) -> str:
@@ -219,10 +256,16 @@ def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:
         return REQUIRED
     if field.default_factory is not None:
         return DERIVED.get(name, NONE)
-    written = model.model_construct().model_dump(mode="json", include={name})[name]
-    if written in (None, [], ""):
-        return NONE
-    return f"`{str(written).lower() if isinstance(written, bool) else written}`"
+    value = JSON.validate_python(model.model_construct().model_dump(mode="json", include={name}))
+    match value[name]:
+        case None | [] | "":
+            return NONE
+        case list(several):
+            return f"`[{', '.join(map(str, several))}]`"
+        case bool(switch):
+            return f"`{str(switch).lower()}`"
+        case other:
+            return f"`{other}`"
 
 
 # The events, in docs/events.md

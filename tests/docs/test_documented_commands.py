@@ -23,6 +23,7 @@ CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTIL
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+NAMED = re.compile(r'<a id="([^"]+)"></a>')
 MAKE = re.compile(r"\bmake ((?:[a-z-]+ ?)+)")
 
 
@@ -64,6 +65,13 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_are_unique(page: Path) -> None:
+    text = page.read_text()
+    named = NAMED.findall(text)
+    assert len({*named} - {slug(each) for each in HEADING.findall(text)}) == len(named)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_into_a_page_lead_to_a_heading(page: Path) -> None:
     for file, anchor in ANCHOR.findall(page.read_text()):
         target = page.parent / file if file else page
@@ -73,7 +81,7 @@ def test_links_into_a_page_lead_to_a_heading(page: Path) -> None:
 def anchors(page: str) -> set[str]:
     """Give the anchors of a page; GitHub numbers equal headings."""
     slugs = [slug(each) for each in HEADING.findall(page)]
-    return {
+    return {*NAMED.findall(page)} | {
         name if (count := slugs[:place].count(name)) == 0 else f"{name}-{count}"
         for place, name in enumerate(slugs)
     }

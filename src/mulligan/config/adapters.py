@@ -198,11 +198,8 @@ class Adapter(Settings):
     Example: [--version]
     """
     prompt: Literal["stdin", "argument", "file"] = "stdin"
-    """How the agent gets the prompt: on standard input, or at the place of {prompt} or
-    {prompt_file}.
-
-    Example: file
-    """
+    """How the agent gets the prompt. `stdin`: on standard input. `argument`: at the place of
+    {prompt}. `file`: in the file at {prompt_file}."""
     environment: tuple[str, ...] = ()
     """Names of variables to pass to the agent if they are set.
 
@@ -240,15 +237,10 @@ class Adapter(Settings):
     reads: tuple[Rule, ...] = ()
     """The rules that read its output."""
     needs_result: bool = False
-    """Whether a run without a result record counts as cut off.
-
-    Example: true
-    """
+    """Whether a run without a result record counts as cut off."""
     usage: Literal["message", "turn", "end", "none"] = "none"
-    """How often the agent reports its usage. Mulligan checks budgets that often.
-
-    Example: turn
-    """
+    """How often the agent reports its usage: after each `message`, after each `turn`, at the `end`
+    or never (`none`). Mulligan checks budgets that often."""
     fix: str = ""
     """What to do if the agent's tools are refused.
 

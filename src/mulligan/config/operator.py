@@ -55,10 +55,7 @@ class AppSettings(Settings):
     Example: 123456
     """
     private_key_file: LocalPath | None = None
-    """The file with the app's private key.
-
-    Example: /etc/mulligan/app.pem
-    """
+    """The file with the app's private key."""
     private_key: SecretStr | None = Field(default=None, validate_default=True)
     """The private key itself, as $NAME (an environment variable).
 
@@ -79,20 +76,14 @@ class GitHubSettings(Settings):
     """The address of GitHub, and the credentials."""
 
     api_url: str = "https://api.github.com"
-    """The address of the REST API. For GitHub Enterprise: https://HOST/api/v3.
-
-    Example: https://github.example.com/api/v3
-    """
+    """The address of the REST API. For GitHub Enterprise: https://HOST/api/v3."""
     token: SecretStr | None = None
     """The token, as $NAME (an environment variable). Mulligan refuses a token in the file.
 
     Example: $GITHUB_TOKEN
     """
     token_file: LocalPath | None = None
-    """A file with the token, instead of `token`.
-
-    Example: /etc/mulligan/github-token
-    """
+    """A file with the token, instead of `token`."""
     app: AppSettings | None = Field(default=None, validate_default=True)
     """A GitHub App to act as, instead of a token. Install it on each repository."""
     webhook_secret: SecretStr | None = None
@@ -102,15 +93,9 @@ class GitHubSettings(Settings):
     Example: $MULLIGAN_WEBHOOK_SECRET
     """
     webhook_secret_file: LocalPath | None = Field(default=None, validate_default=True)
-    """A file with the secret, instead of `webhook_secret`.
-
-    Example: /etc/mulligan/webhook-secret
-    """
+    """A file with the secret, instead of `webhook_secret`."""
     ca_file: LocalPath | None = None
-    """The certificates to trust, in PEM form, for a GitHub Enterprise with its own authority.
-
-    Example: /etc/ssl/example-authority.pem
-    """
+    """The certificates to trust, in PEM form, for a GitHub Enterprise with its own authority."""
 
     @field_validator("app")
     @classmethod
@@ -139,10 +124,7 @@ class Dashboard(Settings):
     listen: Annotated[str, BeforeValidator(_off, json_schema_input_type=str | Literal[False])] = (
         Field(default=LISTEN)
     )
-    """HOST:PORT, or off. Port 0 selects a free port.
-
-    Example: 127.0.0.1:9000
-    """
+    """HOST:PORT, or off. Port 0 selects a free port."""
     hosts: tuple[
         Annotated[
             str,
@@ -204,10 +186,8 @@ class Notify(Settings):
     Example: $SLACK_WEBHOOK
     """
     events: tuple[Occasion, ...] = (Occasion.ESCALATED, Occasion.PAUSED, Occasion.BUDGET)
-    """Which events to send: an issue needs human review, is paused, or a budget is used up.
-
-    Example: [escalated, budget]
-    """
+    """Which events to send. `escalated`: an issue needs human review. `paused`: an issue is
+    paused. `budget`: a budget is used up."""
 
     @field_validator("url")
     @classmethod
@@ -225,10 +205,7 @@ class RepositorySettings(Settings):
     name: Annotated[str, matching(REPOSITORY, "write OWNER/NAME")] = Field(
         json_schema_extra={"pattern": f"^{REPOSITORY.pattern}$"}
     )
-    """OWNER/NAME.
-
-    Example: octocat/hello-world
-    """
+    """OWNER/NAME."""
     clone_url: str | None = None
     """A git URL or path. Default: the URL that GitHub reports.
 
@@ -258,20 +235,14 @@ class PollSettings(Settings):
 
     interval: Duration = timedelta(seconds=30)
     """The time between two polls. Mulligan polls less often if it would exceed 600 requests a
-    minute.
-
-    Example: 1m
-    """
+    minute."""
 
 
 class AgentSettings(Settings):
     """The coding agent."""
 
     kind: str = "command"
-    """claude, codex, gemini, opencode, aider, mini, command, or a name of `adapters`.
-
-    Example: claude
-    """
+    """claude, codex, gemini, opencode, aider, mini, command, or a name of `adapters`."""
     command: tuple[str, ...] = Field(default=(), validate_default=True)
     """The program and its arguments. For a kind other than `command`, the program to run
     instead of the usual one.
@@ -289,26 +260,14 @@ class AgentSettings(Settings):
     Example: [--verbose]
     """
     max_turns: int | None = Field(default=None, ge=1)
-    """The agent's own limit of turns, if it supports one.
-
-    Example: 60
-    """
+    """The agent's own limit of turns, if it supports one."""
     timeout: Duration = timedelta(hours=1)
-    """The time limit of one run.
-
-    Example: 30m
-    """
+    """The time limit of one run."""
     stall_timeout: Duration = timedelta(minutes=15)
-    """The time limit without any output.
-
-    Example: 20m
-    """
+    """The time limit without any output."""
     provider_stall: Duration = timedelta(minutes=2)
     """If the model's service sent nothing for this long when a time limit stopped a run, the
-    service failed, not the agent. Needs `sandbox.network: model`.
-
-    Example: 5m
-    """
+    service failed, not the agent. Needs `sandbox.network: model`."""
     env: tuple[str, ...] = ()
     """Names of environment variables to pass to the agent.
 
@@ -340,25 +299,13 @@ class SandboxLimits(Settings):
     """The limits of one sandboxed command with all its processes."""
 
     processes: int = Field(default=4096, ge=16)
-    """The maximum number of processes and threads at a time.
-
-    Example: 1024
-    """
+    """The maximum number of processes and threads at a time."""
     memory_mib: int = Field(default=8192, ge=64)
-    """The maximum memory in total, in MiB. In a control group, it includes the files in /tmp.
-
-    Example: 16384
-    """
+    """The maximum memory in total, in MiB. In a control group, it includes the files in /tmp."""
     file_mib: int = Field(default=4096, ge=1)
-    """The maximum size of a single file, in MiB.
-
-    Example: 1024
-    """
+    """The maximum size of a single file, in MiB."""
     tmp_mib: int = Field(default=1024, ge=1)
-    """The maximum size of /tmp, in MiB.
-
-    Example: 2048
-    """
+    """The maximum size of /tmp, in MiB."""
 
 
 VISIBLE_ASCII = re.compile(r"[!-~]+")
@@ -422,10 +369,7 @@ class SandboxSettings(Settings):
 
     mode: Annotated[SandboxMode, BeforeValidator(_off)] = SandboxMode.AUTO
     """auto: refuse to start where the sandbox does not work, and say how to do without it.
-    required: refuse, and do not say so. off: do not use it.
-
-    Example: required
-    """
+    required: refuse, and do not say so. off: do not use it."""
     read: tuple[LocalPath, ...] = ()
     """Further paths that may be read.
 
@@ -463,10 +407,7 @@ class SandboxSettings(Settings):
     """
     ca_file: LocalPath | None = None
     """Certificates, in PEM form, that setup commands and checks with the network trust besides
-    the system's.
-
-    Example: /etc/ssl/example-authority.pem
-    """
+    the system's."""
     registries: tuple[RegistrySettings, ...] = ()
     """Private package indexes for setup commands, and for checks with the network. No command
     sees the password or token.
@@ -511,15 +452,9 @@ class WorkspaceSettings(Settings):
     """The location of mirrors, worktrees and artifacts."""
 
     root: LocalPath = Field(default_factory=lambda: Path(STATE_HOME).expanduser() / "work")
-    """The directory. Mulligan creates it and owns everything in it.
-
-    Example: /var/lib/mulligan/work
-    """
+    """The directory. Mulligan creates it and owns everything in it."""
     keep_ignored: bool = False
-    """Keep files that git ignores when Mulligan resets a worktree.
-
-    Example: true
-    """
+    """Keep files that git ignores when Mulligan resets a worktree."""
 
 
 LEASE_TIME = timedelta(seconds=40)
@@ -529,86 +464,44 @@ class Limits(Settings):
     """Limits on parallel work, and on retries that are not the agent's fault."""
 
     concurrency: int = Field(default=2, ge=1, le=64)
-    """The maximum number of issues at the same time.
-
-    Example: 4
-    """
+    """The maximum number of issues at the same time."""
     per_repository: int = Field(default=1, ge=1, le=64)
     """The maximum number of issues of one repository at the same time; in a fleet, for
-    all workers.
-
-    Example: 2
-    """
+    all workers."""
     fleet: int | None = Field(default=None, ge=1)
     """The maximum number of issues at the same time for all workers on one ledger. Default: no
-    limit.
-
-    Example: 6
-    """
+    limit."""
     lease: Duration = Field(default=LEASE_TIME, ge=timedelta(seconds=1))
     """The time without a sign of life after which other workers take over a worker's issues. A
-    worker renews its lease four times in this time.
-
-    Example: 2m
-    """
+    worker renews its lease four times in this time."""
     infrastructure_retries: int = Field(default=5, ge=0)
     """The number of attempts in a round that may fail because of GitHub, git, the disk or the
-    setup commands.
-
-    Example: 10
-    """
+    setup commands."""
     consecutive_timeouts: int = Field(default=2, ge=1)
-    """The number of agent timeouts in a row after which the issue needs human review.
-
-    Example: 3
-    """
+    """The number of agent timeouts in a row after which the issue needs human review."""
     interruptions: int = Field(default=3, ge=0)
-    """The number of Mulligan's crashes in a round that cost no attempt.
-
-    Example: 5
-    """
+    """The number of Mulligan's crashes in a round that cost no attempt."""
     shutdown_grace: Duration = timedelta(seconds=30)
-    """The time for running attempts to finish after `mulligan run` was told to stop.
-
-    Example: 5m
-    """
+    """The time for running attempts to finish after `mulligan run` was told to stop."""
     free_mib: int = Field(default=512, ge=0)
     """The free space, in MiB, that the disks of the ledger and the workspace need for an
-    attempt to start. With less than half of it, Mulligan stops what is running.
-
-    Example: 2048
-    """
+    attempt to start. With less than half of it, Mulligan stops what is running."""
 
 
 class Retention(Settings):
     """How long data is kept for issues that are in review, need human review or are resolved."""
 
     artifacts: Duration = timedelta(days=30)
-    """How long to keep the prompts, diffs and logs of an attempt.
-
-    Example: 14d
-    """
+    """How long to keep the prompts, diffs and logs of an attempt."""
     artifacts_mib: int = Field(default=5120, ge=1)
-    """The maximum size of all artifacts, in MiB. Beyond it, Mulligan removes the oldest.
-
-    Example: 20480
-    """
+    """The maximum size of all artifacts, in MiB. Beyond it, Mulligan removes the oldest."""
     setup_mib: int = Field(default=10240, ge=1)
     """The maximum size of what setup commands left, in MiB. Beyond it, Mulligan removes what was
-    not used for the longest time.
-
-    Example: 40960
-    """
+    not used for the longest time."""
     worktrees: Duration = timedelta(days=7)
-    """How long to keep the worktree of an issue after its last event.
-
-    Example: 1d
-    """
+    """How long to keep the worktree of an issue after its last event."""
     ledger: Duration = timedelta(days=90)
-    """How long to keep the history of a resolved issue after its last event; at least 2d.
-
-    Example: 180d
-    """
+    """How long to keep the history of a resolved issue after its last event; at least 2d."""
 
     @field_validator("ledger")
     @classmethod
@@ -623,10 +516,8 @@ class Trust(Settings):
     """Who may start work (TRUST-1)."""
 
     permission: Permission = Permission.WRITE
-    """The least permission on the repository that may start work.
-
-    Example: maintain
-    """
+    """The least permission on the repository that may start work: none, read, triage, write,
+    maintain or admin."""
     users: tuple[str, ...] = ()
     """Logins that may start work whatever their permission. Bots count only if they are listed.
 

@@ -58,25 +58,16 @@ class Labels(Settings):
     """The labels that show the stage of an issue (LABEL-1)."""
 
     ready: LabelName = "mulligan"
-    """The request: put it on an issue to start work.
-
-    Example: bot
-    """
+    """The request: put it on an issue to start work."""
     running: LabelName = "mulligan:running"
     """Shown while an attempt runs.
 
     Example: "bot: running"
     """
     review: LabelName = "mulligan:review"
-    """Shown while the pull request is open.
-
-    Example: "bot: review"
-    """
+    """Shown while the pull request is open."""
     hitl: LabelName = "mulligan:hitl"
-    """Shown when the issue needs human review (HITL, human in the loop).
-
-    Example: "bot: needs human review"
-    """
+    """Shown when the issue needs human review (HITL, human in the loop)."""
     priority: tuple[str, ...] = ()
     """Your own labels that put an issue ahead of others, the most urgent first.
 
@@ -147,25 +138,13 @@ class Check(Settings):
     Example: python -m pytest -q
     """
     kind: CheckKind = CheckKind.OTHER
-    """test, lint, type, build, format or other.
-
-    Example: test
-    """
+    """test, lint, type, build, format or other."""
     required: bool = True
-    """Whether a failure of the check fails the attempt.
-
-    Example: false
-    """
+    """Whether a failure of the check fails the attempt."""
     timeout: Duration = timedelta(minutes=10)
-    """The time limit of the check.
-
-    Example: 30m
-    """
+    """The time limit of the check."""
     network: bool = False
-    """Whether the check may use the network. The sandbox enforces it.
-
-    Example: true
-    """
+    """Whether the check may use the network. The sandbox enforces it."""
     report: str | None = None
     """A structured report that the command writes, relative to the worktree. Without it, Mulligan
     asks pytest for one. See [Verification](verification.md#reports).
@@ -174,10 +153,7 @@ class Check(Settings):
     """
     ran: bool = True
     """Whether the tests that ran on the start tree must run with the change, and a failed test in a
-    report fails the check. See [Verification](verification.md#which-tests-ran).
-
-    Example: off
-    """
+    report fails the check. See [Verification](verification.md#which-tests-ran)."""
     patterns: tuple[Annotated[str, AfterValidator(_expression)], ...] = ()
     r"""Regular expressions that find failures in the output, in the syntax of RE2. See
     [Verification](verification.md#patterns).
@@ -220,26 +196,17 @@ class Reviewer(Settings):
     Example: python3 tools/review.py
     """
     timeout: Duration = timedelta(minutes=10)
-    """The time limit of the reviewer.
-
-    Example: 5m
-    """
+    """The time limit of the reviewer."""
     network: Literal["model"] | bool = MODEL_ONLY
     """What the reviewer may reach in the sandbox. `model`: the model of the issue's agent, with the
-    key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing.
-
-    Example: false
-    """
+    key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing."""
     hosts: tuple[str, ...] = ()
     """Further hosts with `network: model`, as NAME or NAME:PORT (default port: 443).
 
     Example: [api.example.com]
     """
     vetoes: int = Field(default=1, ge=0, le=10)
-    """How many attempts of a round HARD_FAIL may reject. After that, it is advice.
-
-    Example: 2
-    """
+    """How many attempts of a round HARD_FAIL may reject. After that, it is advice."""
 
 
 def _glob(pattern: str) -> str:
@@ -281,25 +248,13 @@ class Scope(Settings):
     Example: [workflows, instructions, policy, owners, git, autorun]
     """
     max_changed_files: int = Field(default=300, ge=1)
-    """The maximum number of files that one attempt may change.
-
-    Example: 50
-    """
+    """The maximum number of files that one attempt may change."""
     max_file_bytes: int = Field(default=5 * 1024 * 1024, ge=1)
-    """The maximum size, in bytes, of a file that an attempt adds or changes.
-
-    Example: 1048576
-    """
+    """The maximum size, in bytes, of a file that an attempt adds or changes."""
     allow_deleted_tests: bool = False
-    """Whether a change may leave fewer tests than before.
-
-    Example: true
-    """
+    """Whether a change may leave fewer tests than before."""
     allow_skipped_tests: bool = False
-    """Whether a change may skip tests that ran before.
-
-    Example: true
-    """
+    """Whether a change may skip tests that ran before."""
     allow_secrets: Globs = ()
     """Paths that may contain text that looks like a key or token, such as invented ones in
     fixtures.
@@ -312,70 +267,34 @@ class ContextLimits(Settings):
     """How much the next prompt contains about earlier attempts (CONTEXT-5)."""
 
     max_prior_attempts: int = Field(default=3, ge=0)
-    """The number of earlier attempts that get a line, besides the last one.
-
-    Example: 5
-    """
+    """The number of earlier attempts that get a line, besides the last one."""
     max_diff_lines: int = Field(default=500, ge=0)
-    """The maximum lines of the last attempt's diff.
-
-    Example: 200
-    """
+    """The maximum lines of the last attempt's diff."""
     max_check_output_lines: int = Field(default=400, ge=1)
-    """The maximum lines of the digest of each failing check, half of them from its end.
-
-    Example: 50
-    """
+    """The maximum lines of the digest of each failing check, half of them from its end."""
     max_digest_chars: int = Field(default=12000, ge=200)
-    """The maximum characters of the digest of each failing check. It is never more than 12000.
-
-    Example: 2000
-    """
+    """The maximum characters of the digest of each failing check. It is never more than 12000."""
     max_unexplained_output_chars: int | None = Field(default=None, ge=200)
-    """Not used any more, and `mulligan doctor` says so; see `max_digest_chars`.
-
-    Example: 3000
-    """
+    """Not used any more, and `mulligan doctor` says so; see `max_digest_chars`."""
     max_code_lines: int = Field(default=60, ge=0)
-    """The maximum lines of code around the places that each failing check names.
-
-    Example: 120
-    """
+    """The maximum lines of code around the places that each failing check names."""
     max_verifier_feedback_chars: int = Field(default=2000, ge=0)
-    """The maximum characters of the reviewer's feedback.
-
-    Example: 1000
-    """
+    """The maximum characters of the reviewer's feedback."""
     max_context_tokens: int = Field(default=8000, ge=500)
-    """The maximum size of the retry context. A token is 4 bytes of UTF-8.
-
-    Example: 4000
-    """
+    """The maximum size of the retry context. A token is 4 bytes of UTF-8."""
     include_prior_diffs: bool = True
-    """Whether to include the last attempt's diff.
-
-    Example: false
-    """
+    """Whether to include the last attempt's diff."""
     include_check_output: bool = True
-    """Whether to include digests. Otherwise only the name, the exit code and the first finding.
-
-    Example: false
-    """
+    """Whether to include digests. Otherwise only the name, the exit code and the first finding."""
     include_verifier_feedback: bool = True
-    """Whether to include the reviewer's feedback.
-
-    Example: false
-    """
+    """Whether to include the reviewer's feedback."""
 
 
 class PullRequestSettings(Settings):
     """How the pull request is opened (PR-1)."""
 
     draft: bool = False
-    """Open the pull request as a draft.
-
-    Example: true
-    """
+    """Open the pull request as a draft."""
     reviewers: tuple[str, ...] = ()
     """Logins to ask for a review. Empty: the person who requested the work.
 
@@ -394,32 +313,20 @@ class PullRequestSettings(Settings):
     check_run: bool = False
     """Whether the pull request gets a check run `Mulligan`: the verdict, with annotations on the
     lines of failures that did not stop it. GitHub allows this to an App with `Checks: write` and to
-    a workflow's token with `checks: write`, but not to a personal access token.
-
-    Example: true
-    """
+    a workflow's token with `checks: write`, but not to a personal access token."""
     delete_branch: bool = True
     """Whether to delete the branch after a merge or close. Mulligan keeps a branch with other
-    people's commits.
-
-    Example: false
-    """
+    people's commits."""
 
 
 class ReviewSettings(Settings):
     """How reviews of the pull request are answered (PR-2)."""
 
     settle: Duration = timedelta(minutes=2)
-    """The time without a new review after which Mulligan answers all reviews together.
-
-    Example: 10m
-    """
+    """The time without a new review after which Mulligan answers all reviews together."""
     rounds: int = Field(default=3, ge=0, le=20)
     """How many rounds of attempts reviews may start when no attempt is left. After that, the
-    issue needs human review.
-
-    Example: 5
-    """
+    issue needs human review."""
 
 
 class OnConflict(StrEnum):
@@ -433,22 +340,13 @@ class WatchCi(Settings):
     """The response to the checks that GitHub runs on the pull request (PR-3)."""
 
     enabled: bool = True
-    """Whether Mulligan reads these checks. Short form: `watch_ci: true`. Off by default.
-
-    Example: true
-    """
+    """Whether Mulligan reads these checks. Short form: `watch_ci: true`. Off by default."""
     max_attempts: int = Field(default=2, ge=1, le=10)
     """How many attempts of a round failing checks may start. After that, the issue needs human
-    review.
-
-    Example: 1
-    """
+    review."""
     pending_timeout: Duration = timedelta(minutes=30)
     """How long a failed check waits for checks that are still pending. Mulligan then acts on the
-    failure alone.
-
-    Example: 2h
-    """
+    failure alone."""
     ignore: tuple[str, ...] = ()
     """Checks that Mulligan ignores, by the name that GitHub shows for the check run or the context
     of the commit status. `*` stands for any characters, `?` for one.
@@ -494,36 +392,21 @@ class Escalation(Settings):
     """
     push_work: bool = False
     """Whether to push the last attempt's work to refs/mulligan/attempts/N-K. No workflow runs
-    for this ref.
-
-    Example: true
-    """
+    for this ref."""
     draft_pr: bool = False
     """Whether to open the pull request as a draft with the last attempt's work. Workflows run
-    on it.
-
-    Example: true
-    """
+    on it."""
 
 
 class CommitSettings(Settings):
     """The author of Mulligan's commits (COMMIT-1)."""
 
     name: str = "mulligan"
-    """The name of the author and committer.
-
-    Example: acme-bot
-    """
+    """The name of the author and committer."""
     email: str = "mulligan@bot.invalid"
-    """Their email address. The default belongs to nobody.
-
-    Example: bot@acme.example
-    """
+    """Their email address. The default belongs to nobody."""
     signoff: bool = False
-    """Whether to add a Signed-off-by line.
-
-    Example: true
-    """
+    """Whether to add a Signed-off-by line."""
 
 
 class SetUp(Settings):
@@ -568,16 +451,10 @@ class Policy(Settings):
     Example: strong
     """
     max_issue_attempts: int = Field(default=3, ge=1, le=10)
-    """The number of attempts in a round. After that, the issue needs human review.
-
-    Example: 5
-    """
+    """The number of attempts in a round. After that, the issue needs human review."""
     max_no_output_attempts: int | None = Field(default=None, ge=1, le=10)
     """The number of attempts in a round that may change nothing. Default: the value of
-    max_issue_attempts.
-
-    Example: 2
-    """
+    max_issue_attempts."""
     setup: Annotated[
         SetUp,
         BeforeValidator(
@@ -594,33 +471,18 @@ class Policy(Settings):
     kind `test` run without the change while the agent works. `on-failure`: a check runs without
     the change only after it failed, which takes longer but uses less. `off`: every failure fails
     the attempt. In the GitHub Action, the default is `on-failure`. See
-    [Verification](verification.md#when-a-check-fails).
-
-    Example: on-failure
-    """
+    [Verification](verification.md#when-a-check-fails)."""
     flaky_reruns: int = Field(default=1, ge=0, le=5)
-    """How often a failing check of kind `test` runs again on the same tree.
-
-    Example: 2
-    """
+    """How often a failing check of kind `test` runs again on the same tree."""
     max_fix_rounds: int = Field(default=0, ge=0, le=5)
     """How often the agent may run again on its own change in one attempt, with the failing
-    checks.
-
-    Example: 2
-    """
+    checks."""
     proof: bool = True
     """Whether the tests of a change run once more without its other files, to see whether one fails
-    there. See [Verification](verification.md#proof-that-a-fix-fixes).
-
-    Example: off
-    """
+    there. See [Verification](verification.md#proof-that-a-fix-fixes)."""
     reproduce: Reproduce = Reproduce.OPTIONAL
     """Whether a change needs a test that fails without it. `required`: without one, the attempt
-    fails. `optional`: the pull request says so.
-
-    Example: required
-    """
+    fails. `optional`: the pull request says so."""
     test_files: Globs = ()
     """The files that belong to tests, with their helpers and data, as in .gitignore. Default: the
     [conventions](verification.md#proof-that-a-fix-fixes) of many tools.
@@ -629,10 +491,7 @@ class Policy(Settings):
     """
     pictures: bool = True
     """Whether the agent gets the pictures and text files that people attached to the issue. See
-    [Texts](text.md#pictures-and-files).
-
-    Example: off
-    """
+    [Texts](text.md#pictures-and-files)."""
     reviewer: Reviewer | None = None
     """A command that judges a change whose checks pass. None by default."""
     scope: Scope = Scope()
@@ -641,36 +500,23 @@ class Policy(Settings):
     """A Jinja2 template of the whole prompt. Default: the built-in template. See [The
     prompt](prompt.md#a-prompt-of-your-own).
 
-    Example: |
-      {{ task }}
-      {{ guidance }}
-      {{ retry_context }}
-      {{ instructions }}
+    Example: "{{ task }} {{ guidance }} {{ retry_context }} {{ instructions }}"
     """
     context: ContextLimits = ContextLimits()
     """How much the next prompt contains about earlier attempts."""
     learnings: Learnings = Learnings.ISSUE
     """Which prompts contain the facts that agents note about the repository. `issue`: later
     attempts at the same issue. `repository`: also other issues, once the pull request was merged
-    or an operator accepted them. See [Notes](agents.md#notes-about-the-repository).
-
-    Example: repository
-    """
+    or an operator accepted them. See [Notes](agents.md#notes-about-the-repository)."""
     pull_request: PullRequestSettings = PullRequestSettings()
     """How Mulligan opens the pull request."""
     review: ReviewSettings = ReviewSettings()
     """How Mulligan answers reviews of the pull request."""
     on_conflict: OnConflict = OnConflict.IGNORE
     """`rebuild` makes an attempt if the pull request no longer merges. `ignore` leaves the
-    conflict to you.
-
-    Example: rebuild
-    """
+    conflict to you."""
     update_branch: bool = False
-    """Whether to merge the base branch into a pull request that GitHub reports as behind.
-
-    Example: true
-    """
+    """Whether to merge the base branch into a pull request that GitHub reports as behind."""
     watch_ci: Annotated[
         WatchCi, BeforeValidator(short_form("enabled", bool), json_schema_input_type=WatchCi | bool)
     ] = WatchCi(enabled=False)

@@ -123,10 +123,7 @@ class AllowanceSettings(Settings):
     Example: 2.50
     """
     tokens: int | None = Field(default=None, gt=0)
-    """The maximum number of input and output tokens together.
-
-    Example: 3000000
-    """
+    """The maximum number of input and output tokens together."""
 
     @property
     def allowance(self) -> Allowance:
