@@ -49,13 +49,13 @@ CLOCK_CHECK = timedelta(seconds=5)
 """How often the machine's clock is compared with one that nobody can set."""
 
 SET_BACK = timedelta(seconds=1)
-"""The least that counts as set back; synchronization moves a clock by less between two checks."""
+"""The smallest change that counts as set back; synchronization moves a clock by less."""
 
 HINT_INTERVAL = timedelta(seconds=1)
 """The average time between two polls that webhooks start; deliveries meanwhile become one poll."""
 
 HINT_BURST = timedelta(seconds=5)
-"""How far these polls may be ahead of the average, so that a label does not wait for others."""
+"""How far these polls may run ahead of the average, so that a new label does not wait."""
 
 HINT_REQUESTS_PER_POLL = 2 * REQUESTS_PER_POLL + 1
 """Counted for each, so that webhooks and the regular poll stay below GitHub's 900 a minute."""

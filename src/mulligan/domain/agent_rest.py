@@ -39,15 +39,15 @@ def _wait(kind: RestKind, count: int) -> timedelta:
 def last_rest(runs: Iterable[tuple[datetime, Rest | None]]) -> Rest | None:
     """Return the rest of the agent's latest run; None if that got through.
 
-    Each run is its start and its rest. A rest counts from the end of its run, so that a run beside
-    it, which started later and ended before, does not hide it.
+    `runs` has the start and the rest of each run. A rest counts from the end of its run: a parallel
+    run that started later and ended earlier does not hide it.
     """
     latest = max(runs, key=lambda run: run[1].at if run[1] else run[0], default=None)
     return latest[1] if latest else None
 
 
 def rest_sentence(agent: str, rest: Rest) -> str:
-    """Describe why an agent rests, and what ends that."""
+    """Describe why an agent rests, and what ends the rest."""
     if rest.kind is RestKind.ASKED:
         until = f"{rest.until:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)"
         return f"The model's service asked the agent {agent!r} to wait until {until}."

@@ -133,7 +133,7 @@ def _unlabelled(facts: Facts) -> str:
 
 
 MIN_SIMILARITY = 0.8
-"""As difflib measures it: one or two other letters of eight."""
+"""The ratio of difflib: one or two of eight letters may differ."""
 
 MIN_PREFIX = 3
 

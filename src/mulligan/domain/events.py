@@ -503,9 +503,10 @@ class Forgotten(Record):
 class Restored(Record):
     """The events before this one rebuilt the status from GitHub, after the ledger was lost.
 
-    `source` says from what. There were `number` attempts, and `epochs` epochs before the last one.
-    `handled` has the highest ids of the comments and reviews that Mulligan acted on. `review_start`
-    counts the attempts of the epoch before the review that the last ones are for.
+    `source` names where their facts came from. There were `number` attempts, and `epochs` epochs
+    before the last one. `handled` has the highest ids of the comments and reviews that Mulligan
+    acted on. `review_start` counts the attempts of the epoch before the review that the last ones
+    are for.
     """
 
     kind: Literal["restored"] = "restored"

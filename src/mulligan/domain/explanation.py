@@ -241,7 +241,7 @@ def describe_publication(status: IssueStatus) -> str:
 
 
 def describe_restoration(status: IssueStatus) -> str:
-    """Return from what the status was restored; empty if the ledger was not lost."""
+    """Name the source of a restored status; empty if the ledger was not lost."""
     if not status.restored:
         return ""
     return f"The ledger was lost. Mulligan restored this issue from {status.restored}."

@@ -224,7 +224,7 @@ def without_ignored(runs: Iterable[CheckRun], ignored: Sequence[str]) -> tuple[C
 
 
 def describe_checks(found: HeadChecks, base_sha: str, acts_at: datetime | None) -> str:
-    """Say which failures wait for what, and which are not the change's; empty if none."""
+    """Say which failures wait, for which checks, and which the change did not cause, if any."""
     parts = list[str]()
     if found.failed and acts_at:
         times = [run.at for run in found.pending if run.at]

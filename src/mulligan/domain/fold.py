@@ -276,7 +276,7 @@ def _pause_or_stop(status: IssueStatus, order: PendingCommand) -> IssueStatus:
 
 
 def _started(status: IssueStatus) -> Effects:
-    """Drop what an attempt answers; that a person insisted on it counts for its whole epoch."""
+    """Drop what an attempt answers; if a person insisted on it, that holds for its whole epoch."""
     effects, waited = status.effects.without(PullNote), status.effects.last(InHand)
     is_over = waited is not None and waited.act == status.request.act
     return effects.without(InHand) if is_over else effects
@@ -298,7 +298,7 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
 
 
 def _restored(status: IssueStatus, event: Restored) -> IssueStatus:
-    """Add what the rebuilt events cannot tell; the labels on the issue are Mulligan's own."""
+    """Add the facts that the rebuilt events lack; the labels on the issue are Mulligan's own."""
     return replace(
         status,
         restored=event.source,

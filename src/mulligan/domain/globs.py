@@ -22,7 +22,7 @@ BELOW = "(?P<ps_d>/)"
 """How the expressions of pathspec match the slash below a directory that a pattern names."""
 
 NO_STEP = re.compile(r"(?:^|/)\.{1,2}(?:/|$)|//")
-"""What no path of git's has, so that a pattern with it would open a guard without a word."""
+"""Text that no path in git has: a pattern with it would silently open a guard."""
 
 NOTHING = r"[^\x00-\x{10FFFF}]"
 

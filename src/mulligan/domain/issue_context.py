@@ -62,7 +62,7 @@ class IssueContext:
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:
         """Return the attempts of the current epoch, oldest first.
 
-        An epoch that only publishes a verified commit has none; then return those of the one
+        If this epoch only publishes a verified commit, it has none: return those of the epoch
         before.
         """
         made = self.status.attempt > 0 or not self.history

@@ -82,7 +82,7 @@ def find_missed(
 
 
 def describe_missed(missed: Missed, command: str) -> str:
-    """Name who wrote what, with links, and the command that takes it in; empty if nothing."""
+    """Name who wrote what, with links, and the command that includes it; empty if nothing."""
     acts = [*_comments(missed), *_edits(missed)]
     if not acts:
         return ""

@@ -32,7 +32,7 @@ class OwnerRecord:
 
 @dataclass(frozen=True, slots=True)
 class StandBack:
-    """An installation that this one stands back for, since it saw that one first."""
+    """Another installation, `owner`, for which this one has stood back since `since`."""
 
     repository: str
     ready_label: str

@@ -72,7 +72,7 @@ class Expression:
     _compiled: _Compiled
 
     def search(self, text: str) -> Match | None:
-        """Return the first match in a text. What UTF-8 cannot have is read as `?`."""
+        """Return the first match in a text. Characters that UTF-8 cannot encode are read as `?`."""
         return self._compiled.search(text[:MAX_TEXT_CHARS].encode(errors="replace").decode())
 
 

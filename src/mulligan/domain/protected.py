@@ -22,7 +22,8 @@ class Protected(StrEnum):
 
 
 PROTECTED_BY_DEFAULT = tuple(kind for kind in Protected if kind is not Protected.AUTORUN)
-"""Work on the other files is common, and does no more than the person who opens it lets it do."""
+"""Not AUTORUN: work on such files is common, and they do no more than the person who opens them
+lets them do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Effects on GitHub and in git that Mulligan recorded, so that none is repeated. Pure.
+"""Effects on GitHub and in git that Mulligan recorded, to repeat none of them. Pure.
 
-Each is an event. Of those with equal keys (`key_of`), only the last counts.
+Each effect is an event. Of effects with equal keys (`key_of`), only the last one counts.
 """
 
 from collections.abc import Hashable
@@ -201,7 +201,7 @@ WrittenEffect = Annotated[Effect, Field(discriminator="kind")]
 
 
 def key_of(effect: Effect) -> Hashable:
-    """Return what an effect is about; of effects with equal keys only the last counts."""
+    """Return the key of an effect; of effects with equal keys, only the last one counts."""
     match effect:
         case BlockShown(obstacle=about) | PullNote(topic=about) | NotFoundSince(what=about):
             return effect.kind, about

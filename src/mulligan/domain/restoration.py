@@ -1,7 +1,7 @@
-"""Decide how the status of an issue is rebuilt from GitHub after the ledger was lost. Pure.
+"""Decide how to rebuild the status of an issue from GitHub after the ledger was lost. Pure.
 
-The status comment holds a record of what decides. It counts only if nobody else edited it, and if
-the rest of GitHub agrees with it. Otherwise the issue needs human review (RESTORE-1).
+The status comment holds a record of the deciding facts. It counts only if nobody else edited it,
+and if the rest of GitHub agrees with it. Otherwise the issue needs human review (RESTORE-1).
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class AttemptNote(Record):
 
 
 class StatusRecord(Record):
-    """What decides about an issue, as the status comment holds it (RESTORE-1).
+    """The facts that decide about an issue, as the status comment holds them (RESTORE-1).
 
     `epoch` and `number` count over all epochs: `number` the completed attempts, of which `attempts`
     are those of this epoch. `running` is true while another one runs. `comment` and `review` are
@@ -102,7 +102,7 @@ class StatusRecord(Record):
 
 
 def record_of(case: IssueContext) -> StatusRecord:
-    """Write down what decides about an issue."""
+    """Return the facts that decide about an issue, for the status comment."""
     status = case.status
     made = [meta for meta in case.history if meta.epoch == status.epoch]
     good = next((m for m in reversed(case.history) if m.outcome is Outcome.SUCCEEDED), None)
@@ -440,7 +440,7 @@ def _handled(comment: int, review: int = 0) -> tuple[str, ...]:
 
 
 def _effects(ref: IssueRef, found: FoundWork, record: StatusRecord) -> tuple[Effect, ...]:
-    """Note what GitHub shows; a stage that the rebuilt one replaces is not among it."""
+    """Record what GitHub shows, except a stage that the rebuilt one replaces."""
     done: list[Effect] = [StatusWritten(comment=found.comment)]
     if record.head:
         done.append(Pushed(branch=ref.branch, head_sha=record.head))

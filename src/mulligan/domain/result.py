@@ -142,7 +142,7 @@ class RanTests(Record):
 
 
 class ProofState(StrEnum):
-    """What the tests of a change say without its other files (PROOF-1)."""
+    """The result of a change's tests without its other files (PROOF-1)."""
 
     PROVED = "proved"
     """A test fails without the change, and passes with it."""
@@ -155,7 +155,7 @@ class ProofState(StrEnum):
 
 
 class Proof(Record):
-    """What the tests of a change say about it.
+    """Whether the tests of a change prove it.
 
     `tests` are at most 20 names of `count`: those that prove it, or else new tests that pass
     without it. `check` ran them; it is empty for NO_TEST.

@@ -166,7 +166,7 @@ class Phase(StrEnum):
 
 
 UnparsedAct = Annotated[str, Field(alias="act")]
-"""An act as events hold it, "" for none; parsed when asked for, since most never are."""
+"""An act as events store it, "" for none; parsed on demand, since most are never needed."""
 
 
 def _parsed(written: str) -> Act | None:
@@ -331,7 +331,7 @@ class IssueStatus:
         return next((each.as_withdrawal for each in found if not self.is_overtaken(each)), "")
 
     def is_overtaken(self, order: PendingCommand) -> bool:
-        """Return whether what was given after a command replaces it, whenever both were read.
+        """Return whether a later command or request replaces `order`, whenever both were read.
 
         A later request replaces a stop, and a later stop replaces a request for attempts.
         """

@@ -10,7 +10,7 @@ NEEDED = "**This issue needs human review.**"
 """The words in the first line of an escalation comment, until somebody answers it."""
 
 WAITS = "Mulligan does nothing more until you choose one of these."
-"""The words below the options, until then."""
+"""The words below the options, until somebody answers the comment."""
 
 COMMENT_URL = re.compile(r"#issuecomment-(\d+)$")
 

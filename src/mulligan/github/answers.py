@@ -104,7 +104,7 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
 
 
 def not_found(what: str) -> UnconfirmedError:
-    """Return the error for something that decides, and that GitHub does not find (GITHUB-3)."""
+    """Return the error for a deciding fact that GitHub does not find (GITHUB-3)."""
     message = (
         f"GitHub does not find {what} (404 Not Found). That may pass; if it lasts, check the name, "
         "and that the token can read it."
@@ -150,7 +150,7 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
 
 
 def _advice(answer: Answer, request: str) -> str:
-    """Return what to change after a 403; empty if GitHub's words must do.
+    """Return what to change after a 403; empty if only GitHub's own words explain it.
 
     GitHub names the permissions of an endpoint in a header, whatever the reason of the refusal is:
     the header counts only where the words are about permissions.

@@ -190,8 +190,8 @@ def settlement(
     """Find the review or hitl label by which another installation settled the epoch's request.
 
     Mulligan adds that label before it removes ready and running (LABEL-3). If this ledger has no
-    record of it, another installation did it, perhaps under the same login. For the login
-    `begun_by`, adding the label suffices: the other installation has yet to remove the others.
+    record of that label, another installation added it, perhaps under the same login. A label that
+    the login `begun_by` added counts even before ready and running are removed.
     """
     if status.labelled:
         return None
@@ -208,7 +208,8 @@ def settlement(
             if name in asking and _since(event, status):
                 moved += [each for each in on.values() if _login(each) == _login(event)]
     if number_of(status.request.act) is None:
-        # Without an event id, only times order events. Our own earlier labels are no longer on.
+        # Without an event id, the events of an earlier round may be among them: Mulligan's own
+        # labels of that round are no longer on the issue.
         moved = [each for each in moved if each in on.values()]
     if begun_by is not None:
         own = begun_by.casefold()
@@ -444,7 +445,7 @@ class Authorization:
     def _deleted_label(self, ref: IssueRef, ready: str) -> str:
         """Return that the ready label was deleted; UnavailableError if the repository has it.
 
-        Then GitHub gave an old state of the issue, or has yet to list the event of its removal.
+        In that case, GitHub returned an old state of the issue, or does not list the removal yet.
         """
         path = f"/repos/{ref.repository}/labels/{quote(ready, safe='')}"
         try:

@@ -158,7 +158,7 @@ class StatusComments:
         """Create or update the status comment and return its id; `known` is the id in the ledger.
 
         Return None if the update is delayed: the last one is too recent, or the state is transient.
-        What decides after a loss of the ledger is never delayed (RESTORE-2).
+        The record that decides after a loss of the ledger is never delayed (RESTORE-2).
         """
         ref = case.issue.ref
         said = self._edited.get(ref, (None, ""))[1]

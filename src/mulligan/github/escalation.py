@@ -605,7 +605,7 @@ def _last_words(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 HAS_CHANGED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED, Outcome.SCOPE_VIOLATION})
-"""Outcomes of a change that was refused; the agent's last line may say why it did it so."""
+"""Outcomes of a change that was refused; the agent's last line may give the reason for it."""
 
 
 def _last_line_said(last: WorkerResultMeta | None) -> str:

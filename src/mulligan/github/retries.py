@@ -126,7 +126,7 @@ def is_server_failure(answer: Answer) -> bool:
 
 
 def may_pass(answer: Answer, request: str) -> bool:
-    """Return whether a refusal passes by itself: by the table, or as it is not the API's own.
+    """Return whether a refusal passes by itself: the table says so, or the API did not send it.
 
     The API refuses in JSON. A page comes from a server before it, and is no lack of a permission.
     """

@@ -172,7 +172,7 @@ def _keep_partial_change(known: AttemptState, at: AttemptContext) -> AttemptStat
 
 
 def _capture(known: AttemptState, at: AttemptContext) -> AttemptState:
-    """Commit the agent's change; of one that filled the disk, as far as there is space for it."""
+    """Commit the agent's change; if it filled the disk, only as far as there is space for it."""
     if known.run and known.run.stopped_by is TimeLimit.DISK:
         kept = _keep_partial_change(known, at)
         nothing = Change(known.start_sha, None, 0)

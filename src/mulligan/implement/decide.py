@@ -121,7 +121,7 @@ def decide_reopening(facts: Facts) -> Authorised | None:
 
 @dataclass(frozen=True, slots=True)
 class Obstructed:
-    """The worker lacks disk space or the agent; `is_shown`: the issue shows another worker's."""
+    """The worker lacks disk space or the agent; `is_shown`: the issue shows that already."""
 
     obstacle: Obstacle
     reason: str
@@ -191,7 +191,10 @@ def decide_start(facts: StartFacts) -> Start:
 
 
 def _obstructed(obstacle: Obstacle, reason: str, status: IssueStatus) -> Obstructed:
-    """Return this worker's obstacle, unless another worker's is shown: they would alternate."""
+    """Return this worker's obstacle; `is_shown` if the issue shows such an obstacle already.
+
+    Otherwise, the workers of a fleet would replace each other's text.
+    """
     shown = {(each.obstacle, each.epoch) for each in status.effects.all(BlockShown)}
     is_shown = status.obstacle is obstacle and (obstacle, status.epoch) in shown
     return Obstructed(obstacle, reason, is_shown)

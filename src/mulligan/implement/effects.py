@@ -1,7 +1,7 @@
 """Carry decisions out on GitHub and git; every effect is recorded and can be repeated.
 
-An effect looks first whether it was done. If it finds another world than the decision was made for,
-it reports that as a `Situation`, and decides nothing itself.
+An effect first checks whether it was done. If GitHub or git has changed since the decision, it
+reports a `Situation`, and decides nothing itself.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -162,7 +162,7 @@ def delete_branch(ref: IssueRef, own: Collection[str], context: WriteContext) ->
     """Delete the issue's branch, unless another open pull request needs it (PR-5).
 
     GitHub closes a pull request whose head or base is deleted. If the pull requests cannot be read,
-    the error of that keeps the branch.
+    the error keeps the branch.
     """
     number = context.ledger.status(ref).pull.number
     others = [each for each in context.tracker.pulls.of_branch(ref) if each != number]
@@ -274,8 +274,8 @@ def _load_to_show(ref: IssueRef, context: WriteContext) -> IssueContext:
 def reopen_or_show(ref: IssueRef, context: WriteContext) -> None:
     """Open the epoch of a newer request if the issue is resolved (LABEL-6); show the stage.
 
-    So the label of the newer request is not removed as that of the ended one. A pending command
-    that asks for new attempts is carried out before anything is shown.
+    Otherwise, Mulligan would remove the newer request's label together with the ended one's. A
+    pending command for new attempts runs before the stage is shown.
     """
     status = context.ledger.status(ref)
     with context.tracker.cached_reads():
@@ -346,7 +346,7 @@ TEXT_KEPT = (
 )
 
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
-"""Seconds to wait before each look for the pull request of a branch another one just pushed."""
+"""Seconds to wait before each search for the pull request of another installation's branch."""
 
 
 def store_commit(ref: IssueRef, attempt: WorkerResultMeta, context: WriteContext) -> str | LostWork:
@@ -583,7 +583,7 @@ def end_hold(ref: IssueRef, context: WriteContext) -> None:
 
 
 def note_absence(ref: IssueRef, what: str, context: WriteContext) -> None:
-    """Record what GitHub does not find; show it on a queued issue, and after a day hold that."""
+    """Record what GitHub does not find; show it on a queued issue, and hold it after a day."""
     status, now = context.ledger.status(ref), context.clock.now()
     since = absent_since(status, what) or now
     absence = NotFoundSince(what=what, since=since)

@@ -669,7 +669,7 @@ class Verifier(Protocol):
         ...
 
     def place(self, worktree: RunDirectory) -> str:
-        """Return where commands find a worktree; programs note down where they were installed."""
+        """Return the path at which commands see a worktree; installed programs contain it."""
         ...
 
     def toolchain(self, lines: Sequence[str]) -> str:
@@ -786,7 +786,7 @@ class Leases(Protocol):
 
 
 class VisitQueue(Protocol):
-    """The due issues of a fleet, and the one worker that polls for it. See storage/jobs.py."""
+    """The due issues of a fleet, and its one polling worker. See storage/jobs.py."""
 
     def lead(self, worker: str) -> PollerLease | None:
         """Claim or renew the right to poll; None if another worker has it."""
@@ -976,13 +976,13 @@ class Mirror(Protocol):
         ...
 
     def mark(self, ref: IssueRef) -> str:
-        """Return by what the status comment confirms a ledger that lives on the ref; else ""."""
+        """Return the mark by which the status comment confirms a ledger on the ref; else ""."""
         ...
 
     def confirm(self, ref: IssueRef, read_mark: Callable[[IssueRef, str], str]) -> bool:
-        """Keep of a ledger that lives on the ref only what status comments confirm.
+        """Drop the events of a ledger on the ref that no status comment confirms.
 
-        Returns False if that is nothing. `read_mark` reads the mark of a comment, by its id.
+        Returns False if no event is left. `read_mark` reads the mark of a comment, by its id.
         """
         ...
 

@@ -25,7 +25,7 @@ class VerifiedCheck:
 
 
 ORDER = (ProofState.PROVED, ProofState.NOT_TRIED, ProofState.NOT_PROVED, ProofState.NO_TEST)
-"""Of several checks, the first of these counts: new tests may be in one of them only."""
+"""Of several checks, the one with the first of these counts: new tests may be in one check only."""
 
 
 def find_proof(
@@ -65,7 +65,7 @@ def _proofs(
 def _runs_without(
     verified: VerifiedCheck, diff: bytes, sha: str, at: AttemptContext
 ) -> list[CheckResult]:
-    """Run a check on a commit without the change, twice if only that can tell.
+    """Run a check on a commit without the change; a second time if one run is not enough.
 
     Returns no run if the check's program is part of the change.
     """

@@ -142,8 +142,8 @@ def deliver_prompt(
 ) -> ComposedPrompt:
     """Compose the prompt of the next or running attempt; record nothing.
 
-    Without a worktree, its base is taken from the ledger. Attempts whose base was force-pushed are
-    left out: they did not fail, and their change may hold withdrawn commits.
+    Without a worktree, its base is taken from the ledger. It omits attempts whose base was
+    force-pushed: they did not fail, and their change may hold withdrawn commits.
     """
     sound = tuple(meta for meta in case.history if not meta.base_dropped)
     case = replace(case, history=sound)

@@ -49,8 +49,8 @@ EMPTY_FILE: BindOptions = ("--dev-bind", "/dev/null")
 
 
 WORKTREE, HOME = Path("/mulligan/worktree"), Path("/mulligan/home")
-"""Where commands find their worktree and HOME, whatever the issue: programs note down where they
-were installed."""
+"""The paths of worktree and HOME for commands, equal for all issues: installed programs contain
+their own path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The HOME of one command, and the files that setup commands left in HOME and worktree (SETUP-2).
 
-Each command gets them as a layer below its own files, or as a private copy. Programs note down
-where they were installed, so both lie where the setup commands had worktree and HOME.
+Each command gets them as a layer below its own files, or as a private copy. Both have the paths
+that worktree and HOME had for the setup commands, because installed programs contain their own
+path.
 """
 
 import os

@@ -184,7 +184,7 @@ class _Launcher:
                 self._process = self._requests = None
 
     def forget(self) -> None:
-        """Leave it to the process that this one was forked from."""
+        """Forget the launcher after a fork: it belongs to the parent process."""
         self._lock = threading.Lock()
         if self._process and self._requests:
             self._requests.close()

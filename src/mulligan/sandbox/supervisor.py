@@ -50,10 +50,10 @@ check whether it is in memory."""
 MAX_TERMINALS = 1000
 """Limit of pseudoterminals; by default, a machine has 3,072 for all sandboxes (pty(7))."""
 TERMINALS = ("/dev/ptmx", "/dev/pts/ptmx")
-"""What leads to a pseudoterminal: each opening makes another one."""
+"""The files that create a pseudoterminal each time they are opened."""
 PIDS_FACTOR = 2
-"""The kernel lets a command start this many times as many processes as it may have: where it may
-have one more, the supervisor ends it with a reason."""
+"""The kernel's limit of processes is this many times the configured one, so that the supervisor
+ends the command first, with a reason."""
 OOM_SCORE = "500"
 """Of 1000; the kernel kills the highest score first (oom_score_adj in proc(5))."""
 LOWEST_PRIORITY = "19"

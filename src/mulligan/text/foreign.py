@@ -1,7 +1,7 @@
 """All text of others on its way to GitHub: agents, tools, files, people, errors (SECURITY-4). Pure.
 
-Every function here begins with `inert`, and the texts of `github/` use no other way to write what
-Mulligan did not word. On GitHub, such text is shown as it is and does nothing: it is no markup,
+Every function here first calls `inert`. The texts of `github/` write other people's text through
+these functions only. GitHub shows such text as it is, and it does nothing: it is no markup,
 mentions and closes nothing, and holds no mark. Other programs run commands at the beginning of a
 line, so no line begins with it: `quoted` and `output` put `>` before each, and the other functions
 give one line that stands behind words of Mulligan's own.

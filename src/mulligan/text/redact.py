@@ -222,7 +222,7 @@ class Redaction:
 
 
 def _begun(form: bytes, text: bytes) -> int:
-    """Count the bytes at the end of a text with which a form begins."""
+    """Count the bytes at the end of a text that are the beginning of a form."""
     sizes = range(min(len(form) - 1, len(text)), 0, -1)
     return next((size for size in sizes if text.endswith(form[:size])), 0)
 

@@ -129,7 +129,7 @@ DIGIT = re.compile(rb"[0-9]")
 def _alone(token: Token) -> re.Pattern[bytes]:
     """Compile the pattern of a token at a word boundary.
 
-    What comes before is looked at after the literal beginning, for which a search is much faster.
+    It checks the character before a token after the literal beginning: that search is faster.
     """
     return re.compile(f"{token.begin}(?<![A-Za-z0-9_]{token.begin}){token.removed}".encode())
 

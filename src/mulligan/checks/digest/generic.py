@@ -215,7 +215,7 @@ class Scan:
             yield replace(head, message=message, end=end, place=place, rank=rank, above=above)
 
     def _without_followers(self, heads: Iterable[FindingHead]) -> Iterator[FindingHead]:
-        """Drop heads that continue the line above: aftermath, and deeper tagged lines."""
+        """Drop heads that continue the line above: repeated failures, and deeper tagged lines."""
         before: FindingHead | None = None
         for head in heads:
             near = before is not None and head.at == before.at + 1
@@ -304,7 +304,10 @@ ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 
 
 def _is_another(one: FindingHead, other: FindingHead) -> bool:
-    """Return whether two heads of one name are two tests: complete, in one format, different."""
+    """Return whether two heads with one name are of two tests.
+
+    They are if both are complete, in one format, and different.
+    """
     if not (one.message and other.message):
         return False
     one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)
@@ -384,7 +387,7 @@ def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
 
 
 COMMON = 3
-"""An error without a place that occurs more often than this is the program's own log."""
+"""An error without a place counts as the program's own log if it occurs more often."""
 
 COMMON_LIKELY = 9
 """Comes after all ranks."""

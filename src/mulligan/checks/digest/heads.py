@@ -84,7 +84,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
 def _without_descriptions(
     heads: Sequence[FindingHead], lines: Sequence[str]
 ) -> Sequence[FindingHead]:
-    """Drop what names a test only by the description between its name and a rule elsewhere."""
+    """Drop heads without a message whose name is a line between a test's name and a rule."""
     tests = {head.test_id: lines[head.at + 1 : head.at + 3] for head in heads if head.test_id}
     titles = ((name, title) for name, title in tests.items() if title)
     beneath = {

@@ -354,7 +354,7 @@ MOST = 3
 REACH = 2000
 
 ALIKE = 20
-"""More lines than this that differ only in numbers are a program's own log."""
+"""If more lines than this differ only in numbers, they are a program's own log."""
 
 NUMBER = re.compile(r"\d+")
 

@@ -364,7 +364,7 @@ def status_title(status: IssueStatus) -> str:
 
 
 def unverified(found: Verification) -> tuple[str, ...]:
-    """Say in sentences what no check verified of a change; empty for nothing."""
+    """Say in sentences which checks do not verify a change, and why; empty if none is in doubt."""
     rows = (
         (found.preexisting, "{fail} without this change too"),
         (found.optional, "failed, but {is} not required"),
@@ -411,7 +411,7 @@ def _deciding(found: Verification, name_of: Callable[[str], str]) -> str:
 
 
 def verification_doubt(found: Verification) -> str:
-    """Say that no test, or nothing, verified a change; empty if a test did, or needed not."""
+    """Say that no test, or nothing, verified a change; empty if a test did, or none was needed."""
     if not found.is_recorded:
         return NO_RECORD
     if found.set_up_failed:

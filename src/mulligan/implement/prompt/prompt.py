@@ -101,7 +101,7 @@ class PromptRequest:
 def render_prompt(request: PromptRequest) -> str:
     """Write the whole prompt; a first attempt's knows nothing of retries (PROMPT-1).
 
-    Raises MisconfiguredError where the repository's template does not work out.
+    Raises MisconfiguredError if the repository's template fails.
     """
     sections = sections_of(request)
     if request.policy.prompt:

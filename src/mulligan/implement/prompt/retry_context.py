@@ -143,7 +143,7 @@ LINE_CHARS = 400
 
 
 def _prior(earlier: Sequence[AttemptSummary], latest: AttemptSummary) -> str:
-    """Write a line for each attempt; what the last one has in full stands there only."""
+    """Write a line for each attempt; refer to the last one for an equal error or failure."""
     lines = [_line(attempt, latest) for attempt in earlier]
     return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
 

@@ -86,7 +86,7 @@ BACKOFFS = Backoffs()
 """Shared by the process: it outlives a reload, since GitHub limits each token."""
 
 Gauges = RateLimitMetrics
-"""The type of GAUGES, for the dashboard, which does not import `github`."""
+"""The type of GAUGES. The dashboard imports it from here, because it must not import `github`."""
 
 GAUGES = RateLimitMetrics()
 """The rate-limit metrics of this process, which the dashboard shows."""
