@@ -242,7 +242,7 @@ class Adapter(Settings):
     """How often the agent reports its usage: after each `message`, after each `turn`, at the `end`
     or never (`none`). Mulligan checks budgets that often."""
     fix: str = ""
-    """What to do if the agent's tools are refused.
+    """Advice for the case that the agent's tools are refused.
 
     Example: start tinker with --trust
     """

@@ -76,7 +76,7 @@ class GitHubSettings(Settings):
     """The address of GitHub, and the credentials."""
 
     api_url: str = "https://api.github.com"
-    """The address of the REST API. For GitHub Enterprise: https://HOST/api/v3."""
+    """The address of the REST API. For GitHub Enterprise: `https://HOST/api/v3`."""
     token: SecretStr | None = None
     """The token, as $NAME (an environment variable). Mulligan refuses a token in the file.
 
@@ -381,7 +381,7 @@ class SandboxSettings(Settings):
     Example: [/var/cache/build]
     """
     network: Literal["model", "open", "none"] | None = None
-    """What an agent may reach: its model only, the whole network (open), or nothing (none).
+    """An agent may reach its model only (model), the whole network (open), or nothing (none).
     Default: model, or open if Mulligan does not know the agent's services.
 
     Example: model

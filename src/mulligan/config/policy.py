@@ -198,8 +198,8 @@ class Reviewer(Settings):
     timeout: Duration = timedelta(minutes=10)
     """The time limit of the reviewer."""
     network: Literal["model"] | bool = MODEL_ONLY
-    """What the reviewer may reach in the sandbox. `model`: the model of the issue's agent, with the
-    key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing."""
+    """The hosts that the reviewer reaches in the sandbox. `model`: the model of the issue's agent,
+    with the key added outside, and `hosts`. `true`: every host, without a key. `false`: nothing."""
     hosts: tuple[str, ...] = ()
     """Further hosts with `network: model`, as NAME or NAME:PORT (default port: 443).
 
