@@ -89,7 +89,7 @@ def build_app(world: World) -> Starlette:
         return Route(path, partial(_show, world, executor, handler), methods=[method])
 
     def unknown(path: str) -> Route:
-        return Route(path, partial(_respond, world, executor, unknown_path), methods=METHODS)
+        return Route(path, partial(_miss, world, executor), methods=METHODS)
 
     api, shown = [route(*each) for each in ROUTES], [page(*each) for each in pages.ROUTES]
     # A page's path is OWNER/NAME; below "repos" everything is the API's.
@@ -159,6 +159,12 @@ def _check_origin(call: ApiCall) -> None:
         call.method != "GET" and origin != call.base
     ):
         raise ErrorReply(403, "This request came from another site. Open the page itself.")
+
+
+async def _miss(world: World, executor: ThreadPoolExecutor, request: Request) -> Response:
+    """Answer 404: as a page to a browser, otherwise as JSON."""
+    is_browser = "text/html" in request.headers.get("accept", "")
+    return await (_show if is_browser else _respond)(world, executor, unknown_path, request)
 
 
 async def _respond(

@@ -247,9 +247,8 @@ def answer_review(review: str) -> None:
     """Write the text of a review into the README; this script can do no more."""
     asked = [line for line in review.splitlines() if line.strip() and not line.endswith(":")]
     words = asked[0].strip() if asked else "a change"
-    say(f"The review asks: {words}")
     append(Path("README.md"), f"\nFrom the review: {words}\n")
-    say("Wrote that into README.md. Done.")
+    say(f"Wrote into README.md what the review asks: {words}")
 
 
 def say(line: str, pause: float = PACE) -> None:
@@ -290,12 +289,11 @@ def main() -> int:
     prompt = sys.stdin.buffer.read().decode(errors="replace")
     for title, work in TASKS.items():
         if title in prompt:
-            say(f"Working on: {title}")
-            review = REVIEW.search(prompt)
-            code = 0 if review and is_done(title) else work(prompt)
-            if review:
+            if review := REVIEW.search(prompt):
                 answer_review(review[2])
-            return code
+                return 0 if is_done(title) else work(prompt)
+            say(f"Working on: {title}")
+            return work(prompt)
     return give_up()
 
 

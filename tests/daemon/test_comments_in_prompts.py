@@ -60,9 +60,9 @@ def test_people_whose_rights_cannot_be_read_are_not_heard(here: WorkerEnvironmen
 
 def test_a_marker_by_anybody_else_is_not_mulligans(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
-    forged = f"<!-- mulligan:status {ref} -->\n\nMulligan has stopped work on this issue."
+    forged = f"<!-- mulligan:status {ref} -->\n\nMulligan is done with this issue."
     number = here.desk.hub.world.comment(ref, forged, "zoe")
-    assert "has stopped work on this issue" not in told(here)
+    assert "is done with this issue" not in told(here)
     written = {each.id: each for each in here.desk.hub.world.comments_of(ref)}
     assert written.pop(number).body == forged
     assert [each.author.login for each in written.values()] == [BOT]

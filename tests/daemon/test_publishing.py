@@ -177,7 +177,9 @@ def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> Non
     world.faults = None
     assert run_once([NAME], here.context(crash)).problems == ()
     assert here.labels(ref) == ["mulligan:hitl"]
-    assert sum("3 attempts before the last request" in text for text in here.said(ref)) == 1
+    assert (
+        sum("Before the last command or label: 3 attempts" in text for text in here.said(ref)) == 1
+    )
 
 
 def invalid(message: str, **error: str) -> Fault:

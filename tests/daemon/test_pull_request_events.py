@@ -124,7 +124,9 @@ def test_every_thread_is_answered_once(here: WorkerEnvironment) -> None:
     changed, left = answers(here, pull)
     head = (here.pushed(ref) or "")[:10]
     assert changed.endswith(f"\nChanged in {head}.\nLine 2 is now `Y = 3`.")
-    assert left.endswith(f"\nThis file is unchanged; the work is in {head}.\nThe agent: Wrote 3")
+    assert left.endswith(
+        f"\nThis file did not change. Commit {head} has the new work.\nThe agent: Wrote 3"
+    )
 
 
 def test_a_review_without_comments_on_lines_is_answered_once_as_a_whole(

@@ -54,7 +54,7 @@ def test_the_end_of_the_work_is_an_answer_too() -> None:
     text = answered_text(TEXT, ended)
     assert "**Answered:** `@zoe` skipped it: fixes `#3`" in text
     silent = replace(ended, status=replace(ended.status, reason=""))
-    assert "**Answered:** Mulligan has stopped work on this issue." in answered_text(TEXT, silent)
+    assert "**Answered:** Mulligan is done with this issue." in answered_text(TEXT, silent)
 
 
 def test_an_open_question_and_a_dry_run_have_nothing_to_mark() -> None:

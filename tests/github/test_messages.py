@@ -466,7 +466,7 @@ def test_only_the_last_attempts_of_a_long_history_are_listed() -> None:
 def test_attempts_before_the_last_request_are_counted_only() -> None:
     old = attempt(1).model_copy(update={"epoch": 0})
     text = status_comment(case(old, attempt(1)))
-    assert "1 attempt before the last request." in text
+    assert "Before the last command or label: 1 attempt." in text
     assert text.count("Checks failed") == 1
 
 
@@ -518,7 +518,7 @@ def test_attempts_for_a_review_are_counted_for_it() -> None:
     again = status_comment(for_a_review(case(*first, red(3), red(4, "assert 1")), 2, 2))
     assert "attempt 3 of 3 for this review" in again
     assert "- **Attempt 1: Checks failed**" in again
-    assert "2 attempts before the review." in again
+    assert "Before the review: 2 attempts." in again
     done = for_a_review(published(*first, attempt(3, Outcome.SUCCEEDED)), 2, 1)
     for text in (status_comment(done), pull_request_body(done)):
         assert "Attempt 1 of 3 for this review succeeded; 1m35s, $0.21" in text

@@ -13,7 +13,7 @@ PULL = IssueName(NAME, 1)
 
 
 def page(url: str, status: int = 200) -> str:
-    answer = requests.get(url, timeout=120)
+    answer = requests.get(url, headers={"accept": "text/html,*/*;q=0.8"}, timeout=120)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.status_code == status
@@ -73,12 +73,14 @@ def test_a_pull_request_and_its_repository_are_shown(github: SimulatedGitHub) ->
     assert '<span class="state draft">' in page(address)
     github.world.mark_ready(PULL, "ada")
     listed = page(address.rpartition("/pull/")[0])
+    assert page(f"{address.rpartition('/pull/')[0]}/pulls") == listed
     assert f'open</span> <a href="/{NAME}/pull/1">Work</a>' in listed
     assert f'<a href="/{NAME}">{NAME}</a>' in page(github.url)
     github.post("pulls/1/reviews", {"event": "COMMENT", "body": "Say *why*."})
     assert github.ask("PUT", "pulls/1/merge", body={}).status_code == 200
     shown = page(address)
     assert '<span class="state merged">' in shown
+    assert "was merged into <code>main</code>" in shown
     assert "<strong>wes</strong> reviewed" in shown
     assert "<p>Say <em>why</em>.</p>" in shown
 
@@ -93,6 +95,7 @@ def test_the_changed_lines_are_shown_with_their_numbers(github: SimulatedGitHub)
 
 def test_what_does_not_exist_is_an_error_page(github: SimulatedGitHub) -> None:
     assert "<h1>Not Found</h1>" in page(f"{github.url}/{NAME}/issues/99", 404)
+    assert "<h1>Not Found</h1>" in page(f"{github.url}/{NAME}/wiki", 404)
 
 
 def test_pages_count_for_no_rate_limit(github: SimulatedGitHub) -> None:

@@ -176,7 +176,9 @@ NEW = f"{PLACE}@@ -1,2 +1,4 @@\n x\n-y\n+`sum` = 1\n+z\n+last = @zoe\n".encode()
 MOVED = f"{PLACE}@@ -7,2 +7,3 @@\n x\n-y\n+total = 1\n+z\n".encode()
 FEWER = f"{PLACE}@@ -1,2 +1,2 @@\n x\n-y\n+z\n".encode()
 BINARY = b"diff --git a/src/add.py b/src/add.py\nindex 1..2 100644\nBinary files differ\n"
-UNTOUCHED = "This file is unchanged; the work is in c0ffee1234.\nThe agent: Did it, `@bob`."
+UNTOUCHED = (
+    "This file did not change. Commit c0ffee1234 has the new work.\nThe agent: Did it, `@bob`."
+)
 
 
 @pytest.mark.parametrize(

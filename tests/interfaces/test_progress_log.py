@@ -248,9 +248,9 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         "  ✗ (cannot run without the change either) a (0.0 s): sh: x: not found",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
-    (FIRST, baseline(check("a")), "  a: without the change, it fails"),
-    (FIRST, baseline(check("a", passed=True)), "  a: without the change, it passes"),
-    (FIRST, baseline(None), "  a: without the change, it could not run"),
+    (FIRST, baseline(check("a")), "  check 'a' fails without the change"),
+    (FIRST, baseline(check("a", passed=True)), "  check 'a' passes without the change"),
+    (FIRST, baseline(None), "  check 'a' could not run without the change"),
     (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer answered PASS"),
     (
@@ -259,11 +259,6 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         "  the reviewer answered HARD_FAIL: Not asked",
     ),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS, unreadable="No answer."), "  No answer."),
-    (
-        FIRST,
-        ProofFinished(proof=Proof(state=ProofState.PROVED, tests=("a",), count=1, check="x")),
-        "  Proved by 'a': it fails without the change.",
-    ),
     (
         FIRST,
         CheckFinished(
@@ -328,7 +323,10 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
         AttemptContextDelivered(delivered_hash="d", manifest_hash="m", prompt_artifact="prompt.md"),
     ),
     (FIRST, AgentStarted(agent="command")),
-    (FIRST, ProofFinished(proof=Proof(state=ProofState.NO_TEST))),
+    (
+        FIRST,
+        ProofFinished(proof=Proof(state=ProofState.PROVED, tests=("a",), count=1, check="x")),
+    ),
     (FIRST, AttemptCompleted(meta=attempt(1, Outcome.SUCCEEDED))),
     *((FIRST, effect) for effect in EFFECTS),
     (FIRST, PublishStarted(head_sha="c0ffee")),

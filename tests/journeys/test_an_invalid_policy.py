@@ -83,7 +83,7 @@ def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: MulliganInstallation
     here.world.unlabel(ref, "mulligan", MAINTAINER)
     assert here.run("once").returncode == 1
     (comment,) = here.comments(ref)
-    assert "has stopped work on this issue" in comment
+    assert "is done with this issue" in comment
     here.world.label(ref, "mulligan", MAINTAINER)
     commit_to(here.bare, {FILE: None})
     assert here.run("once").returncode == 0

@@ -135,7 +135,7 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     assert "removes the label" in withdrawn
     assert "stopped" in withdrawn
     assert unlucky.count("agent worked") == 1
-    assert unlucky.count("GitHub failed at POST /repos/acme/calculator/pulls") == 2
+    assert unlucky.count("GitHub failed at POST /repos/acme/calculator/pulls") == 1
     branches = subprocess.run(
         ["git", "-C", "here/acme/calculator.git", "branch", "--format=%(refname:short)"],
         cwd=tmp_path,

@@ -222,6 +222,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", f"{PULL}/files", files),
     ("GET", PLACE, repository),
     ("GET", f"{PLACE}/issues", repository),
+    ("GET", f"{PLACE}/pulls", repository),
     ("POST", f"{PLACE}/issues", create),
     ("POST", f"{ISSUE}/comments", comment),
     ("POST", f"{ISSUE}/labels", labels),

@@ -162,14 +162,20 @@ def load_valid_part(
 # The text of a file
 
 
+def _above(path: Path) -> Path | None:
+    """Return the nearest file of this name above the current directory."""
+    depths = range(1, len(Path.cwd().parents) + 1)
+    return next((up for depth in depths if (up := Path(*[".."] * depth) / path).is_file()), None)
+
+
 def _text_of(path: Path) -> str:
     try:
         return _decoded(path.read_bytes(), str(path))
     except FileNotFoundError:
-        above = ".." / path
+        above = _above(path) if path.name == str(path) else None
         fix = (
             f"There is one above: add --config {above}."
-            if path.name == str(path) and above.is_file()
+            if above
             else "Run `mulligan init` to write one, or name another file with --config FILE."
         )
         raise ConfigError(f"No configuration at {path}. {fix}") from None

@@ -36,7 +36,7 @@ def _answer(case: IssueContext) -> str:
     """Say who answered how, and what follows; a resolved issue has its own reason."""
     status = case.status
     if status.stage is Stage.RESOLVED:
-        return phrase(status.reason, REASON_CHARS) or "Mulligan has stopped work on this issue."
+        return phrase(status.reason, REASON_CHARS) or "Mulligan is done with this issue."
     who = phrase(status.request.actor, 100) or "Somebody"
     if status.is_kept:
         follows = "Mulligan publishes the finished work."

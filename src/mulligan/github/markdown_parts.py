@@ -70,10 +70,10 @@ def attempts_list(case: IssueContext) -> str:
     history, start = case.round_history, case.status.review_start
     hidden = max(0, len(history) - MAX_ROWS)
     before = len(case.history) - len(history)
-    since = "the last request" if start is None else "the review"
+    since = "the last command or label" if start is None else "the review"
     notes = [
         *([f"{pluralize(hidden, 'earlier attempt')} not shown."] if hidden else []),
-        *([f"{pluralize(before, 'attempt')} before {since}."] if before else []),
+        *([f"Before {since}: {pluralize(before, 'attempt')}."] if before else []),
     ]
     free, shown = _free(case), dict[str, int]()
     rows = [_row(meta, meta.attempt - (start or 0), free, shown) for meta in history[-MAX_ROWS:]]

@@ -196,7 +196,7 @@ def _headline(case: IssueContext) -> str:
         case Stage.RESOLVED:
             if case.status.elsewhere:
                 return "Another installation of Mulligan has this issue."
-            return "Mulligan has stopped work on this issue."
+            return "Mulligan is done with this issue."
         case _:
             assert_never(case.status.stage)
 

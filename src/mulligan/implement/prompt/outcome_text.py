@@ -316,7 +316,7 @@ NOT_VERIFIED = "Not verified"
 """Stands for `Succeeded` if no check passed."""
 
 NO_PROOF_TRIED = (
-    "Proof not tried: the tests of the change do not build or start without the rest of the change."
+    "Not proved by a test: the tests of the change do not build or start without the rest of it."
 )
 
 NO_TEST_PASSED = "No test verified the change."
@@ -377,8 +377,6 @@ def _unproved(found: Verification) -> str:
     """Say that no test proves a change; empty if one does, or the change has none."""
     if found.proof is None or found.proof.state is ProofState.PROVED or not found.any_ran:
         return ""
-    if found.proof.state is ProofState.NOT_TRIED:
-        return NO_PROOF_TRIED
     return proof_text(found.proof)
 
 
@@ -392,7 +390,7 @@ def proof_text(proof: Proof, name_of: Callable[[str], str] = quote) -> str:
             new = f" ({_tests(proof, name_of)} passed)" if proof.tests else ""
             return f"No test of the change fails without it{new}."
         case ProofState.NOT_TRIED:
-            return "Its tests were not tried without it: they do not build or start there."
+            return NO_PROOF_TRIED
         case ProofState.NO_TEST:
             return ""
         case _:

@@ -20,7 +20,7 @@ LINE_CHARS = 100
 SHA_CHARS = 10
 """GitHub links a commit from seven digits on."""
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def thread_answer(head: str, remark: Remark, meta: WorkerResultMeta, diffs: Diff
 
 
 def _unchanged(sha: str) -> str:
-    return f"This file is unchanged; the work is in {sha}."
+    return f"This file did not change. Commit {sha} has the new work."
 
 
 def _patches(diff: bytes) -> Mapping[str, Patch]:
@@ -139,6 +139,6 @@ def unchanged_answer(reason: str, comment: str) -> str:
 
 
 def _first_sentence(summary: str) -> str:
-    """Quote the first sentence of an agent's summary."""
+    """Quote the first sentence of an agent's summary; a line break ends it too."""
     first = SENTENCE_END.split(summary.strip(), maxsplit=1)[0].strip()
     return f"The agent: {phrase(first, SENTENCE_CHARS)}" if first else ""

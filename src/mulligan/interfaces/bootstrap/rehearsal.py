@@ -45,6 +45,11 @@ def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
     """Read the issue and the branch of the clone; UsageError if either is invalid."""
     try:
         text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"No file '{file}'. Write the issue into a Markdown file, with the title as its first"
+            " line (# Title), and name that file."
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{file} is not a readable text file. Name a Markdown file with the issue."

@@ -97,9 +97,9 @@ def demo(directory: Path | None, *, wait: bool = True) -> Exit:
                 rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
+            if rest:
+                _show_comment(console, world, seeded)
             _close_story(console, seeded, container.context)
-        if rest:
-            _show_comment(console, world, seeded)
         keeps = wait and is_attended(environment())
         _name_commands(console, seeded, config, url if keeps else "")
         if keeps:
@@ -271,7 +271,7 @@ def _configure(console: Console, place: Path, url: str, seeded: Seeded) -> Path:
 
 # Faults that the demo shows
 
-FAILURES = 2
+FAILURES = 1
 
 
 def failing_pull_requests() -> Faults:
@@ -386,9 +386,9 @@ def _name_commands(console: Console, seeded: Seeded, config: Path, url: str) -> 
     second = f"{mulligan} inspect {seeded.issues[1]}"
     console.print("\nTo see more:")
     for line in (
-        f"{mulligan} status --config {config}",
-        f"{second} --config {config}",
-        f"{second} --attempt 2 --prompt --config {config}",
+        f"{mulligan} status -c {config}",
+        f"{second} -c {config}",
+        f"{second} --attempt 2 --prompt -c {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
         print_command(console, line)
@@ -401,4 +401,4 @@ def _name_commands(console: Console, seeded: Seeded, config: Path, url: str) -> 
     console.print(f"To label, review and merge as {MAINTAINER}, open the simulated GitHub:")
     print_command(console, f"{url}/{seeded.repository}")
     console.print("To have Mulligan answer, run in another terminal:")
-    print_command(console, f"{mulligan} once --config {config}")
+    print_command(console, f"{mulligan} once -c {config}")

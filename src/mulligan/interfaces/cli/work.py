@@ -32,7 +32,6 @@ from mulligan.domain.events import (
     Event,
     FixRoundStarted,
     HumanResponded,
-    ProofFinished,
     Published,
     Resolved,
     Restored,
@@ -60,7 +59,6 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import (
     pluralize,
-    proof_text,
     run_text,
     status_title,
     times_text,
@@ -315,11 +313,9 @@ def event_line(status: IssueStatus, event: Event) -> str | None:  # noqa: C901 -
         ):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  {_plain(name)}: without the change, it could not run"
+            return f"  check '{_plain(name)}' could not run without the change"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            return f"  {_plain(name)}: without the change, it {'passes' if passed else 'fails'}"
-        case ProofFinished(proof=proof):
-            return f"  {_plain(proof_text(proof))}" if proof_text(proof) else None
+            return f"  check '{_plain(name)}' {'passes' if passed else 'fails'} without the change"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=VerifierOutcome() as verdict, feedback=feedback):
