@@ -35,12 +35,15 @@ WELL = (fine("git", "Git is installed."), note("a", "b", "c"), warning("d", "e",
         (
             (),
             (*WELL, AGENT),
-            "Mulligan starts no attempt. The agent's program 'codex' was not found.",
+            "Mulligan starts no attempt until this is fixed: The agent's program 'codex' was not",
         ),
         (
             (),
             (AGENT, GIT),
-            "Mulligan starts no attempt. The agent's program 'codex' was not found. Install",
+            (
+                "Mulligan starts no attempt until this is fixed: The agent's program 'codex' was"
+                " not found. Install"
+            ),
         ),
     ],
 )
@@ -72,4 +75,4 @@ def test_the_reason_ends_with_what_to_do() -> None:
     )
     held = hold_on("o/r", (), [GIT])
     assert held
-    assert held.reason.endswith("Install git 2.32 or newer. It continues when this is fixed.")
+    assert held.reason.endswith("Install git 2.32 or newer.")

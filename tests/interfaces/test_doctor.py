@@ -155,7 +155,7 @@ def test_labels_that_are_missing_are_a_note(here: MulliganInstallation) -> None:
 def test_a_refused_token_does_not_keep_git_from_being_looked_at(here: MulliganInstallation) -> None:
     repository(here, base_branch="main")
     found = see(here, GITHUB_TOKEN="not-a-token")
-    said = "GitHub refused the token (Bad credentials); set a valid one in github.token"
+    said = "GitHub refused the token (Bad credentials). Replace the one that github.token"
     assert only(found, "github").message.startswith(said)
     assert bad(found) == []
     assert "base branch 'main'" in "".join(each.message for each in found if each.area == NAME)
@@ -232,6 +232,8 @@ def test_a_policy_that_is_invalid_is_a_fault(here: MulliganInstallation) -> None
 
 def test_without_checks_nothing_is_verified(here: MulliganInstallation) -> None:
     policy(here)
+    assert only(see(here)).message.startswith("The base branch has no .github/mulligan.yml, so")
+    commit_to(here.bare, {".github/mulligan.yml": "checks: []\n"}, "main")
     assert only(see(here)).message.startswith("The policy has no checks")
     assert only(see(here)).level is Level.WARNING
 

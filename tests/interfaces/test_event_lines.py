@@ -156,7 +156,10 @@ PROOFS = (
     ),
     (
         Proof(state=ProofState.NOT_TRIED, check="tests"),
-        "Not proved by a test: the tests of the change do not build or start without the rest of it.",
+        (
+            "Not proved by a test: the tests of the change do not build or start without the rest"
+            " of it."
+        ),
     ),
     (Proof(state=ProofState.NO_TEST), "The change adds and alters no test."),
 )

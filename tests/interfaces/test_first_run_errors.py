@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from world.place import BIN, MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.repositories import git
 
 FILES = {"notes.txt": "one\n"}
-UNKNOWN = IssueRef(NAME, 99)
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 
 
@@ -31,24 +29,6 @@ def test_commands_that_only_look_here_need_no_token(here: MulliganInstallation) 
     assert here.run("status").stdout == f"{said}{here.config}`.\n"
     assert here.run("debug", "config", "check").returncode == 0
     assert "*** (from $GITHUB_TOKEN)" in here.run("debug", "config", "show").stdout
-    refused = here.run("once")
-    assert (refused.returncode, "GITHUB_TOKEN, which is not set" in refused.stderr) == (2, True)
-
-
-def test_an_issue_that_does_not_exist_is_one_sentence(here: MulliganInstallation) -> None:
-    explained = here.run("explain", str(UNKNOWN))
-    assert (explained.returncode, explained.stdout) == (1, "")
-    assert explained.stderr == (
-        f"mulligan: Issue {UNKNOWN} not found on GitHub. Check its number; it may have"
-        " been deleted or transferred.\n"
-    )
-    worked = here.run("work", str(UNKNOWN))
-    assert worked.returncode == 1
-    assert worked.stdout == ""
-    assert worked.stderr == (
-        f"mulligan: {UNKNOWN}: GitHub does not find the issue {UNKNOWN} (404 Not Found). That may"
-        " pass; if it lasts, check the name, and that the token can read it.\n"
-    )
 
 
 def test_looking_at_an_attempt_makes_no_directories(here: MulliganInstallation) -> None:

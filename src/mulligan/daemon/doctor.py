@@ -303,7 +303,8 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
 def _valid_policy(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
     """Check what a policy names; `known` is whether the repository was fetched."""
     if known or policy.checks:
-        yield _policy(name, policy)
+        has_file = not known or _has_policy_file(name, probes)
+        yield _policy(name, policy, has_file=has_file)
         yield from _patterns(name, policy)
         yield from _unused(name, policy)
     if policy.reviewer and policy.reviewer.network is True:
@@ -346,7 +347,14 @@ def _fetch(name: str, probes: Probes) -> Iterator[Diagnosis]:
     yield fine(name, f"Git can fetch the base branch {probes.fetch(name)!r}.")
 
 
-def _policy(name: str, policy: Policy) -> Diagnosis:
+def _policy(name: str, policy: Policy, *, has_file: bool) -> Diagnosis:
+    if not policy.checks and not has_file:
+        return warning(
+            name,
+            f"The base branch has no {POLICY_FILE}, so Mulligan publishes changes without"
+            " verification.",
+            "Commit the file and push it; `mulligan init` proposes one.",
+        )
     if not policy.checks:
         return warning(
             name,
@@ -379,12 +387,16 @@ MISPLACED = re.compile(r"\.?mulligan\.(?:ya?ml|json|toml)", re.IGNORECASE)
 
 def _misplaced(name: str, probes: Probes) -> Iterator[Diagnosis]:
     """Name a file that looks like a policy, if the repository has none where Mulligan reads it."""
-    if any(probes.file(name, path) is not None for path in POLICY_FILES):
+    if _has_policy_file(name, probes):
         return
     for path in (*probes.names(name, "."), *probes.names(name, ".github")):
         if MISPLACED.fullmatch(path.rpartition("/")[2]):
             message = f"Mulligan does not read {path} as the policy of the repository."
             yield warning(name, message, f"If it is one, move it to {POLICY_FILE}.")
+
+
+def _has_policy_file(name: str, probes: Probes) -> bool:
+    return any(probes.file(name, path) is not None for path in POLICY_FILES)
 
 
 def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
@@ -606,7 +618,7 @@ def _agent(name: str, found: AgentPresence) -> Iterator[Diagnosis]:
     else:
         fix = f"Install it on the PATH of this process, or fix {key}.command."
         if found.install:
-            fix = f"Install it: `{found.install}`. Or name another agent in {key}.kind."
+            fix = f"Install it: `{found.install}`, or name another agent in {key}.kind."
         yield fault(key, f"The agent's program {program!r} was not found.", fix)
     for file in found.missing_files:
         fix = f"Create it, or fix {key}.command."

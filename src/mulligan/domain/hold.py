@@ -83,7 +83,7 @@ def hold_on(
     if not found:
         return None
     return Hold(
-        f"Mulligan starts no attempt. {' '.join(found)} It continues when this is fixed.",
+        f"Mulligan starts no attempt until this is fixed: {' '.join(found)}",
         is_fault=True,
         on_issues=on_issues,
     )

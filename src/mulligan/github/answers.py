@@ -126,8 +126,8 @@ def _refused(answer: Answer, request: str, message: str) -> WorldError:
     match answer.status:
         case 401:
             return RefusedError(
-                f"GitHub refused the token ({message}); set a valid one in github.token "
-                "or github.token_file."
+                f"GitHub refused the token ({message}). Replace the one that github.token or"
+                " github.token_file names, such as $GITHUB_TOKEN."
             )
         case 403:
             advice = _advice(answer, request)

@@ -224,7 +224,7 @@ def _refusal(error: str) -> str:
 
 DEBIAN = "Install it, on Debian and Ubuntu with: apt-get install bubblewrap."
 
-NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so there is no sandbox.", DEBIAN)
+NOT_INSTALLED = SandboxProblem("bubblewrap is not installed.", DEBIAN)
 
 TOO_OLD = SandboxProblem("bubblewrap is older than 0.8.", "Install a newer one.")
 

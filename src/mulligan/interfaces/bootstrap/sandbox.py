@@ -86,9 +86,8 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     tried = try_sandbox(operator, environment)
     if tried.sandbox:
         return replace(tried.sandbox, watch=watch)
-    mode = operator.sandbox.mode
-    message = f"sandbox: {mode} does not work here. {tried.problem}"
-    if mode is SandboxMode.AUTO:
+    message = f"No sandbox works here: {tried.problem}"
+    if operator.sandbox.mode is SandboxMode.AUTO:
         message = f"{message} {TO_GO_WITHOUT}"
     raise ConfigError(message)
 

@@ -80,9 +80,16 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             yield fault(
                 CONFIGURATION,
                 str(mistake),
-                "Fix the file; docs/configuration.md describes every key.",
+                _fix_of(config),
             )
         yield from look_around(environment())
+
+
+def _fix_of(config: Path | None) -> str:
+    """Return what to do about a configuration that cannot be read."""
+    if not configuration_path(config).is_file():
+        return "Write or name a configuration first; then run this command again."
+    return "Fix the file; docs/configuration.md describes every key."
 
 
 def _without_account(probes: Probes, refused: ConfigError) -> Probes:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from mulligan.daemon.explain import explain as find_out
 from mulligan.daemon.explain import preview
-from mulligan.domain.errors import GoneError, UsageError
+from mulligan.domain.errors import UsageError
 from mulligan.domain.explanation import (
     STAGE_TITLES,
     Explanation,
@@ -40,7 +40,7 @@ from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.issue_argument import issue_of
+from mulligan.interfaces.cli.issue_argument import issue_of, not_found
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -271,10 +271,7 @@ def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     if json:
         print_json(_row(found))
     elif not (found.exists or found.title):
-        raise GoneError(
-            f"Issue {ref} not found on GitHub. Check its number; it may have been"
-            " deleted or transferred."
-        )
+        raise not_found(ref)
     else:
         _print(found, make_console())
     return Exit.DONE if found.exists else Exit.FAILED

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from mulligan.config.operator import Operator
-from mulligan.domain.errors import UsageError
+from mulligan.domain.errors import GoneError, UsageError
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.bootstrap.clone import git_config
 from mulligan.interfaces.cli.setup import repository_as_configured
@@ -29,6 +29,14 @@ def issue_of(text: str, operator: Operator) -> IssueRef:
     ref = IssueRef.parse(f"{url['name']}#{url['number']}" if url else text)
     named = {each.name.lower(): each.name for each in operator.repositories}
     return IssueRef(named.get(ref.repository.lower(), ref.repository), ref.number)
+
+
+def not_found(ref: IssueRef) -> GoneError:
+    """Return the error for an issue that GitHub does not have, such as a mistyped number."""
+    return GoneError(
+        f"Issue {ref} not found on GitHub. Check its number; it may have been deleted or"
+        " transferred."
+    )
 
 
 def _repository_here(text: str, operator: Operator) -> str:

@@ -15,7 +15,7 @@ from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, set_pause
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.issue_argument import issue_of
+from mulligan.interfaces.cli.issue_argument import issue_of, not_found
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -66,10 +66,7 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
     order = command(verb, text)
     if order.verb is Verb.MISTYPED:
         raise UsageError(order.text)
-    with open_ledger(operator) as ledger:
-        _ensure_issue_exists(
-            ref, operator, is_known=ref in {each.issue for each in ledger.statuses()}
-        )
+    ensure_issue_exists(ref, operator, is_known=is_in_ledger(ref, operator))
     now = SystemClock().now()
     received = CommandReceived(
         key=f"command:{now.isoformat()}", command=order.verb, text=order.text, at=now
@@ -88,7 +85,13 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
     return Exit.DONE
 
 
-def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
+def is_in_ledger(ref: IssueRef, operator: Operator) -> bool:
+    """Return whether the ledger has the issue."""
+    with open_ledger(operator) as ledger:
+        return ref in {each.issue for each in ledger.statuses()}
+
+
+def ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
     """Check that the issue exists on GitHub; a known one works without GitHub, too."""
     with open_github(
         operator, environment(), redactor_of(operator, environment()), QUICK_RETRIES
@@ -98,10 +101,7 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
         except (GoneError, UnconfirmedError) as error:
             if is_known and isinstance(error, UnconfirmedError):
                 return
-            raise GoneError(
-                f"Issue {ref} not found on GitHub. Check its number; it may have"
-                " been deleted or transferred."
-            ) from error
+            raise not_found(ref) from error
         except WorldError:
             if is_known:
                 return

@@ -74,6 +74,7 @@ from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.issue_argument import issue_of
+from mulligan.interfaces.cli.issue_commands import ensure_issue_exists, is_in_ledger
 from mulligan.interfaces.cli.live import LiveLines, Look, looking
 from mulligan.interfaces.cli.setup import (
     as_configured,
@@ -138,6 +139,9 @@ def work(issue: str, config: Path | None, *, dry_run: bool, take_over: bool = Fa
     ref = as_configured(issue_of(issue, operator), operator)
     start_logs()
     warn_of_root()
+    if dry_run or not is_in_ledger(ref, operator):
+        # A mistyped number would stay in the ledger.
+        ensure_issue_exists(ref, operator, is_known=False)
     stop_on_signals()
     progress, summary = ProgressLog(console, READING), PassSummary()
     listener = heard_by(progress.on_event, summary.on_event)
