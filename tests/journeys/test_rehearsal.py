@@ -132,7 +132,7 @@ def test_the_agent_may_come_from_the_operators_file(clone: Path) -> None:
     [
         ("", [], "No agent is configured. Add --agent KIND"),
         ("heading", ["--agent", "x"], "has no heading. Add one"),
-        ("file", ["--agent", "x"], "is not a readable text file. Name a Markdown file"),
+        ("file", ["--agent", "x"], "No file 'ISSUE.md'. Write the issue into a Markdown file"),
         ("branch", ["--agent", "x"], "has no branch checked out. Check out"),
         ("clone", ["--agent", "x"], "is not the top directory of a git repository"),
         ("", ["--agent", "'"], "is not a valid command line"),

@@ -388,7 +388,7 @@ def _name_commands(console: Console, seeded: Seeded, config: Path, url: str) -> 
     for line in (
         f"{mulligan} status -c {config}",
         f"{second} -c {config}",
-        f"{second} --attempt 2 --prompt -c {config}",
+        f"{second} --prompt -c {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
         print_command(console, line)
