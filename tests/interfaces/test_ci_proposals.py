@@ -6,9 +6,10 @@ from textwrap import dedent, indent
 
 import pytest
 
+from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import CheckKind
 from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
-from mulligan.interfaces.onboarding.commands import Role, checking_form, classify, split_script
+from mulligan.interfaces.onboarding.commands import Role, classify, split_script
 from mulligan.interfaces.onboarding.expressions import UNKNOWN, evaluate, is_true, substitute
 from mulligan.interfaces.onboarding.plans import joined, missing, plan
 from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck, suite
@@ -75,7 +76,7 @@ def lines_of(files: RepositoryFiles, machine: Machine = HERE) -> list[str]:
         (["sudo apt-get install cmake", "echo hello", "git status", "twine check dist/*"], {}, []),
         (["go test -race ./... 2>&1 | tee log"], {"go__sum": ""}, ["go mod download", "go test -race ./..."]),
         (["cargo test"], {"Cargo__lock": ""}, ["cargo fetch --locked", "cargo test"]),
-        (["python setup.py develop", "python setup.py build_ext -i", "make test"], {"setup__py": ""}, [VENV, f"{ON}pip install --quiet -e .", f"{ON}python setup.py build_ext -i && {ON}make test"]),
+        (["python setup.py develop", "python setup.py build_ext -i", "make test"], {"setup__py": ""}, [VENV, f"{ON}pip install --quiet -e .", f"{ON}python setup.py build_ext -i && make test"]),
         (["python manage.py test", "python scripts/lint.py", "python -c 1"], {"setup__py": ""}, [VENV, f"{ON}python manage.py test", f"{ON}python scripts/lint.py"]),
         (["./scripts/test.sh", "bash x"], {}, ["./scripts/test.sh"]),
         (["bundle config x y", "bundle install", "bundle exec rake spec"], {}, ["bundle config x y", "bundle install", "bundle exec rake spec"]),
@@ -183,6 +184,22 @@ def test_a_working_directory_and_variables() -> None:
         "(cd app && npm install --no-audit --no-fund --no-package-lock)",
         "(cd app && export TZ=Europe/Kyiv && npm test -- ci high $UNKNOWN)",
         "export MODE=ci && npm run lint",
+    ]
+
+
+def test_builds_and_tests_share_their_variables() -> None:
+    body = """
+        runs-on: ubuntu-latest
+        env: {CC: gcc}
+        steps:
+          - run: make
+          - run: make test
+          - run: make check
+            env: {CFLAGS: '-O2 -g'}
+        """
+    assert lines_of(tree(job(body))) == [
+        "export CC=gcc && make && make test",
+        "export CC=gcc && make && export CC=gcc CFLAGS='-O2 -g' && make check",
     ]
 
 
@@ -473,6 +490,20 @@ def test_scripts_are_split_into_commands() -> None:
 )
 def test_the_form_that_only_checks(command: str, checking: str) -> None:
     assert checking_form(command, ruff_repairs=True) == checking
+
+
+@pytest.mark.parametrize(
+    ("pyproject", "ruff", "repairs"),
+    [
+        ("[tool.ruff]\nline-length = 80\nfix = true\n", "", True),
+        ("[tool.ruff]\n[tool.other]\nfix = true\n", "", False),
+        ("", "fix = true\n", True),
+        ("", "[lint]\nfix = true\n", False),
+        ("", "fix = false\n", False),
+    ],
+)
+def test_whether_ruff_repairs_by_default(pyproject: str, ruff: str, *, repairs: bool) -> None:
+    assert repairs_by_default(pyproject, ruff) is repairs
 
 
 # The plan

@@ -246,6 +246,13 @@ def test_a_reviewer_with_the_whole_network_is_named(here: MulliganInstallation) 
         assert [each.level for each in found] == [Level.WARNING] * (network is True)
 
 
+def test_a_check_that_repairs_is_a_warning(here: MulliganInstallation) -> None:
+    policy(here, checks=[{"name": "lint", "run": "echo eslint . --fix", "kind": "lint"}])
+    found = only(see(here))
+    assert found.message == "The check 'lint' repairs files instead of reporting them."
+    assert found.fix == "Let it run this instead: `echo eslint .`."
+
+
 def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInstallation) -> None:
     lost: JsonValue = {"name": "lint", "run": "nobody-has-this -q"}
     policy(here, checks=[CHECK, lost])

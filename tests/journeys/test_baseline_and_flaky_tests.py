@@ -235,3 +235,21 @@ def test_a_check_whose_program_the_agent_removed_is_the_agents_failure(tmp_path:
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.CHECKS_FAILED
         assert "'./run.py' not found" in meta.checks[0].digest
+
+
+def test_a_check_that_changes_tracked_files_is_named(tmp_path: Path) -> None:
+    lint: dict[str, JsonValue] = {
+        "name": "lint",
+        "run": "for n in 1 2; do echo >> shop.py; echo >> test_tax.py; done",
+        "kind": "lint",
+    }
+    with mulligan_installation(tmp_path, FILES, [lint]) as here:
+        here.agent(ADD)
+        ref = here.issue()
+        assert here.run("once").returncode == 0
+        assert here.attempts(ref)[0].checks[0].changed == ("shop.py", "test_tax.py")
+        (pull,) = here.world.pulls_of(NAME)
+        assert (
+            "`lint` changed tracked files while it ran: `shop.py`, `test_tax.py`. Its verdict is"
+            " about these changes too."
+        ) in (pull.body or "")

@@ -36,6 +36,7 @@ from mulligan.domain.host import (
 from mulligan.domain.issue import RepositoryFacts
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
+from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import spent_in
 from mulligan.implement.prompt.outcome_text import pluralize
@@ -315,6 +316,8 @@ def _valid_policy(name: str, policy: Policy, probes: Probes, *, known: bool) -> 
             "Use `network: model`, and list other hosts in reviewer.hosts.",
         )
     yield from _programs(name, policy, probes, known=known)
+    if known:
+        yield from _repairing(name, policy, probes)
 
 
 def _rights(name: str, probes: Probes) -> Iterator[Diagnosis]:
@@ -430,6 +433,20 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         yield warning(name, reason, fix)
     if lines and not missing and not hidden:
         yield fine(name, "The programs of the setup commands and checks are installed.")
+
+
+def _repairing(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
+    """Find checks that repair files: these pass, and verify nothing (CHECK-2)."""
+    texts = {
+        path: probes.file(name, path) for path in ("pyproject.toml", "ruff.toml", ".ruff.toml")
+    }
+    read = {path: (text or b"").decode(errors="replace") for path, text in texts.items()}
+    repairs = repairs_by_default(read["pyproject.toml"], read["ruff.toml"] or read[".ruff.toml"])
+    for check in policy.checks:
+        checking = checking_form(check.run, ruff_repairs=repairs)
+        if checking != check.run:
+            message = f"The check {check.name!r} repairs files instead of reporting them."
+            yield warning(name, message, f"Let it run this instead: `{checking}`.")
 
 
 def _is_there(name: str, program: str, probes: Probes, known: bool) -> bool:  # noqa: FBT001

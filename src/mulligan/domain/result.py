@@ -191,7 +191,8 @@ class CheckResult(Record):
     everything. `long_digest` has more for the next prompt, where the findings do not explain the
     failure or do not fit; else it is empty. `is_set_up`: not a check of the policy, but the setup
     commands, which ran again on the change. `is_proof`: not a check of the policy, but the proof
-    that is missing (PROOF-2). `on_base` is None if the check did not run on the start
+    that is missing (PROOF-2). `changed` are tracked files that the check changed in its copy of the
+    tree, at most 10. `on_base` is None if the check did not run on the start
     tree.
 
     `duration_ms` is the time of the last run, and of the first if the check is flaky. `runs` counts
@@ -225,6 +226,7 @@ class CheckResult(Record):
     long_digest: str = ""
     is_set_up: bool = False
     is_proof: bool = False
+    changed: tuple[str, ...] = ()
     on_base: OnBase | None = None
     tests: RanTests | None = None
     """None if there was no report; it is not recorded, since it may have 100,000 names."""

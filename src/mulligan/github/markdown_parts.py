@@ -187,14 +187,24 @@ def _check_name(name: str) -> str:
 
 
 def baseline_and_flaky_notes(meta: WorkerResultMeta | None) -> str:
-    """Return each check's failures before the change, and its flaky tests (CHECK-3)."""
+    """Return each check's failures before the change, its flaky tests, and the files it changed."""
+    checks = meta.checks if meta else ()
     lines = [
         f"- {code(check.name)} {of}: {_named(findings)}"
-        for check in (meta.checks if meta else ())
+        for check in checks
         for of, findings in ((BEFORE, check.known), (FLAKY, check.unsteady))
         if findings
     ]
+    lines += [f"- {code(check.name)} {_changed(check)}" for check in checks if check.changed]
     return "\n".join(lines)
+
+
+def _changed(check: CheckResult) -> str:
+    """Say that a check changed the files that it judged (CHECK-2)."""
+    names = [code(path, 150) for path in check.changed[:MAX_NAMED_FINDINGS]]
+    more = len(check.changed) - len(names)
+    listed = ", ".join([*names, "and more"] if more else names)
+    return f"changed tracked files while it ran: {listed}. Its verdict is about these changes too."
 
 
 def _named(findings: Sequence[Finding]) -> str:

@@ -157,7 +157,13 @@ def _tried(proposed: ProposedCheck, check: Check, place: AttemptChecks) -> Propo
 
 
 def _verifies_others(place: AttemptChecks, check: Check, failed: CheckResult) -> bool:
-    """Return whether a check that fails without any change still notices other failures."""
+    """Return whether a check that fails without any change still notices other failures.
+
+    Tests that cannot be built have no name, and hide what they would find.
+    """
+    is_named = any(finding.test_id for finding in failed.findings)
+    if check.kind is CheckKind.TEST and not is_named:
+        return False
     return place.repeated(failed).preexisting and place.notices_broken_code(check, failed)
 
 

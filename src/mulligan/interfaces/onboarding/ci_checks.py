@@ -8,11 +8,11 @@ from functools import partial
 from itertools import takewhile
 from shlex import quote
 
+from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import CheckKind
 from mulligan.interfaces.onboarding.commands import (
     Command,
     Role,
-    checking_form,
     classify,
     split_script,
     words_of,
@@ -32,7 +32,7 @@ MAX_OF_A_KIND = 4
 
 def propose_from_ci(tree: RepositoryFiles, machine: Machine) -> Proposal:
     """Propose the checks of the workflows for pull requests, the tests first."""
-    about = _About(tree, machine, _scripts(tree), _ruff_repairs(tree))
+    about = _About(tree, machine, _scripts(tree), ruff_repairs(tree))
     jobs = [_translated(job, about) for job in jobs_of(tree, machine)]
     usable = {each.kind for job in jobs for each in job.checks if not each.not_tried}
     # Tests build what they need.
@@ -91,12 +91,10 @@ def _scripts(tree: RepositoryFiles) -> dict[str, str]:
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
-def _ruff_repairs(tree: RepositoryFiles) -> bool:
-    return True in (
-        part(tree.mapping("pyproject.toml"), "tool", "ruff", "fix"),
-        part(tree.mapping("ruff.toml"), "fix"),
-        part(tree.mapping(".ruff.toml"), "fix"),
-    )
+def ruff_repairs(tree: RepositoryFiles) -> bool:
+    """Return whether the repository's configuration lets `ruff check` repair files."""
+    ruff = tree.text("ruff.toml") or tree.text(".ruff.toml")
+    return repairs_by_default(tree.text("pyproject.toml"), ruff)
 
 
 # One job
@@ -142,7 +140,7 @@ class _Job:
     def _check(self, step: CiStep, command: Command, kind: CheckKind) -> ProposedCheck:
         run = self._line(step, self._own_form(command, step))
         if kind in {CheckKind.TEST, CheckKind.TYPE}:
-            run = " && ".join([*self.built, run])
+            run = _in_sequence([*self.built, run])
         label = re.sub(r"\.\w+$", "", command.label.rsplit("/", 1)[-1])
         name = label if label and label != KIND_NAMES.get(kind) else self.job.name
         why = self._why_not(step, run)
@@ -297,7 +295,7 @@ def _translated(job: CiJob, about: _About) -> _Job:
         if step.run and step.shell in {"", "bash", "sh"}:
             found.add(step)
     if found.built and not found.checks:
-        script, last = " && ".join(found.built), job.steps[-1]
+        script, last = _in_sequence(found.built), job.steps[-1]
         why = "it needs a secret" if last.needs_secret else ""
         check = ProposedCheck(job.name, script, CheckKind.BUILD, found.source, not_tried=why)
         found.checks.append(check)
@@ -326,6 +324,19 @@ def _expects_python(job: CiJob, about: _About) -> bool:
 
 def _in(directory: str, line: str) -> str:
     return f"(cd {quote(directory)} && {line})" if directory else line
+
+
+PREPARED = re.compile(r"(?:\. \.venv/bin/activate && )?(?:export (?:[^&']|'[^']*')+&& )?")
+"""What prepares a line: the environment of Python, and variables."""
+
+
+def _in_sequence(lines: Sequence[str]) -> str:
+    """Join lines, and prepare only once if all are prepared in the same way."""
+    prepared = {found[0] for line in lines if (found := PREPARED.match(line))}
+    if len(prepared) > 1:
+        return " && ".join(lines)
+    first = prepared.pop()
+    return first + " && ".join(line.removeprefix(first) for line in lines)
 
 
 def _within(step: CiStep, line: str) -> str:

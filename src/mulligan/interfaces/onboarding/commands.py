@@ -389,35 +389,3 @@ def of_name(name: str) -> Use | None:
 
 INSTALLS = r"deps|dependencies|setup|bootstrap|install|requirements|init|prepare|develop"
 """Names that begin with one of these install something."""
-
-
-# The form that only checks
-
-
-REPAIRS = re.compile(r"\s--?(?:fix|write|apply|unsafe-fixes|w)(?=\s|$)|\s--fix-only\b")
-
-CHECKING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\bblack\b(?!.*--check)"), "--check"),
-    (re.compile(r"\bisort\b(?!.*--check)"), "--check-only"),
-    (re.compile(r"\bruff format\b(?!.*--(?:check|diff))"), "--check"),
-    (re.compile(r"\bprettier\b(?!.*(?:--check|-c\b|-l\b|--list-different))"), "--check"),
-    (re.compile(r"\bcargo fmt\b(?!.*--check)"), "--check"),
-)  # fmt: skip
-
-
-def checking_form(command: str, *, ruff_repairs: bool = False) -> str:
-    """Return a command so that it reports and changes no file: without `--fix`, with `--check`."""
-    if re.search(r"[|<>`]|\$\(", command):
-        return command
-    return " && ".join(_checking(part, ruff_repairs=ruff_repairs) for part in command.split(" && "))
-
-
-def _checking(part: str, *, ruff_repairs: bool) -> str:
-    repaired = REPAIRS.sub("", part)
-    if ruff_repairs and re.search(r"\bruff check\b(?!.*--no-fix)", repaired):
-        repaired = re.sub(r"\bruff check\b", "ruff check --no-fix", repaired, count=1)
-    for pattern, flag in CHECKING:
-        if found := pattern.search(repaired):
-            end = found.end()
-            return f"{repaired[:end]} {flag}{repaired[end:]}"
-    return repaired

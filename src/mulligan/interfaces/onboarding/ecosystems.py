@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from shlex import quote
 
-from mulligan.interfaces.onboarding.ci_checks import LOCKS, VENV, checking_script
-from mulligan.interfaces.onboarding.commands import checking_form
+from mulligan.domain.repairing import checking_form
+from mulligan.interfaces.onboarding.ci_checks import LOCKS, VENV, checking_script, ruff_repairs
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
     ProposedCheck,
@@ -110,8 +110,8 @@ def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
     settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[ProposedCheck]()
     if part(settings, "ruff") is not None or tree.has("ruff.toml", ".ruff.toml"):
         source = tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml"
-        repairs = True in (part(tree.mapping(source), *path) for path in RUFF_FIX)
-        found.append(lint(f"{runner}{checking_form('ruff check .', ruff_repairs=repairs)}", source))
+        run = checking_form("ruff check .", ruff_repairs=ruff_repairs(tree))
+        found.append(lint(f"{runner}{run}", source))
     elif tree.has(".flake8") or tree.says(r"^\[flake8\]", "setup.cfg", "tox.ini"):
         found.append(
             lint(
@@ -124,9 +124,6 @@ def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
         named = part(mypy, "files") or tree.says(r"^files\s*=", "mypy.ini", "setup.cfg")
         found.append(types(f"{runner}mypy{'' if named else ' .'}", "the configuration of mypy"))
     return found
-
-
-RUFF_FIX = (("fix",), ("tool", "ruff", "fix"))
 
 
 def _tool(run: str, runner: str) -> str:

@@ -1,0 +1,39 @@
+"""Commands that repair files, and the form of them that only checks. Pure."""
+
+import re
+
+REPAIRS = re.compile(r"\s--?(?:fix|write|apply|unsafe-fixes|w)(?=\s|$)|\s--fix-only\b")
+
+CHECKING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\bblack\b(?!.*--check)"), "--check"),
+    (re.compile(r"\bisort\b(?!.*--check)"), "--check-only"),
+    (re.compile(r"\bruff format\b(?!.*--(?:check|diff))"), "--check"),
+    (re.compile(r"\bprettier\b(?!.*(?:--check|-c\b|-l\b|--list-different))"), "--check"),
+    (re.compile(r"\bcargo fmt\b(?!.*--check)"), "--check"),
+)  # fmt: skip
+
+
+def repairs_by_default(pyproject: str, ruff: str) -> bool:
+    """Return whether `ruff check` repairs: `fix = true` in pyproject.toml, or in a ruff.toml."""
+    return bool(
+        re.search(r"^\[tool\.ruff\]\n(?:(?!\[).*\n)*fix\s*=\s*true\b", pyproject, re.MULTILINE)
+        or re.search(r"\A(?:(?!\[).*\n)*fix\s*=\s*true\b", ruff)
+    )
+
+
+def checking_form(command: str, *, ruff_repairs: bool = False) -> str:
+    """Return a command so that it reports and changes no file: without `--fix`, with `--check`."""
+    if re.search(r"[|<>`]|\$\(", command):
+        return command
+    return " && ".join(_checking(part, ruff_repairs=ruff_repairs) for part in command.split(" && "))
+
+
+def _checking(part: str, *, ruff_repairs: bool) -> str:
+    repaired = REPAIRS.sub("", part)
+    if ruff_repairs and re.search(r"\bruff check\b(?!.*--no-fix)", repaired):
+        repaired = re.sub(r"\bruff check\b", "ruff check --no-fix", repaired, count=1)
+    for pattern, flag in CHECKING:
+        if found := pattern.search(repaired):
+            end = found.end()
+            return f"{repaired[:end]} {flag}{repaired[end:]}"
+    return repaired
