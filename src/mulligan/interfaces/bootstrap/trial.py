@@ -1,5 +1,6 @@
 """Run proposed checks once, as an attempt would: what passes, what fails, what tests nothing."""
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Generator
@@ -64,8 +65,8 @@ def try_proposal(  # noqa: PLR0917 - what to try, where, and how to show it
                 return Trial(failed, str(error))
         else:
             return Trial(_all_tried(proposal, ready, ends, shown, report))
-    for check in failed.checks:
-        if check.fails:
+    for before, check in zip(proposal.checks, failed.checks, strict=True):
+        if check.fails and not before.fails:
             report(check)
     return try_proposal(failed, clone, config, environment, ends, shown, report)
 
@@ -112,9 +113,13 @@ def _all_tried(
 
 
 def _why(error: MulliganError) -> str:
+    """Return the last line of the output that speaks of an error; else the last of all."""
     said = error.failed.digest if isinstance(error, SetUpError) else str(error)
-    return _first_line(_last_line(said))
+    telling = [line for line in said.splitlines() if TELLING.search(line)]
+    return _first_line(telling[-1] if telling else _last_line(said))
 
+
+TELLING = re.compile(r"\b(?:error|fatal|cannot|could not|not found|no such)\b", re.IGNORECASE)
 
 NO_TIME = "it was not tried: the time was up"
 
