@@ -58,6 +58,8 @@ def lines_of(files: RepositoryFiles, machine: Machine = HERE) -> list[str]:
         (["pip install tox tox-gh-actions", "tox"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox -e py --notest", f"{ON}tox -e py"]),
         (["pip install tox", "tox run -e py39 --skip-pkg-install -- -x"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox run -e py --notest", f"{ON}tox run -e py -- -x"]),
         (["pip install tox", "tox run --installpkg dist/a.whl -e py312"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox run -e py312 --notest", f"{ON}tox run -e py312"]),
+        (["pip install tox", "tox -e ${{ matrix.none }}"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox -e py --notest", f"{ON}tox -e py"]),
+        (["pip install poetry", "poetry install", "poetry run pytest"], {}, [VENV, f"{ON}pip install --quiet poetry", f"{ON}poetry install", f"{ON}poetry run pytest"]),
         (["pip install tox", "tox -e coverage", "tox -e docs", "tox -f lint"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox -f lint --notest", f"{ON}tox -f lint"]),
         (["pipx run nox -s tests-3.12"], {}, [VENV, f"{ON}pip install --quiet nox", f"{ON}nox -s tests-3.12"]),
         (["pipx install poetry", "uv tool install --python 3.12 tox --with tox-uv", "uv pip install --system -e .", "tox -e lint"], {}, [VENV, f"{ON}pip install --quiet poetry", f"{ON}pip install --quiet tox tox-uv", f"{ON}pip install --quiet -e .", f"{ON}tox -e lint --notest", f"{ON}tox -e lint"]),
@@ -201,6 +203,18 @@ def test_builds_and_tests_share_their_variables() -> None:
         "export CC=gcc && make && make test",
         "export CC=gcc && make && export CC=gcc CFLAGS='-O2 -g' && make check",
     ]
+
+
+def test_the_environment_that_a_variable_chooses_is_the_one_of_tox() -> None:
+    body = """
+        runs-on: ubuntu-latest
+        steps:
+          - run: tox
+            env: {TOXENV: docs}
+          - run: tox
+            env: {TOX_ENV: lint}
+        """
+    assert lines_of(tree(job(body))) == ["tox -e lint --notest", "tox -e lint"]
 
 
 def test_the_environment_of_python_is_in_the_top_directory() -> None:
@@ -480,6 +494,8 @@ def test_scripts_are_split_into_commands() -> None:
         ("prettier --write .", "prettier --check ."),
         ("prettier -l .", "prettier -l ."),
         ("biome check --write", "biome check"),
+        ("./bin/format-with-prettier.mjs --check", "./bin/format-with-prettier.mjs --check"),
+        ("./node_modules/.bin/prettier x", "./node_modules/.bin/prettier --check x"),
         ("isort . && black .", "isort --check-only . && black --check ."),
         ("cargo fmt --all", "cargo fmt --check --all"),
         ("ruff check --fix --unsafe-fixes", "ruff check --no-fix"),

@@ -5,11 +5,11 @@ import re
 REPAIRS = re.compile(r"\s--?(?:fix|write|apply|unsafe-fixes|w)(?=\s|$)|\s--fix-only\b")
 
 CHECKING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\bblack\b(?!.*--check)"), "--check"),
-    (re.compile(r"\bisort\b(?!.*--check)"), "--check-only"),
-    (re.compile(r"\bruff format\b(?!.*--(?:check|diff))"), "--check"),
-    (re.compile(r"\bprettier\b(?!.*(?:--check|-c\b|-l\b|--list-different))"), "--check"),
-    (re.compile(r"\bcargo fmt\b(?!.*--check)"), "--check"),
+    (re.compile(r"(?:^|[\s/])black(?=\s|$)(?!.*--check)"), "--check"),
+    (re.compile(r"(?:^|[\s/])isort(?=\s|$)(?!.*--check)"), "--check-only"),
+    (re.compile(r"(?:^|[\s/])ruff format(?=\s|$)(?!.*--(?:check|diff))"), "--check"),
+    (re.compile(r"(?:^|[\s/])prettier(?=\s|$)(?!.*(?:--check|-[cl]\b|--list-different))"), "--check"),
+    (re.compile(r"(?:^|[\s/])cargo fmt(?=\s|$)(?!.*--check)"), "--check"),
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def checking_form(command: str, *, ruff_repairs: bool = False) -> str:
 
 def _checking(part: str, *, ruff_repairs: bool) -> str:
     repaired = REPAIRS.sub("", part)
-    if ruff_repairs and re.search(r"\bruff check\b(?!.*--no-fix)", repaired):
+    if ruff_repairs and re.search(r"\bruff check(?=\s|$)(?!.*--no-fix)", repaired):
         repaired = re.sub(r"\bruff check\b", "ruff check --no-fix", repaired, count=1)
     for pattern, flag in CHECKING:
         if found := pattern.search(repaired):

@@ -124,7 +124,8 @@ class _Job:
         script = _with_values(step.run or "", step.variables)
         unused = {key: each for key, each in step.variables.items() if not _names(step, key)}
         rest = replace(step, variables=unused)
-        for text in split_script(script):
+        for each in split_script(script):
+            text = self._as_run(each, step)
             command = classify(text, self.about.scripts)
             match command.use:
                 case Role.INSTALL:
@@ -134,11 +135,11 @@ class _Job:
                 case Role():
                     pass
                 case kind:
-                    own = tuple(_within(step, line) for line in self._before(text, step))
+                    own = tuple(_within(step, line) for line in self._before(text, each))
                     self.checks.append(replace(self._check(rest, command, kind), setup=own))
 
     def _check(self, step: CiStep, command: Command, kind: CheckKind) -> ProposedCheck:
-        run = self._line(step, self._own_form(command, step))
+        run = self._line(step, self._own_form(command.text))
         if kind in {CheckKind.TEST, CheckKind.TYPE}:
             run = _in_sequence([*self.built, run])
         label = re.sub(r"\.\w+$", "", command.label.rsplit("/", 1)[-1])
@@ -153,7 +154,9 @@ class _Job:
         if step.needs_secret:
             return "it needs a secret"
         first = re.findall(r"(?:^|&& |\()([\w-]+)(?= )", run)
-        missing = (each for each in first if each in NEEDED - self.about.machine.programs)
+        installed = {name for line in self.setup if " install " in line for name in line.split()}
+        here = self.about.machine.programs | installed
+        missing = (each for each in first if each in NEEDED - here)
         return next((f"{program} is not installed here" for program in missing), "")
 
     def _line(self, step: CiStep, text: str) -> str:
@@ -168,21 +171,19 @@ class _Job:
         exported = f"export {variables} && " if variables else ""
         return self.active + _in(step.directory, f"{exported}{line}")
 
-    def _own_form(self, command: Command, step: CiStep) -> str:
-        """Return a command as a check: it changes nothing, and judges the change, not the base."""
-        found = re.fullmatch(r"(?:npm|pnpm|yarn|bun) (?:run )?([\w:.-]+)", command.text)
-        if checking := checking_script(self.about.scripts.get(found[1], "") if found else ""):
-            return checking
+    def _as_run(self, command: str, step: CiStep) -> str:
+        """Return a command as the sandbox can run it, and for the change instead of the base."""
         # Without `pipefail`, the check would have the exit code of tee.
-        text = re.sub(r"\s*(?:2>&1)?\s*\|\s*tee\b.*$", "", command.text)
-        text = self._from_environment(text)
-        text = _for_the_change(text, self.about.machine, step.variables)
-        return checking_form(text, ruff_repairs=self.about.ruff_repairs)
+        text = re.sub(r"\s*(?:2>&1)?\s*\|\s*tee\b.*$", "", command)
+        if started := self._started(text):
+            text = f"{started[3]}{text[started.end() :]}"
+        return _for_the_change(text, self.about.machine, step.variables)
 
-    def _from_environment(self, command: str) -> str:
-        """Return a command of `pipx run` or `uvx` that runs the program of the environment."""
-        found = self._started(command)
-        return f"{found[3]}{command[found.end() :]}" if found else command
+    def _own_form(self, text: str) -> str:
+        """Return a command in the form that changes nothing."""
+        found = re.fullmatch(r"(?:npm|pnpm|yarn|bun) (?:run )?([\w:.-]+)", text)
+        checking = checking_script(self.about.scripts.get(found[1], "") if found else "")
+        return checking or checking_form(text, ruff_repairs=self.about.ruff_repairs)
 
     def _started(self, command: str) -> re.Match[str] | None:
         """Find what `pipx run` or `uvx` starts, unless those are installed here."""
@@ -230,10 +231,10 @@ class _Job:
             return "pnpm install --frozen-lockfile"
         return command
 
-    def _before(self, command: str, step: CiStep) -> Iterator[str]:
+    def _before(self, command: str, as_written: str) -> Iterator[str]:
         """Yield what would be downloaded when a check runs: for uv, tox and pre-commit."""
         words = words_of(command)
-        if started := self._started(command):
+        if started := self._started(as_written):
             tools = quote(started[3]), *_tools(started[2].split())
             yield f"{ACTIVATE}pip install --quiet {' '.join(tools)}"
         if command.startswith("uv run "):
@@ -243,9 +244,7 @@ class _Job:
         if words[:1] == ["cargo"]:
             yield f"cargo fetch{' --locked' if 'Cargo.lock' in self.about.tree.paths else ''}"
         if words[:1] == ["tox"]:
-            line = self._from_environment(command)
-            line = _for_the_change(line, self.about.machine, step.variables)
-            yield f"{self.active}{line.partition(' -- ')[0]} --notest"
+            yield f"{self.active}{command.partition(' -- ')[0]} --notest"
         if words[:2] == ["pre-commit", "run"]:
             yield self.active + re.sub(r"\bpre-commit run.*", "pre-commit install-hooks", command)
 
@@ -379,9 +378,11 @@ def _for_the_change(command: str, machine: Machine, variables: Mapping[str, str]
     if words_of(text)[:1] != ["tox"]:
         return text
     options = text.partition(" -- ")[0].partition("tox")[2]
-    if re.search(r" -(?:e|f|m)\b", options):
+    if re.search(r" -(?:e|f|m) *\S", options):
         return re.sub(r"(?<=-e )(?:py)?3\.?(\d+)", partial(_environment, machine), text, count=1)
     chosen = next((variables[name] for name in TOX_ENV if name in variables), "py")
+    # An expression without a value leaves the option alone.
+    text = re.sub(r" -e *$", "", text)
     return re.sub(r"\btox(?: run| r)?(?=\s|$)", rf"\g<0> -e {chosen}", text, count=1)
 
 
