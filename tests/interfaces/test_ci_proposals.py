@@ -13,6 +13,7 @@ from mulligan.interfaces.onboarding.commands import Role, classify, split_script
 from mulligan.interfaces.onboarding.expressions import UNKNOWN, evaluate, is_true, substitute
 from mulligan.interfaces.onboarding.plans import joined, missing, plan
 from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck, suite
+from mulligan.interfaces.onboarding.tox import environments_of
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
 from mulligan.interfaces.onboarding.workflows import jobs_of
 
@@ -215,6 +216,50 @@ def test_the_environment_that_a_variable_chooses_is_the_one_of_tox() -> None:
             env: {TOX_ENV: lint}
         """
     assert lines_of(tree(job(body))) == ["tox -e lint --notest", "tox -e lint"]
+
+
+GH_ACTIONS = """
+[tox]
+envlist = docs, py{311,312}-{a,b}
+    py312-db-{sqlite,mysql}
+[gh-actions]
+python =
+    3.11: py311
+    3.12: py312, docs
+[gh-actions:env]
+DB =
+    sqlite3: sqlite
+    mariadb: mysql
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "chosen"),
+    [
+        ("tox.ini", "[tox]\nenvlist = py{311,312}-{a,b}, lint # py312-c\n", "py312-a,py312-b"),
+        ("tox.ini", "[tox]\nenv_list =\n  3.1{0-2}-tests\n  lint\n", "3.12-tests"),
+        ("tox.ini", "[tox]\nenvlist = py{3.11, 3.12}\n", "py3.12"),
+        ("tox.ini", "[tox]\nenvlist = py{38,39}\n", "py"),
+        ("tox.ini", "[tox]\nenvlist = py312-{1-9}\n", "py"),
+        ("tox.ini", "envlist = py312\n", "py"),
+        ("tox.ini", GH_ACTIONS, "docs,py312-a,py312-b,py312-db-sqlite,py312-db-mysql"),
+        ("tox.toml", 'env_list = ["3.12", "3.11", "lint"]\n', "3.12"),
+        ("pyproject.toml", '[tool.tox]\nenv_list = ["py3.12", "style"]\n', "py3.12"),
+        ("pyproject.toml", "[tool.tox]\nlegacy_tox_ini = '[tox]\\nenvlist = py312'\n", "py"),
+        ("pyproject.toml", '[tool.tox]\nlegacy_tox_ini = "[tox]\\nenvlist = py312"\n', "py312"),
+    ],
+)
+def test_a_plain_tox_runs_the_environments_of_this_python(
+    file: str, text: str, chosen: str
+) -> None:
+    files = RepositoryFiles(frozenset({file}), {file: text})
+    assert ",".join(environments_of(files, HERE, {})) == chosen
+
+
+def test_a_variable_chooses_environments_as_tox_gh_actions_does() -> None:
+    files = RepositoryFiles(frozenset({"tox.ini"}), {"tox.ini": GH_ACTIONS})
+    assert environments_of(files, HERE, {"DB": "sqlite3"}) == ("py312-db-sqlite",)
+    assert environments_of(files, HERE, {"DB": "other", "X": "y"})[0] == "docs"
 
 
 def test_the_environment_of_python_is_in_the_top_directory() -> None:

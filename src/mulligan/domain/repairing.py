@@ -8,7 +8,7 @@ CHECKING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:^|[\s/])black(?=\s|$)(?!.*--check)"), "--check"),
     (re.compile(r"(?:^|[\s/])isort(?=\s|$)(?!.*--check)"), "--check-only"),
     (re.compile(r"(?:^|[\s/])ruff format(?=\s|$)(?!.*--(?:check|diff))"), "--check"),
-    (re.compile(r"(?:^|[\s/])prettier(?=\s|$)(?!.*(?:--check|-[cl]\b|--list-different))"), "--check"),
+    (re.compile(r"(?:^|[\s/])prettier(?=\s|$)(?!.*(?:--check|-[cl]\b|--list-diff))"), "--check"),
     (re.compile(r"(?:^|[\s/])cargo fmt(?=\s|$)(?!.*--check)"), "--check"),
 )  # fmt: skip
 

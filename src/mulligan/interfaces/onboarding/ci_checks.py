@@ -18,6 +18,7 @@ from mulligan.interfaces.onboarding.commands import (
     words_of,
 )
 from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck
+from mulligan.interfaces.onboarding.tox import environments_of
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles, part
 from mulligan.interfaces.onboarding.workflows import CiJob, CiStep, jobs_of
 
@@ -177,7 +178,26 @@ class _Job:
         text = re.sub(r"\s*(?:2>&1)?\s*\|\s*tee\b.*$", "", command)
         if started := self._started(text):
             text = f"{started[3]}{text[started.end() :]}"
-        return _for_the_change(text, self.about.machine, step.variables)
+        return self._for_the_change(text, step)
+
+    def _for_the_change(self, command: str, step: CiStep) -> str:
+        """Return a command of tox that names its environments, and builds the package again.
+
+        What setup installed is the base's. `py` replaces a Python that is not installed.
+        """
+        text = re.sub(r" --skip-pkg-install\b| --installpkg[ =]\S+", "", command)
+        if words_of(text)[:1] != ["tox"]:
+            return text
+        machine, options = self.about.machine, text.partition(" -- ")[0].partition("tox")[2]
+        if re.search(r" -(?:e|f|m) *\S", options):
+            return re.sub(
+                r"(?<=-e )(?:py)?3\.?(\d+)", partial(_environment, machine), text, count=1
+            )
+        given = next((step.variables[name] for name in TOX_ENV if name in step.variables), "")
+        chosen = given or ",".join(environments_of(self.about.tree, machine, step.variables))
+        # An expression without a value leaves the option alone.
+        text = re.sub(r" -e *$", "", text)
+        return re.sub(r"\btox(?: run| r)?(?=\s|$)", rf"\g<0> -e {chosen}", text, count=1)
 
     def _own_form(self, text: str) -> str:
         """Return a command in the form that changes nothing."""
@@ -366,24 +386,6 @@ def checking_script(content: str) -> str:
     if checking == content:
         return ""
     return f'export PATH="$PWD/node_modules/.bin:$PATH" && {checking}'
-
-
-def _for_the_change(command: str, machine: Machine, variables: Mapping[str, str]) -> str:
-    """Return a command of tox that builds the package again: what setup installed is the base's.
-
-    Outside of GitHub, tox-gh-actions selects no environment, so that all would run. The
-    environment of a Python that is not installed becomes `py`.
-    """
-    text = re.sub(r" --skip-pkg-install\b| --installpkg[ =]\S+", "", command)
-    if words_of(text)[:1] != ["tox"]:
-        return text
-    options = text.partition(" -- ")[0].partition("tox")[2]
-    if re.search(r" -(?:e|f|m) *\S", options):
-        return re.sub(r"(?<=-e )(?:py)?3\.?(\d+)", partial(_environment, machine), text, count=1)
-    chosen = next((variables[name] for name in TOX_ENV if name in variables), "py")
-    # An expression without a value leaves the option alone.
-    text = re.sub(r" -e *$", "", text)
-    return re.sub(r"\btox(?: run| r)?(?=\s|$)", rf"\g<0> -e {chosen}", text, count=1)
 
 
 TOX_ENV = ("TOXENV", "TOX_ENV")
