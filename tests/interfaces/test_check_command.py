@@ -362,8 +362,8 @@ def test_check_and_rehearse_name_submodules_and_a_check_may_fetch_them(clone: Cl
         "agent: {kind: claude}\n"
     )
     note = (
-        "The submodule spec is empty in attempts. If a check needs those files, begin its command"
-        " with `git submodule update --init &&`. The check then needs `network: true`."
+        "The submodule spec is empty in attempts. If a check needs those files, set `checkout:"
+        " {submodules: true}` in .github/mulligan.yml."
     )
     done, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
     assert f"\n{note}\n" in done.stdout
@@ -371,6 +371,12 @@ def test_check_and_rehearse_name_submodules_and_a_check_may_fetch_them(clone: Cl
     for said in (done.stdout, tried.stdout):
         assert re.search(r"✓ (Check ')?tests", said)
         assert re.search(r"✗ (Check ')?without", said)
+    clone.commit("checkout: {submodules: true}\nchecks: [{name: with, run: test -e spec/list.txt}]")
+    note = "Attempts get the files of the submodule spec, by `checkout.submodules`."
+    done, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
+    for said in (done.stdout, tried.stdout):
+        assert f"\n{note}\n" in said
+        assert re.search(r"✓ (Check ')?with", said)
 
 
 def test_setup_without_here_is_accepted_with_a_warning(clone: Clone) -> None:

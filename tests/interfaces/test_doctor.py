@@ -309,7 +309,10 @@ def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     notes = "".join(f"{each.message} {each.fix}" for each in see(here) if each.level is Level.NOTE)
     assert "Git LFS" in notes
     assert "submodules" in notes
-    assert "`git submodule update --init &&`" in notes
+    assert "`checkout: {submodules: true}`" in notes
+    policy(here, checkout={"submodules": True})
+    notes = "".join(each.message for each in see(here) if each.level is Level.NOTE)
+    assert "It has submodules. Agents and checks get their files." in notes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Protocol
 from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ValidationError
 
-from mulligan.config.policy import CommitSettings, Scope
+from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
@@ -65,6 +65,11 @@ class PlainWorktree:
     layer: Layer | None = None
     agent_layer: Layer | None = None
     copies: Copies = field(default_factory=Copies)
+
+    def with_checkout(self, settings: CheckoutSettings) -> "PlainWorktree":
+        """Return itself: no test that uses it has submodules."""
+        assert settings == CheckoutSettings()
+        return self
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from mulligan.config.policy import CommitSettings, Scope
+from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
@@ -30,6 +30,9 @@ class PlainWorktree:
     layer: Layer | None = None
     agent_layer: Layer | None = None
     copies: Copies = field(default_factory=Copies)
+
+    def with_checkout(self, settings: CheckoutSettings) -> NoReturn:
+        raise NotImplementedError
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

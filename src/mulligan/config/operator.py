@@ -217,6 +217,13 @@ class RepositorySettings(Settings):
 
     Example: develop
     """
+    submodules: tuple[Annotated[str, matching(REPOSITORY, "write OWNER/NAME")], ...] = ()
+    """Private repositories, as OWNER/NAME, that submodules of this one may lead to. Mulligan
+    fetches them with its credential, so everyone who may write to this repository can read them.
+    Public ones need no entry. See `checkout.submodules` of the policy.
+
+    Example: [octocat/library]
+    """
     policy: dict[str, JsonValue] = Field(default_factory=dict)
     """Keys of .github/mulligan.yml that this file overrides.
 

@@ -432,6 +432,21 @@ class SetUp(Settings):
     """
 
 
+RECURSIVE: Literal["recursive"] = "recursive"
+
+
+class CheckoutSettings(Settings):
+    """Files that are not in the repository's own commits, and that attempts get (WORKTREE-5)."""
+
+    submodules: Literal["recursive"] | bool = False
+    """Whether the agent, the setup commands and the checks get the files of submodules. `true`: of
+    the repository's own submodules. `recursive`: also of the submodules in them. Only from the
+    repository's host. See [Submodules and Git LFS](verification.md#submodules-and-git-lfs).
+
+    Example: true
+    """
+
+
 class Reproduce(StrEnum):
     """Whether a change needs a test that fails without it (PROOF-2)."""
 
@@ -455,6 +470,8 @@ class Policy(Settings):
     max_no_output_attempts: int | None = Field(default=None, ge=1, le=10)
     """The number of attempts in a round that may change nothing. Default: the value of
     max_issue_attempts."""
+    checkout: CheckoutSettings = CheckoutSettings()
+    """Files that are not in the repository's own commits. By default, attempts do not get them."""
     setup: Annotated[
         SetUp,
         BeforeValidator(

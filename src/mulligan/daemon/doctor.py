@@ -488,11 +488,18 @@ def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
             "Do not label issues that need these files.",
         )
     if probes.file(name, ".gitmodules"):
-        yield note(
-            name,
-            "It has submodules. They are empty for agents and checks.",
-            "If a check needs their files, begin its command with `git submodule update --init &&`."
-            " The check then needs `network: true`.",
+        yield (
+            note(
+                name,
+                "It has submodules. Agents and checks get their files.",
+                "You need to do nothing: `checkout.submodules` is on.",
+            )
+            if policy.checkout.submodules
+            else note(
+                name,
+                "It has submodules. They are empty for agents and checks.",
+                "If a check needs their files, set `checkout: {submodules: true}` in the policy.",
+            )
         )
     ready = policy.labels.ready
     for path in probes.names(name, TEMPLATES):

@@ -43,6 +43,10 @@ class LocalClone:
         """Return the URL of a remote as it is configured; None if there is none."""
         return self._line("config", "--get", f"remote.{remote}.url")
 
+    def committed(self, path: str) -> bytes | None:
+        """Return a file of the commit that is checked out; None if there is none."""
+        return self._git("cat-file", "blob", f"HEAD:{path}")
+
     def submodules(self) -> tuple[str, ...]:
         """List the paths of the submodules of the commit that is checked out."""
         listed = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD") or b""

@@ -101,6 +101,9 @@ MAX_MEMORY_KIB = 1024 * 1024
 
 LIMITED = ("/bin/sh", "-c", f'ulimit -d {MAX_MEMORY_KIB}; exec "$@"', "sh")
 
+BLOCK_BYTES = 512
+"""The unit of `ulimit -f` (POSIX)."""
+
 NO_SUCH_PROGRAM = 127
 """The exit code of env(1) if it does not find git."""
 
@@ -144,8 +147,8 @@ class Repository:
     `outer` is Mulligan's environment; `alternates` are further object directories to read;
     `name` stands for the repository in errors; `extra` are more variables for git.
     With `is_limited`, git may not use more than MAX_MEMORY_KIB: objects that an agent made may
-    be a thousand times as large as their files. For `stream`, `layers` are mounted first, by
-    `bubblewrap` if that is a program.
+    be a thousand times as large as their files. With `max_file_bytes`, git may not write a larger
+    file. For `stream`, `layers` are mounted first, by `bubblewrap` if that is a program.
     """
 
     name: str
@@ -155,6 +158,7 @@ class Repository:
     alternates: tuple[Path, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     is_limited: bool = False
+    max_file_bytes: int = 0
     layers: tuple[Layer, ...] = ()
     bubblewrap: str = ""
 
@@ -250,6 +254,9 @@ class Repository:
 
     def _argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         git = ("git", *HARDENED, *arguments)
+        if self.max_file_bytes:
+            blocks = self.max_file_bytes // BLOCK_BYTES
+            git = ("/bin/sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", *git)
         return (*LIMITED, *git) if self.is_limited else git
 
     def _environment(self) -> dict[str, str]:
@@ -318,13 +325,19 @@ class Remote:
     url: str
     token: str | None = field(default=None, repr=False)
 
-    def fetch(self, into: Repository, refspecs: Sequence[str], options: Sequence[str] = ()) -> None:
+    def fetch(
+        self,
+        into: Repository,
+        refspecs: Sequence[str],
+        options: Sequence[str] = (),
+        timeout: timedelta = TRANSFER_TIMEOUT,
+    ) -> None:
         """Fetch the refspecs, and the tags that point into them; `options` are git's."""
         with access(self.url, self.token) as way:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
                 *("--no-recurse-submodules", *options, "--", self.url, *refspecs),
-                timeout=TRANSFER_TIMEOUT,
+                timeout=timeout,
                 access=way,
             )
 

@@ -97,6 +97,8 @@ def _run_steps(
         yield known
         policy = context.policies.at(ref.repository, tree.base_sha)
         agent = select_agent(case, policy, context.agents)
+        with stopwatch.measure(Part.WORKTREE):
+            tree = tree.with_checkout(policy.checkout)
         with stopwatch.measure(Part.SET_UP):
             ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
         at = AttemptContext(case, policy, ready, agent, context, stopwatch)

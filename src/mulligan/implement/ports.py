@@ -10,6 +10,7 @@ from typing import Protocol
 from mulligan.config.operator import Limits
 from mulligan.config.policy import (
     Check,
+    CheckoutSettings,
     CommitSettings,
     Escalation,
     Labels,
@@ -347,6 +348,14 @@ class Worktree(RunDirectory, Protocol):
     @property
     def agent_layer(self) -> Layer | None:
         """The layer for the agent, whose writes go to the worktree; None if it has copies."""
+        ...
+
+    def with_checkout(self, settings: CheckoutSettings) -> "Worktree":
+        """Return this worktree with the further files that a policy names (WORKTREE-5).
+
+        Call it before everything else. UnavailableError if they cannot be fetched now,
+        MisconfiguredError if they never can.
+        """
         ...
 
     def with_copies(self) -> "Worktree":

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from mulligan.config.policy import Policy, SetUp
+from pydantic import JsonValue
+
+from mulligan.config.policy import CheckoutSettings, Policy, SetUp
 from mulligan.domain.attempt import Change
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
@@ -17,6 +19,9 @@ CACHE_VERSION = 1
 """Increase to run every setup command again."""
 
 SET_UP_LOG = "setup.log"
+
+SUBMODULE = "160000 "
+"""The mode of a submodule in a listed tree."""
 
 
 class SetUpTools(Protocol):
@@ -131,8 +136,13 @@ def _key(
 ) -> str:
     """Return the cache key of the setup commands: all their inputs, and the day."""
     commands = policy.setup.run
+    further: dict[str, JsonValue] = {}
+    if policy.checkout != CheckoutSettings():
+        links = [f"{entry} {path}" for path, entry in blobs.items() if entry.startswith(SUBMODULE)]
+        further = {"checkout": policy.checkout.model_dump(mode="json"), "links": [*links]}
     hashed = hash_of(
         {
+            **further,
             "version": CACHE_VERSION,
             "repository": repository,
             "commands": [*commands],

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
-from mulligan.config.policy import CommitSettings, Scope
+from mulligan.config.policy import RECURSIVE, CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
@@ -22,6 +22,7 @@ from mulligan.git.faults import FULL_DISK, TookTooLongError, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
+from mulligan.git.worktrees.fetch_submodules import Submodule, SubmoduleSource
 from mulligan.git.worktrees.files import FoundDirectories, disk_faults
 from mulligan.git.worktrees.left_out import (
     Excluded,
@@ -59,6 +60,7 @@ from mulligan.git.worktrees.reset import (
 )
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE, measure, sizes_of
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
+from mulligan.git.worktrees.write_submodules import remove_tracked, write_submodules
 from mulligan.implement.commit_message import CommitText, identity_of, message_of
 from mulligan.sandbox.cancellation import defer_shutdown, meanwhile
 from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
@@ -74,7 +76,7 @@ class Checkout:
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
     below it in a layer, which `bubblewrap` mounts if that is a program; else `copies` says why.
-    `base_files` are what they left on the base branch's commit.
+    `base_files` are what they left on the base branch's commit. `source` fetches the `submodules`.
     """
 
     worktree: IssueWorktree
@@ -84,6 +86,7 @@ class Checkout:
     recreated: bool
     cache: SetUpCache
     uses: ExitStack
+    source: SubmoduleSource
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
@@ -92,6 +95,7 @@ class Checkout:
     is_layered: bool = False
     bubblewrap: str = ""
     copies: Copies = field(default_factory=Copies)
+    submodules: tuple[Submodule, ...] = ()
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -148,11 +152,21 @@ class Checkout:
         return replace(self, is_layered=False)
 
     @disk_faults()
+    def with_checkout(self, settings: CheckoutSettings) -> Self:
+        """Fetch by the base branch's commit below the start, and write into the tree as it is."""
+        if not settings.submodules:
+            return self
+        is_recursive = settings.submodules == RECURSIVE
+        fetched = self.source.fetch(self.fork_sha, is_recursive=is_recursive)
+        write_submodules(self.worktree, fetched, self.start_sha)
+        return replace(self, submodules=fetched)
+
+    @disk_faults()
     def capture(
         self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
     ) -> Change:
         try:
-            change = capture(self.worktree, self.start_sha, text, settings, scope)
+            change = capture(self.worktree, self.start_sha, text, settings, scope, self.submodules)
         except TookTooLongError as error:
             return self._blame_for_time(error)
         self.searched.set()
@@ -222,9 +236,13 @@ class Checkout:
 
     @disk_faults()
     def blobs(self, sha: str) -> Mapping[str, str]:
-        listed = self.worktree.git.read("ls-tree", "-r", "-z", "--full-tree", sha)
-        lines = listed.decode(errors="surrogateescape").split("\0")
-        return {path: entry for entry, _, path in (line.partition("\t") for line in lines) if path}
+        files = _blobs(self.worktree.git, sha)
+        for each in self.submodules:
+            if each.path in files:
+                git = each.git(self.worktree.mirror.outer, self.path, self.private / "index")
+                inner = _blobs(git, each.sha)
+                files |= {f"{each.path}/{path}": entry for path, entry in inner.items()}
+        return files
 
     @disk_faults()
     def with_set_up(self, key: str) -> Self | None:
@@ -238,7 +256,7 @@ class Checkout:
     def keep_set_up(self, key: str = "") -> Self:
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
-        _remove_unignored(site, left / TREE)
+        _remove_unignored(site, left / TREE, self.submodules)
         if key:
             return self._with_base_files(self.cache.add(key, left, self.uses))
         return replace(self, set_up_files=left, is_layered=self.can_layer)
@@ -267,6 +285,8 @@ class Checkout:
         keep_ignored = is_copied or (keeps_ignored and for_agent)
         with site.cleaner.emptying(site.paths.name):
             reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
+        copied = self.set_up_files / TREE if self.set_up_files and is_copied else None
+        write_submodules(site, self.submodules, head_sha, copied)
         if self.layer and self.agent_layer:
             remove_notes(self.path)
             create_layer(self.layer, site.mirror.outer)
@@ -395,13 +415,21 @@ def _with_parents(name: str) -> Iterator[str]:
     yield from (str(parent) for parent in PurePosixPath(name).parents[:-1])
 
 
-def _remove_unignored(site: IssueWorktree, tree: Path) -> None:
+def _blobs(git: Repository, sha: str) -> dict[str, str]:
+    listed = git.read("ls-tree", "-r", "-z", "--full-tree", sha)
+    lines = listed.decode(errors="surrogateescape").split("\0")
+    return {path: entry for entry, _, path in (line.partition("\t") for line in lines) if path}
+
+
+def _remove_unignored(site: IssueWorktree, tree: Path, submodules: Sequence[Submodule]) -> None:
     """Keep only what git ignores of a tree that setup commands left; git follows no link.
 
-    The files of submodules are not kept (WORKTREE-5): their `.git` leads to this attempt's.
+    The files of submodules that Mulligan did not fetch are not kept (WORKTREE-5): their `.git`
+    leads to this attempt's.
     """
+    fetched = remove_tracked(site, submodules, tree)
     for path in submodules_in(site.git.read(*LIST_INDEX).split(b"\0")):
-        if found := submodule_directory(tree, path):
+        if path not in fetched and (found := submodule_directory(tree, path)):
             clear(found, site.mirror.outer)
     (tree / ".git").unlink(missing_ok=True)
     index = site.paths.private / "index"
@@ -464,7 +492,12 @@ UNREAD = (
 
 
 def capture(
-    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings, scope: Scope
+    site: IssueWorktree,
+    start_sha: str,
+    text: CommitText,
+    settings: CommitSettings,
+    scope: Scope,
+    fetched: Sequence[Submodule] = (),
 ) -> Change:
     """Commit the agent's tree, with Mulligan's own index and identity."""
     place = site.paths
@@ -489,7 +522,7 @@ def capture(
     commits = left.commits + int(uncommitted)
     links = changed_links(_with_agent_objects(site), submodules, left.head, start_sha)
     unchanged = {path: sha for path, sha in submodules.items() if path not in links}
-    inside = read_submodules(site, unchanged, kept)
+    inside = read_submodules(site, unchanged, kept, fetched)
     nested = (path for path in excluded.nested if path in agents)
     change = Change(
         start_sha,

@@ -27,6 +27,11 @@ class RepositoryPaths:
         return self.root / "mirror.lock"
 
     @property
+    def submodules(self) -> Path:
+        """The directory for the commits of submodules, each in a repository of its own."""
+        return self.root / "submodules"
+
+    @property
     def trash(self) -> Path:
         """The directory for files that are about to be deleted."""
         return self.root / "trash"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mulligan.domain.errors import WorldError
 from mulligan.git.repository import Repository
-from mulligan.git.worktrees.left_out import UNIGNORED, paths_of
+from mulligan.git.worktrees.fetch_submodules import Submodule
+from mulligan.git.worktrees.left_out import UNIGNORED, is_below, paths_of
 from mulligan.git.worktrees.naming import leftover_in
 from mulligan.git.worktrees.reset import IssueWorktree, submodule_directory
 
@@ -73,20 +74,30 @@ def _objects_of(site: IssueWorktree, directory: Path) -> Path | None:
 
 
 def read_submodules(
-    site: IssueWorktree, submodules: Mapping[str, str], kept: Mapping[str, Path]
+    site: IssueWorktree,
+    submodules: Mapping[str, str],
+    kept: Mapping[str, Path],
+    fetched: Sequence[Submodule] = (),
 ) -> SubmoduleFiles:
-    """Compare the files in submodules with the commits of their links.
+    """Compare the files in submodules with the commits of their links, or with what was fetched.
 
     Without a repository, all of them are new: the directories are empty before the agent runs.
     """
     changed, new, unknown = list[str](), list[str](), list[str]()
-    for path, sha in submodules.items():
+    own = {each.path: each for each in fetched}
+    for path, sha in _with_inner(submodules, fetched).items():
         directory = submodule_directory(site.paths.tree, path)
         if directory is None or not any(directory.iterdir()):
             continue
-        git = _repository(site, directory, kept.get(path))
+        if path in own:
+            index = site.paths.git_dir / "submodule-index"
+            index.unlink(missing_ok=True)
+            git, start = own[path].git(site.mirror.outer, directory, index), own[path].sha
+        else:
+            git = _repository(site, directory, kept.get(path))
+            start = sha if path in kept else "--empty"
         try:
-            git.read("read-tree", sha if path in kept else "--empty")
+            git.read("read-tree", start)
             modified = paths_of(git.read("ls-files", "-z", "--modified"))
             changed += [f"{path}/{name}" for name in _unfiltered(git, modified, directory)]
             others = paths_of(git.read("ls-files", "-z", "--others", UNIGNORED))
@@ -103,6 +114,17 @@ def read_submodules(
         tuple(output),
         tuple(unknown),
     )
+
+
+def _with_inner(submodules: Mapping[str, str], fetched: Sequence[Submodule]) -> Mapping[str, str]:
+    """Add the submodules in those that were fetched; a directory that was not is empty."""
+    inner = (
+        path
+        for each in fetched
+        if is_below(each.path, submodules)
+        for path in (each.path, *(f"{each.path}/{link}" for link in each.links))
+    )
+    return {**dict.fromkeys(inner, ""), **submodules}
 
 
 def changed_links(

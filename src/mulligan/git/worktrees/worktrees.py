@@ -22,6 +22,7 @@ from mulligan.domain.issue import (
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
+from mulligan.git.worktrees.fetch_submodules import SubmoduleSource
 from mulligan.git.worktrees.files import disk_faults, locked
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.git.worktrees.naming import BRANCH, repository_paths, set_up_cache, worktree_paths
@@ -285,8 +286,10 @@ class GitWorktrees:
         site.cleaner.empty(site.paths.name)
         kept = self.set_up_root or set_up_cache(self.root.absolute())
         cache = SetUpCache(kept, self.max_set_up_bytes, self.environment)
+        private = self._settings(ref.repository).submodules
+        source = SubmoduleSource(mirror, remote.url, self.credentials.git_token, private)
         return Checkout(
-            *(site, refs, sha, begin, recreated, cache, uses),
+            *(site, refs, sha, begin, recreated, cache, uses, source),
             self.keep_ignored,
             proposal,
             can_layer=self.is_layered,

@@ -353,7 +353,8 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         worktrees, _ = open_git(operator, source, environment, local_set_up(), layers)
         verifier = build_verifier(operator, environment, layers.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
-        with worktrees.open(setup.issue.ref) as tree:
+        with worktrees.open(setup.issue.ref) as opened:
+            tree = opened.with_checkout(commit.policy.checkout)
             yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())
 
 

@@ -23,7 +23,6 @@ from mulligan.github.credentials import TokenCredentials
 from mulligan.github.issue_file import LocalTracker, split_issue
 from mulligan.github.writer import RehearsalWriter
 from mulligan.implement.ports import Listener
-from mulligan.implement.prompt.outcome_text import names_of
 from mulligan.interfaces.bootstrap.container import Container, Environment, Source, build_on
 from mulligan.interfaces.onboarding.proposal import REMOTES, at_address
 
@@ -71,19 +70,6 @@ def local_issue(clone: Path) -> IssueRef:
 def local_state() -> Path:
     """Return the directory for the files of `rehearse` and `check` that are kept."""
     return Path(STATE_HOME).expanduser() / "local"
-
-
-def submodules_note(clone: Path, environment: Environment) -> str:
-    """Say that attempts do not have the files of submodules; empty if there are none."""
-    paths = LocalClone(clone, environment).submodules()
-    if not paths:
-        return ""
-    submodules = "The submodule {} is" if len(paths) == 1 else "The submodules {} are"
-    return (
-        f"{submodules.format(names_of(paths))} empty in attempts. If a check needs those files,"
-        " begin its command with `git submodule update --init &&`. The check then needs"
-        " `network: true`."
-    )
 
 
 def local_set_up() -> Path:

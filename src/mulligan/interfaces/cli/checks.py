@@ -15,6 +15,7 @@ from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
 from mulligan.domain.result import CheckKind, CheckResult
 from mulligan.implement.prompt.outcome_text import check_title, pluralize, run_text, verdict
+from mulligan.interfaces.bootstrap.checkout_notes import checkout_notes
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
     AttemptChecks,
@@ -28,7 +29,6 @@ from mulligan.interfaces.bootstrap.local_checks import (
     read_local_directory,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
-from mulligan.interfaces.bootstrap.rehearsal import submodules_note
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import (
@@ -212,8 +212,7 @@ def _introduce(commit: LocalCommit) -> Iterator[str]:
             f"{files} {'is' if is_one else 'are'} not part of it. To check"
             f" {'it' if is_one else 'them'} too: `{command_here(commit.setup.clone)}`."
         )
-    if note := submodules_note(commit.setup.clone, environment()):
-        yield note
+    yield from checkout_notes(commit.setup.clone, environment(), commit.policy.checkout)
 
 
 def _name_settings(file: Path) -> str:

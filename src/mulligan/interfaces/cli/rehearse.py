@@ -19,12 +19,12 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.implement.set_up import SET_UP_LOG
+from mulligan.interfaces.bootstrap.checkout_notes import checkout_notes, committed_checkout
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
     mirror_of,
     read_rehearsal_setup,
-    submodules_note,
     worktree_of,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
@@ -87,7 +87,9 @@ def rehearse(
         operator = load_operator(config, environment(), needs_token=False)
         OUTPUT_FILTER.config = config
         console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
-        if note := submodules_note(setup.clone, environment()):
+        overrides = operator.repositories[0].policy
+        checkout = committed_checkout(setup.clone, environment(), overrides)
+        for note in checkout_notes(setup.clone, environment(), checkout):
             print_text(console, note)
         return _rehearse(console, operator, setup, config, attempts, diff=diff)
 
