@@ -36,6 +36,7 @@ from github_simulator.reply import (
 from github_simulator.reply import Request as Answered
 from github_simulator.request import ApiCall, Handler
 from github_simulator.routes import ROUTES
+from github_simulator.routes.git_http import is_of_git
 from github_simulator.world import CORE, GRAPHQL, STALE, Fault, Window, World
 
 HOST = "127.0.0.1"
@@ -223,7 +224,8 @@ def _carry_out(handler: Handler, call: ApiCall, *, is_stale: bool) -> Answer:
         call = replace(call, token=token, user=_user(call.world, token, call.path))
     except ErrorReply as refused:
         return _finished(call, Reply.of(refused))
-    if not _rate_limit_window(call).remaining and call.path != UNMETERED_PATH:
+    is_metered = call.path != UNMETERED_PATH and not is_of_git(call.path)
+    if is_metered and not _rate_limit_window(call).remaining:
         return _finished(call, _exhausted(call))
     try:
         reply = handler(call)
@@ -291,7 +293,8 @@ def _finished(call: ApiCall, reply: Reply) -> Answer:
         headers["etag"] = etag(raw, call.headers.get("authorization", ""))
         if matches(call.headers.get("if-none-match", ""), headers["etag"]):
             status, raw = NOT_MODIFIED, b""
-    counted = call.path != UNMETERED_PATH and not (status == NOT_MODIFIED and call.user)
+    is_metered = call.path != UNMETERED_PATH and not is_of_git(call.path)
+    counted = is_metered and not (status == NOT_MODIFIED and call.user)
     window = _rate_limit_window(call)
     window.used += counted
     if raw:

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,11 +65,31 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
     Git reads only the repository's own configuration. SimulatorError if git is missing, or takes
     longer than `TIMEOUT`.
     """
+    done = _run(directory, arguments, stdin)
+    return done.stdout if done.returncode == 0 else None
+
+
+def serve_pack(directory: Path, service: str, protocol: str, body: bytes | None = None) -> bytes:
+    """Answer a request of git's smart HTTP protocol; without a body, list the refs.
+
+    `protocol` is the header Git-Protocol. An error is part of git's answer.
+    """
+    command = service.removeprefix("git-")
+    options = ("--stateless-rpc", *(() if body is not None else ("--http-backend-info-refs",)))
+    return _run(directory, (command, *options, "."), body or b"", {"GIT_PROTOCOL": protocol}).stdout
+
+
+def _run(
+    directory: Path,
+    arguments: Sequence[str],
+    stdin: bytes,
+    variables: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", *SAFE, *arguments],
             cwd=directory,
-            env={**ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)},
+            env={**ENVIRONMENT, **(variables or {}), "PATH": os.environ.get("PATH", os.defpath)},
             input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -85,7 +105,6 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
         raise SimulatorError(
             f"git cannot be started in {directory} ({error}); install git."
         ) from error
-    return done.stdout if done.returncode == 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Routes of the simulated GitHub, one module for each kind of resource."""
 
 from github_simulator.request import Handler
-from github_simulator.routes import accounts, commits, graphql, issues, pulls, uploads
+from github_simulator.routes import accounts, commits, git_http, graphql, issues, pulls, uploads
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
@@ -10,5 +10,6 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *commits.ROUTES,
     *graphql.ROUTES,
     *uploads.ROUTES,
+    *git_http.ROUTES,
 )
 """Method, path and handler of the API; the first match counts."""
