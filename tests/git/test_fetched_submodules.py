@@ -11,7 +11,7 @@ from mulligan.config.policy import RECURSIVE, CheckoutSettings, CommitSettings
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.git.worktrees import fetch_submodules
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from mulligan.implement.ports import Worktree
+from mulligan.implement.ports import PullRequestBase, Worktree
 from world.checkouts import (
     REF,
     REPOSITORY,
@@ -258,6 +258,23 @@ def test_what_an_agent_writes_changes_nothing_about_what_is_fetched(
         assert inside(tree, "lib") == AS_WRITTEN
     stored = list((tmp_path / "work" / REPOSITORY / "submodules").glob("*.git"))
     assert len(stored) == 1
+
+
+def test_a_pull_request_that_moves_a_submodule_gets_the_base_branchs(
+    worktrees: GitWorktrees, remote: Path, tmp_path: Path
+) -> None:
+    """Somebody else's commit in the pull request, on which the attempt starts."""
+    link(remote, "lib", library(tmp_path))
+    base = git(remote, "rev-parse", "main")
+    moved = link(remote, "lib", library(tmp_path, "other.git", {"evil.py": "evil\n"}))
+    git(remote, "update-ref", "refs/heads/mulligan/issue-12", "main")
+    git(remote, "update-ref", "refs/heads/main", base)
+    with worktrees.open(REF, PullRequestBase(frozenset())) as opened:
+        assert git(remote, "rev-parse", f"{opened.start_sha}:lib") == moved
+        assert opened.fork_sha == base
+        tree = opened.with_checkout(ON)
+        assert inside(tree, "lib") == AS_WRITTEN
+        assert tree.capture(TEXT, SETTINGS).submodule_files == ()
 
 
 def test_a_change_that_replaces_a_submodule_by_files_gets_none(

@@ -15,6 +15,7 @@ import pytest
 
 from world.confined import sandbox
 from world.fork_server import run_forked, start_forked
+from world.lfs import oid_of, place, store
 from world.repositories import git
 
 PASSES = "checks: [{name: tests, run: 'true', kind: test}]"
@@ -377,6 +378,30 @@ def test_check_and_rehearse_name_submodules_and_a_check_may_fetch_them(clone: Cl
     for said in (done.stdout, tried.stdout):
         assert f"\n{note}\n" in said
         assert re.search(r"✓ (Check ')?with", said)
+
+
+def test_check_and_rehearse_name_git_lfs_and_fetch_from_the_clone(clone: Clone) -> None:
+    content = b"the content\n"
+    (clone.path / ".gitattributes").write_text("*.dat filter=lfs\n")
+    (clone.path / "words.dat").write_text(store(clone.path / ".git", content))
+    run = "grep content words.dat"
+    off, on = (f"{key}checks: [{{name: words, run: {run}}}]" for key in ("", KEY))
+    clone.commit(off)
+    done = clone.check()
+    assert "\nGit LFS files are pointers in attempts." in done.stdout
+    assert done.returncode == 1
+    clone.commit(on)
+    done, tried = clone.check(), clone.rehearse("echo more >> notes.txt")
+    for said in (done.stdout, tried.stdout):
+        assert "\nAttempts get the content of Git LFS files, by `checkout.lfs`.\n" in said
+        assert re.search(r"✓ (Check ')?words", said)
+    place(clone.path / ".git", oid_of(content)).unlink()
+    done = clone.check()
+    assert done.returncode != 0
+    assert "Run `git lfs fetch` in that repository" in " ".join(done.stderr.split())
+
+
+KEY = "checkout: {lfs: true}\n"
 
 
 def test_setup_without_here_is_accepted_with_a_warning(clone: Clone) -> None:

@@ -310,9 +310,11 @@ def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     assert "Git LFS" in notes
     assert "submodules" in notes
     assert "`checkout: {submodules: true}`" in notes
-    policy(here, checkout={"submodules": True})
+    assert "`checkout: {lfs: true}`" in notes
+    policy(here, checkout={"submodules": True, "lfs": True})
     notes = "".join(each.message for each in see(here) if each.level is Level.NOTE)
     assert "It has submodules. Agents and checks get their files." in notes
+    assert "It uses Git LFS. Agents and checks get the files." in notes
 
 
 @pytest.mark.parametrize(

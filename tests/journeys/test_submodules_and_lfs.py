@@ -1,6 +1,7 @@
 """Repositories whose tests need submodules or LFS files, from the label to the pull request."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from pydantic import JsonValue
 
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import OnBase
-from world.place import NAME, mulligan_installation
-from world.repositories import git, make_remote, read_branch
+from world.lfs import oid_of, place, pointer, store
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.repositories import commit_to, git, make_remote, read_branch
 from world.submodules import FILE, library, link, put
 
 FILES = {"add.py": "def add(a, b):\n    return a - b\n", ".gitignore": "__pycache__/\n*.o\n"}
@@ -110,3 +112,114 @@ def test_a_submodule_that_cannot_be_fetched_costs_no_attempt(fault: str, tmp_pat
             assert here.world.labels_of(ref) == ["mulligan"]
         else:
             assert "checkout.submodules" in said
+
+
+# Git LFS.
+
+TABLE = b"2 3 5\n" * 300
+LFS_FILES = {
+    **FILES,
+    ".gitattributes": "*.dat filter=lfs diff=lfs merge=lfs -text\n",
+    "test_add.py": (
+        "import unittest\nfrom add import add\n\n\nclass AddTest(unittest.TestCase):\n"
+        "    def test_sum(self):\n        for line in open('sums.dat'):\n"
+        "            a, b, c = map(int, line.split())\n"
+        "            self.assertEqual(add(a, b), c)\n"
+    ),
+}
+UNIT = {**TESTS, "run": f"{sys.executable} -m unittest -v test_add.py"}
+LFS: dict[str, JsonValue] = {"lfs": True}
+
+
+def with_lfs(tmp_path: Path) -> Path:
+    remote = make_remote(tmp_path / "remote.git", LFS_FILES)
+    commit_to(remote, {"sums.dat": store(remote, TABLE)})
+    return remote
+
+
+@pytest.mark.parametrize("way", ["local", "http"])
+def test_tests_with_lfs_files_verify_a_change(way: str, tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, with_lfs(tmp_path), [UNIT], checkout=LFS) as here:
+        if way == "http":
+            over_http(here, checkout=LFS, checks=[UNIT])
+        here.agent("assert pathlib.Path('sums.dat').read_text().startswith('2 3 5')\n" + MEND)
+        ref = here.issue()
+        done = here.run("once")
+        assert (done.returncode, done.stderr) == (0, "")
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.SUCCEEDED
+        assert [check.passed for check in meta.checks] == [True]
+        assert git(here.bare, "diff", "--name-only", "main", ref.branch) == "add.py"
+        assert read_branch(here.bare, ref.branch, "sums.dat") == pointer(TABLE).rstrip("\n")
+
+
+SPOIL_LFS = f"""
+from hashlib import sha256
+{MEND}
+pathlib.Path('.lfsconfig').write_text('[lfs]\\n\\turl = https://evil.example/a/b\\n')
+pathlib.Path('sums.dat').write_text('2 3 6')
+"""
+
+
+def test_an_agent_that_changes_lfs_files_is_refused(tmp_path: Path) -> None:
+    with mulligan_installation(
+        tmp_path, with_lfs(tmp_path), [UNIT], checkout=LFS, max_issue_attempts=1
+    ) as here:
+        here.agent(SPOIL_LFS)
+        ref = here.issue()
+        assert here.run("once").returncode == 3
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.SCOPE_VIOLATION
+        assert {each.path for each in meta.guard_violations} == {".lfsconfig", "sums.dat"}
+        assert "use `git lfs` yourself" in here.comments(ref)[-1]
+
+
+def test_an_lfs_server_with_wrong_content_costs_no_attempt(tmp_path: Path) -> None:
+    remote = with_lfs(tmp_path)
+    place(remote, oid_of(TABLE)).write_bytes(TABLE[::-1])
+    with mulligan_installation(tmp_path, remote, [UNIT], checkout=LFS) as here:
+        over_http(here, checkout=LFS, checks=[UNIT])
+        here.agent(MEND)
+        ref = here.issue()
+        here.run("once")
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.INFRASTRUCTURE
+        assert "sent other content for the Git LFS object" in meta.error
+        assert here.world.labels_of(ref) == ["mulligan"]
+
+
+# Over HTTP, with Mulligan's credential.
+
+
+def over_http(
+    here: MulliganInstallation, submodules: Sequence[str] = (), **policy: JsonValue
+) -> None:
+    """Have Mulligan clone from the simulated GitHub, where the repository is private."""
+    here.world.repositories[NAME].private = True
+    url = f"{here.url}/{NAME}.git"
+    settings: dict[str, JsonValue] = {"name": NAME, "clone_url": url, "policy": policy}
+    here.configure(repositories=[{**settings, "submodules": [*submodules]}])
+
+
+@pytest.mark.parametrize("is_named", ["named", "not named"])
+def test_a_private_submodule_needs_the_operators_word(is_named: str, tmp_path: Path) -> None:
+    remote = make_remote(tmp_path / "remote.git", FILES)
+    cases = library(tmp_path, "cases.git", CASES)
+    link(remote, "cases", cases, "../Cases.git")
+    on: dict[str, JsonValue] = {"submodules": True}
+    with mulligan_installation(tmp_path, remote, [TESTS]) as here:
+        roles = {"mulligan-bot": "read"}
+        here.world.add_repository("acme/cases", cases, "main", roles, private=True)
+        named = ["acme/cases"] if is_named == "named" else []
+        over_http(here, named, checkout=on, checks=[TESTS])
+        here.agent(MEND)
+        ref = here.issue()
+        here.run("once")
+        meta = here.attempts(ref)[0]
+        if is_named == "named":
+            assert meta.outcome is Outcome.SUCCEEDED
+            assert [check.passed for check in meta.checks] == [True]
+            assert len(here.world.pulls_of(NAME)) == 1
+        else:
+            assert meta.outcome is Outcome.MISCONFIGURED
+            assert "must add acme/Cases to `submodules` of acme/tools" in meta.error

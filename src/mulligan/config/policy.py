@@ -445,6 +445,11 @@ class CheckoutSettings(Settings):
 
     Example: true
     """
+    lfs: bool = False
+    """Whether they get the content of Git LFS files, instead of pointers.
+
+    Example: true
+    """
 
 
 class Reproduce(StrEnum):

@@ -482,10 +482,18 @@ def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
 def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     yield from _misplaced(name, probes)
     if b"filter=lfs" in (probes.file(name, ".gitattributes") or b""):
-        yield note(
-            name,
-            "It uses Git LFS. Agents and checks see pointers, not the files.",
-            "Do not label issues that need these files.",
+        yield (
+            note(
+                name,
+                "It uses Git LFS. Agents and checks get the files.",
+                "You need to do nothing: `checkout.lfs` is on.",
+            )
+            if policy.checkout.lfs
+            else note(
+                name,
+                "It uses Git LFS. Agents and checks see pointers, not the files.",
+                "If a check needs the files, set `checkout: {lfs: true}` in the policy.",
+            )
         )
     if probes.file(name, ".gitmodules"):
         yield (

@@ -1,6 +1,6 @@
 """Everything the route needs from GitHub, git, agents and storage, as protocols (ports)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -43,6 +43,7 @@ from mulligan.domain.issue import (
 )
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.layer import Layer
+from mulligan.domain.lfs import LfsObject
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.restoration import FoundWork
 from mulligan.domain.result import (
@@ -1041,6 +1042,25 @@ class Policies(Protocol):
 
     def fault(self, repository: str) -> str:
         """Return what is wrong with the base branch's file; "" if it is valid."""
+        ...
+
+
+class LfsServer(Protocol):
+    """Downloads from a Git LFS server. See github/lfs.py."""
+
+    def download(
+        self,
+        endpoint: str,
+        token: str | None,
+        wanted: Sequence[LfsObject],
+        directory: Path,
+        until: float,
+    ) -> Iterator[tuple[LfsObject, Path]]:
+        """Yield each object with its file, which the next one may replace.
+
+        `until` is a time of time.monotonic(). A file is never larger than its object's size.
+        UnavailableError or DeniedError if an object cannot be read.
+        """
         ...
 
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Self
 
-from mulligan.config.policy import RECURSIVE, CheckoutSettings, CommitSettings, Scope
+from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
@@ -22,8 +22,9 @@ from mulligan.git.faults import FULL_DISK, TookTooLongError, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits, unseen_work
-from mulligan.git.worktrees.fetch_submodules import Submodule, SubmoduleSource
+from mulligan.git.worktrees.fetch_submodules import Submodule
 from mulligan.git.worktrees.files import FoundDirectories, disk_faults
+from mulligan.git.worktrees.further_files import FurtherFiles, FurtherSource
 from mulligan.git.worktrees.left_out import (
     Excluded,
     excluded_from,
@@ -60,7 +61,7 @@ from mulligan.git.worktrees.reset import (
 )
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE, measure, sizes_of
 from mulligan.git.worktrees.submodules import changed_links, keep_objects, read_submodules
-from mulligan.git.worktrees.write_submodules import remove_tracked, write_submodules
+from mulligan.git.worktrees.write_submodules import remove_tracked
 from mulligan.implement.commit_message import CommitText, identity_of, message_of
 from mulligan.sandbox.cancellation import defer_shutdown, meanwhile
 from mulligan.sandbox.home import TREE, clear, copy, create_layer, keep, layer_in
@@ -76,7 +77,8 @@ class Checkout:
     `uses` holds the entries of the `cache` that this attempt needs. Ignored files of agents stay
     only with `keeps_ignored`. With `is_layered`, what setup commands left is not in the tree, but
     below it in a layer, which `bubblewrap` mounts if that is a program; else `copies` says why.
-    `base_files` are what they left on the base branch's commit. `source` fetches the `submodules`.
+    `base_files` are what they left on the base branch's commit. `source` fetches the
+    `further` files.
     """
 
     worktree: IssueWorktree
@@ -86,7 +88,7 @@ class Checkout:
     recreated: bool
     cache: SetUpCache
     uses: ExitStack
-    source: SubmoduleSource
+    source: FurtherSource
     keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
     set_up_files: Path | None = None
@@ -95,7 +97,7 @@ class Checkout:
     is_layered: bool = False
     bubblewrap: str = ""
     copies: Copies = field(default_factory=Copies)
-    submodules: tuple[Submodule, ...] = ()
+    further: FurtherFiles = field(default_factory=FurtherFiles)
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -154,19 +156,18 @@ class Checkout:
     @disk_faults()
     def with_checkout(self, settings: CheckoutSettings) -> Self:
         """Fetch by the base branch's commit below the start, and write into the tree as it is."""
-        if not settings.submodules:
+        if settings == CheckoutSettings():
             return self
-        is_recursive = settings.submodules == RECURSIVE
-        fetched = self.source.fetch(self.fork_sha, is_recursive=is_recursive)
-        write_submodules(self.worktree, fetched, self.start_sha)
-        return replace(self, submodules=fetched)
+        found = self.source.fetch(self.worktree, self.fork_sha, settings)
+        found.write(self.worktree, self.start_sha)
+        return replace(self, further=found)
 
     @disk_faults()
     def capture(
         self, text: CommitText, settings: CommitSettings, scope: Scope = DEFAULT_SCOPE
     ) -> Change:
         try:
-            change = capture(self.worktree, self.start_sha, text, settings, scope, self.submodules)
+            change = capture(self.worktree, self.start_sha, text, settings, scope, self.further)
         except TookTooLongError as error:
             return self._blame_for_time(error)
         self.searched.set()
@@ -237,7 +238,7 @@ class Checkout:
     @disk_faults()
     def blobs(self, sha: str) -> Mapping[str, str]:
         files = _blobs(self.worktree.git, sha)
-        for each in self.submodules:
+        for each in self.further.submodules:
             if each.path in files:
                 git = each.git(self.worktree.mirror.outer, self.path, self.private / "index")
                 inner = _blobs(git, each.sha)
@@ -256,7 +257,7 @@ class Checkout:
     def keep_set_up(self, key: str = "") -> Self:
         site = self.worktree
         left = keep(self.private, self.path, site.mirror.outer)
-        _remove_unignored(site, left / TREE, self.submodules)
+        _remove_unignored(site, left / TREE, self.further.submodules)
         if key:
             return self._with_base_files(self.cache.add(key, left, self.uses))
         return replace(self, set_up_files=left, is_layered=self.can_layer)
@@ -285,13 +286,13 @@ class Checkout:
         keep_ignored = is_copied or (keeps_ignored and for_agent)
         with site.cleaner.emptying(site.paths.name):
             reset_worktree(site, head_sha, keep_ignored=keep_ignored, is_searched=is_searched)
-        copied = self.set_up_files / TREE if self.set_up_files and is_copied else None
-        write_submodules(site, self.submodules, head_sha, copied)
         if self.layer and self.agent_layer:
             remove_notes(self.path)
             create_layer(self.layer, site.mirror.outer)
             create_layer(self.agent_layer, site.mirror.outer)
         check_out_commit(site, self.refs, head_sha)
+        copied = self.set_up_files / TREE if self.set_up_files and is_copied else None
+        self.further.write(site, head_sha, copied)
         site.cleaner.empty(site.paths.name)
 
     @disk_faults()
@@ -315,7 +316,11 @@ class Checkout:
             listed = self.worktree.git.read(*asked)
         else:
             listed = self._read_merged(self.layer, asked)
-        return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
+        names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        # A check's own writes hide the files of the tree.
+        roots = (*([Path(self.layer.upper)] if self.layer else []), self.path)
+        same = self.further.same(self.worktree, head_sha, names, roots)
+        return tuple(name for name in names if name not in same)
 
     def _read_merged(self, layer: Layer, asked: Sequence[str]) -> bytes:
         """Return git's output about the tree as the last command saw it."""
@@ -497,7 +502,7 @@ def capture(
     text: CommitText,
     settings: CommitSettings,
     scope: Scope,
-    fetched: Sequence[Submodule] = (),
+    further: FurtherFiles,
 ) -> Change:
     """Commit the agent's tree, with Mulligan's own index and identity."""
     place = site.paths
@@ -513,6 +518,7 @@ def capture(
         submodules = submodules_in(index)
         kept = {} if found.is_clean else _clean(site, submodules)
         excluded = excluded_from(site, found, index)
+    further.restore(site, start_sha, scope)
     measured = measure(site, excluded.directories, scope)
     if measured.unread:
         return Change(start_sha, None, left.commits + 1, unread=measured.unread)
@@ -522,7 +528,7 @@ def capture(
     commits = left.commits + int(uncommitted)
     links = changed_links(_with_agent_objects(site), submodules, left.head, start_sha)
     unchanged = {path: sha for path, sha in submodules.items() if path not in links}
-    inside = read_submodules(site, unchanged, kept, fetched)
+    inside = read_submodules(site, unchanged, kept, further.submodules)
     nested = (path for path in excluded.nested if path in agents)
     change = Change(
         start_sha,

@@ -1,21 +1,12 @@
 """Find files that belong in Git LFS and whose content is not an LFS pointer."""
 
 import os
-import re
 from collections.abc import Collection, Mapping
 
+from mulligan.domain.lfs import MAX_POINTER_BYTES, POINTER
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees.left_out import paths_of
 from mulligan.git.worktrees.reset import IssueWorktree
-
-MAX_POINTER_BYTES = 1024
-"""The limit of a pointer, by the specification of Git LFS."""
-
-POINTER = re.compile(
-    rb"version https://(?:git-lfs\.github|hawser\.github)\.com/spec/v1\n"
-    rb"(?:[a-z0-9.-]+ [^\n]*\n)*oid sha256:[0-9a-f]{64}\nsize \d+\n"
-)
-"""The format of a pointer, by the specification in the repository git-lfs/git-lfs."""
 
 
 def raw_lfs_files(
@@ -25,13 +16,13 @@ def raw_lfs_files(
 
     `written` maps paths to blobs and their sizes. The pointer of an empty file is empty.
     """
-    large = [path for path in _in_lfs(site, start_sha, written) if written[path][1]]
+    large = [path for path in in_lfs(site, start_sha, written) if written[path][1]]
     small = {written[path][0] for path in large if written[path][1] <= MAX_POINTER_BYTES}
     pointers = {blob for blob, text in small_blobs(site, small).items() if POINTER.fullmatch(text)}
     return [path for path in large if written[path][0] not in pointers]
 
 
-def _in_lfs(site: IssueWorktree, start_sha: str, paths: Mapping[str, object]) -> list[str]:
+def in_lfs(site: IssueWorktree, start_sha: str, paths: Mapping[str, object]) -> list[str]:
     """Return the paths with `filter=lfs`, by the attributes of the start commit."""
     if not paths:
         return []

@@ -32,6 +32,11 @@ class RepositoryPaths:
         return self.root / "submodules"
 
     @property
+    def lfs(self) -> Path:
+        """The directory for Git LFS objects, by their SHA-256."""
+        return self.root / "lfs"
+
+    @property
     def trash(self) -> Path:
         """The directory for files that are about to be deleted."""
         return self.root / "trash"

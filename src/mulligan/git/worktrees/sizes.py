@@ -34,7 +34,7 @@ def measure(site: IssueWorktree, directories: Collection[str], scope: Scope) -> 
 
     More than a change may have in all cannot pass (`scope`), so git need not read it.
     """
-    names = _names(site, scope)
+    names = changed_names(site, scope)
     if names is None:
         return Measured(unread="There are too many new files. Leave fewer, or let git ignore them.")
     sizes = sizes_of(site, [name for name in names if not is_below(name, directories)])
@@ -62,7 +62,7 @@ def sizes_of(site: IssueWorktree, names: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _names(site: IssueWorktree, scope: Scope) -> list[str] | None:
+def changed_names(site: IssueWorktree, scope: Scope) -> list[str] | None:
     """List the new and modified files that git does not ignore; None if they are too many."""
     place = site.paths.git_dir / "to-measure"
     limit = max(NAMES_BYTES, scope.max_changed_files * NAME_BYTES)

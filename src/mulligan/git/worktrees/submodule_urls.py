@@ -115,6 +115,18 @@ def allowed_address(repository: str, url: str) -> Address | Refusal:
     return Address(own.scheme, authority, own.host, wanted.path)
 
 
+def same_place(repository: str, url: str) -> str | Refusal:
+    """Return a web address if it has the scheme, host and port of the repository's."""
+    own, wanted = parse(repository), parse(url)
+    if own is None or wanted is None or wanted.scheme not in WEB:
+        return Refusal("is not an https address")
+    if (own.scheme, own.place) != (wanted.scheme, wanted.place):
+        return Refusal(f"is not at {own.scheme}://{own.place}, where the repository is")
+    if not REMOTE_PATH.fullmatch(wanted.path):
+        return Refusal("has no plain path")
+    return f"{wanted.scheme}://{wanted.place}/{wanted.path.strip('/')}"
+
+
 def _beside(own: Address, wanted: Address) -> Address | Refusal:
     """Return a local address in the directory that has the repository, which is local, too."""
     if wanted.scheme != LOCAL:

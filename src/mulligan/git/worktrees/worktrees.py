@@ -22,8 +22,10 @@ from mulligan.domain.issue import (
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
+from mulligan.git.worktrees.fetch_lfs import LfsSource
 from mulligan.git.worktrees.fetch_submodules import SubmoduleSource
 from mulligan.git.worktrees.files import disk_faults, locked
+from mulligan.git.worktrees.further_files import FurtherSource
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.git.worktrees.naming import BRANCH, repository_paths, set_up_cache, worktree_paths
 from mulligan.git.worktrees.publish import (
@@ -47,7 +49,7 @@ from mulligan.git.worktrees.pull_request_branch import (
     merge,
 )
 from mulligan.git.worktrees.reset import IssueWorktree, discard, reset_worktree, search
-from mulligan.implement.ports import Credentials, PullRequestBase
+from mulligan.implement.ports import Credentials, LfsServer, PullRequestBase
 from mulligan.sandbox.cancellation import meanwhile
 from mulligan.sandbox.set_up_cache import SetUpCache
 
@@ -85,6 +87,7 @@ class GitWorktrees:
     is_layered: bool = False
     bubblewrap: str = ""
     copied_because: str = ""
+    lfs_server: LfsServer | None = None
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -286,15 +289,21 @@ class GitWorktrees:
         site.cleaner.empty(site.paths.name)
         kept = self.set_up_root or set_up_cache(self.root.absolute())
         cache = SetUpCache(kept, self.max_set_up_bytes, self.environment)
-        private = self._settings(ref.repository).submodules
-        source = SubmoduleSource(mirror, remote.url, self.credentials.git_token, private)
         return Checkout(
-            *(site, refs, sha, begin, recreated, cache, uses, source),
+            *(site, refs, sha, begin, recreated, cache, uses, self._further(mirror, remote.url)),
             self.keep_ignored,
             proposal,
             can_layer=self.is_layered,
             bubblewrap=self.bubblewrap,
             copies=Copies(self.copied_because),
+        )
+
+    def _further(self, mirror: Mirror, url: str) -> FurtherSource:
+        name, token = mirror.name, self.credentials.git_token
+        private = self._settings(name).submodules
+        return FurtherSource(
+            SubmoduleSource(mirror, url, token, private),
+            LfsSource(url, lambda: token(name), self.lfs_server),
         )
 
     def _settings(self, repository: str) -> RepositorySettings:

@@ -20,6 +20,15 @@ def checkout_notes(
     if paths:
         submodules = "submodule" if len(paths) == 1 else "submodules"
         yield _submodules(f"{submodules} {names_of(paths)}", len(paths), settings)
+    if b"filter=lfs" in (LocalClone(clone, environment).committed(".gitattributes") or b""):
+        yield LFS_ON if settings.lfs else LFS_OFF
+
+
+LFS_ON = "Attempts get the content of Git LFS files, by `checkout.lfs`."
+LFS_OFF = (
+    "Git LFS files are pointers in attempts. If a check needs their content, set"
+    " `checkout: {lfs: true}` in .github/mulligan.yml."
+)
 
 
 def _submodules(named: str, count: int, settings: CheckoutSettings) -> str:

@@ -30,6 +30,7 @@ from mulligan.github.client import Client, RetrySettings
 from mulligan.github.comments import StatusComments
 from mulligan.github.connection import Transport
 from mulligan.github.credentials import TokenCredentials
+from mulligan.github.lfs import LfsDownloads
 from mulligan.github.rate_limits import Backoffs, RateLimitMetrics
 from mulligan.github.tracker import GitHubTracker
 from mulligan.github.writer import DryRunWriter, GitHubWriter
@@ -432,6 +433,7 @@ def open_git(
         is_layered=layers is not None and not layers.problem,
         bubblewrap=layers.bubblewrap if layers else "",
         copied_because=layers.problem if layers else "",
+        lfs_server=LfsDownloads(trusted_bundle(environment, operator.github.ca_file)),
     )
     overrides = {name: each.policy for name, each in settings.items()}
     return worktrees, BasePolicies(worktrees, overrides, policy_defaults or {})
