@@ -1,0 +1,55 @@
+"""`checkout` is proposed for what a repository has, as its CI checks it out."""
+
+import pytest
+
+from mulligan.config.load import load_policy
+from mulligan.config.policy import RECURSIVE, CheckoutSettings
+from mulligan.interfaces.onboarding.checkout import checkout_lines, propose_checkout
+
+MODULES = {".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ../x\n'}
+LFS = {"assets/.gitattributes": "*.png filter=lfs diff=lfs -text\n"}
+
+
+def workflow(**given: str) -> str:
+    lines = "".join(f"          {name}: {value}\n" for name, value in given.items())
+    return (
+        "on: push\njobs:\n  test:\n    steps:\n      - uses: actions/checkout@v4\n"
+        f"        with:\n{lines or '          fetch-depth: 1'}\n      - run: make test\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "workflows", "expected"),
+    [
+        ({}, [], CheckoutSettings()),
+        ({}, [workflow(submodules="recursive", lfs="true")], CheckoutSettings()),
+        ({".gitmodules": "# none\n", ".gitattributes": "*.c text\n"}, [], CheckoutSettings()),
+        ({"README.md": "filter=lfs [submodule "}, [], CheckoutSettings()),
+        (MODULES, [], CheckoutSettings(submodules=True)),
+        (MODULES, [workflow()], CheckoutSettings(submodules=True)),
+        (MODULES, [workflow(submodules="true")], CheckoutSettings(submodules=True)),
+        (
+            MODULES,
+            ["a: [", "- x", "jobs: {a: {steps: [x, {uses: [y]}, {with: 1}]}}", "jobs: {a: 1}"],
+            CheckoutSettings(submodules=True),
+        ),
+        (
+            MODULES,
+            [workflow(submodules="true"), workflow(submodules="'Recursive'")],
+            CheckoutSettings(submodules=RECURSIVE),
+        ),
+        (LFS, [], CheckoutSettings(lfs=True)),
+        ({**MODULES, **LFS}, [], CheckoutSettings(submodules=True, lfs=True)),
+    ],
+)
+def test_what_is_proposed(
+    files: dict[str, str], workflows: list[str], expected: CheckoutSettings
+) -> None:
+    found = propose_checkout(files, workflows)
+    assert found == expected
+    text = "\n".join([*checkout_lines(found), ""]) or "{}\n"
+    assert load_policy(text.encode(), {}, "policy").checkout == expected
+
+
+def test_the_defaults_need_no_lines() -> None:
+    assert checkout_lines(CheckoutSettings()) == []
