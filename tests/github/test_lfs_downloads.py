@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,15 +12,17 @@ from threading import Thread
 import pytest
 import responses
 
-from mulligan.domain.errors import ForbiddenError, UnavailableError
+from mulligan.domain.errors import ForbiddenError, ShutdownError, UnavailableError
 from mulligan.domain.lfs import LfsObject
 from mulligan.github import lfs
 from mulligan.github.lfs import LfsDownloads
+from mulligan.sandbox.cancellation import SHUTDOWN
 from world.lfs import oid_of
 
 CONTENT = b"content\n" * 1000
 WANTED = LfsObject(oid_of(CONTENT), len(CONTENT))
 BATCH = "/octo/calc.git/info/lfs/objects/batch"
+ENDLESS = "/endless"
 Answer = tuple[int, Mapping[str, str], bytes]
 
 
@@ -68,10 +70,10 @@ def serving() -> Generator[Server]:
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            try:
+            with suppress(OSError):
                 self.wfile.write(body)
-            except OSError:
-                return
+                while self.path == ENDLESS:
+                    self.wfile.write(CONTENT)
 
         do_POST = do_GET  # noqa: N815 - the name that the library calls
 
@@ -143,6 +145,12 @@ def test_other_content_is_refused_and_not_kept(
     with pytest.raises(UnavailableError, match="sent other content"):
         download(server, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_endless_download_ends_at_the_size(server: Server, tmp_path: Path) -> None:
+    server.offer(server.send(ENDLESS, CONTENT))
+    with pytest.raises(UnavailableError, match="sent other content"):
+        download(server, tmp_path)
 
 
 def test_a_redirect_to_another_host_never_gets_the_token(
@@ -233,3 +241,14 @@ def test_the_time_has_a_limit(server: Server, tmp_path: Path) -> None:
     server.offer(server.send("/there", CONTENT))
     with pytest.raises(UnavailableError, match="in time"):
         download(server, tmp_path, seconds=0)
+
+
+def test_a_shutdown_ends_a_download(server: Server, tmp_path: Path) -> None:
+    server.offer(server.send("/there", CONTENT))
+    SHUTDOWN.set()
+    try:
+        with pytest.raises(ShutdownError):
+            download(server, tmp_path)
+    finally:
+        SHUTDOWN.clear()
+    assert server.seen == []

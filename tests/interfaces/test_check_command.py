@@ -385,7 +385,9 @@ def test_check_and_rehearse_name_git_lfs_and_fetch_from_the_clone(clone: Clone) 
     (clone.path / ".gitattributes").write_text("*.dat filter=lfs\n")
     (clone.path / "words.dat").write_text(store(clone.path / ".git", content))
     run = "grep content words.dat"
-    off, on = (f"{key}checks: [{{name: words, run: {run}}}]" for key in ("", KEY))
+    (clone.path / ".gitignore").write_text("*.o\n")
+    lines = f"setup: [cp words.dat made.o]\nchecks: [{{name: words, run: {run} made.o}}]"
+    off, on = (f"{key}{lines}" for key in ("", KEY))
     clone.commit(off)
     done = clone.check()
     assert "\nGit LFS files are pointers in attempts." in done.stdout
@@ -395,6 +397,7 @@ def test_check_and_rehearse_name_git_lfs_and_fetch_from_the_clone(clone: Clone) 
     for said in (done.stdout, tried.stdout):
         assert "\nAttempts get the content of Git LFS files, by `checkout.lfs`.\n" in said
         assert re.search(r"✓ (Check ')?words", said)
+    assert "tracked file" not in done.stdout
     place(clone.path / ".git", oid_of(content)).unlink()
     done = clone.check()
     assert done.returncode != 0

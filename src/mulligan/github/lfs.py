@@ -24,6 +24,7 @@ from mulligan.github.connection import (
     reason_of,
 )
 from mulligan.github.shapes import Shape
+from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.text.escape import one_line
 
 MEDIA_TYPE = "application/vnd.git-lfs+json"
@@ -188,6 +189,8 @@ class _Exchange:
             raise _failed(host, error) from error
 
     def _require_time(self, host: str) -> None:
+        if reason := reason_to_stop():
+            raise reason
         if time.monotonic() > self.until:
             raise UnavailableError(f"{host} did not send all Git LFS objects in time; try again.")
 
