@@ -12,7 +12,12 @@ from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
 from mulligan.interfaces.onboarding.commands import Role, classify, split_script
 from mulligan.interfaces.onboarding.expressions import UNKNOWN, evaluate, is_true, substitute
 from mulligan.interfaces.onboarding.plans import joined, missing, plan
-from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck, suite
+from mulligan.interfaces.onboarding.proposal import (
+    Proposal,
+    ProposedCheck,
+    policy_text,
+    suite,
+)
 from mulligan.interfaces.onboarding.tox import environments_of
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
 from mulligan.interfaces.onboarding.workflows import jobs_of
@@ -597,6 +602,16 @@ def test_without_workflows_the_manifests_are_the_plan() -> None:
     found = plan(tree(go__mod=""), HERE)
     assert [check.run for check in found.proposal.checks] == ["go test ./...", "go vet ./..."]
     assert found.spare.checks == ()
+
+
+def test_submodules_and_lfs_files_are_part_of_the_plan() -> None:
+    body = "runs-on: u\nsteps:\n  - uses: actions/checkout@v4\n    with: {submodules: recursive}\n  - run: make test\n"
+    files = tree(job(body), __gitmodules='[submodule "a"]\n\tpath = a\n\turl = ../a\n')
+    text = policy_text(plan(files, HERE).proposal)
+    assert "checkout:\n  submodules: recursive\n\n# Commands that verify" in text
+    without = tree(README__md="", __gitattributes="*.bin filter=lfs\n")
+    text = policy_text(plan(without, HERE).proposal)
+    assert text.endswith("checkout:\n  lfs: true\n")
 
 
 def test_joined_names_are_unique_among_kept_checks() -> None:

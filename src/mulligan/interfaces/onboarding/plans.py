@@ -3,10 +3,13 @@
 from dataclasses import dataclass, replace
 
 from mulligan.domain.result import CheckKind
+from mulligan.interfaces.onboarding.checkout import propose_checkout
 from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
 from mulligan.interfaces.onboarding.ecosystems import propose_from_files
 from mulligan.interfaces.onboarding.proposal import Proposal
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
+
+WORKFLOWS = ".github/workflows/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,10 @@ class Plan:
 def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
     """Propose what CI runs, and for other kinds of checks what lock files and manifests say."""
     by_ci, by_files = propose_from_ci(tree, machine), propose_from_files(tree, machine)
+    workflows = [tree.texts[path] for path in sorted(tree.texts) if path.startswith(WORKFLOWS)]
+    checkout = propose_checkout(tree.texts, workflows)
     if not by_ci.checks:
-        return Plan(by_files, Proposal(""))
+        return Plan(replace(by_files, checkout=checkout), Proposal(""))
     kinds = {check.kind for check in by_ci.checks if not check.not_tried}
     others = {check.kind for check in by_files.checks} - kinds
     added = only(by_files, others)
@@ -29,7 +34,8 @@ def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
         # CI verifies without them, and they would install more.
         added = only(by_files, set())
     name = by_files.ecosystem or by_ci.ecosystem
-    return Plan(replace(joined(by_ci, added), ecosystem=name), only(by_files, kinds))
+    first = replace(joined(by_ci, added), ecosystem=name, checkout=checkout)
+    return Plan(first, only(by_files, kinds))
 
 
 def only(proposal: Proposal, kinds: set[CheckKind]) -> Proposal:

@@ -5,15 +5,17 @@ import difflib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from mulligan.config.policy import CheckoutSettings
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import COMMIT_SHA
 from mulligan.domain.result import CheckKind
+from mulligan.interfaces.onboarding.checkout import checkout_lines
 from mulligan.text.foreign import code
 
 # Checks and setup commands
@@ -51,11 +53,12 @@ class ProposedCheck:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Setup commands that all checks need, and the checks."""
+    """Setup commands that all checks need, the checks, and which further files they need."""
 
     ecosystem: str
     setup: tuple[str, ...] = ()
     checks: tuple[ProposedCheck, ...] = ()
+    checkout: CheckoutSettings = field(default_factory=CheckoutSettings)
 
     @property
     def set_up(self) -> tuple[str, ...]:
@@ -178,12 +181,15 @@ NO_CHECKS = """\
 def policy_text(proposal: Proposal) -> str:
     """Return the text of `.github/mulligan.yml`; a check that is left out becomes a comment."""
     if not proposal.checks:
-        return f"{POLICY}{NO_CHECKS}"
+        lines = checkout_lines(proposal.checkout)
+        return "\n".join([f"{POLICY}{NO_CHECKS}", *lines, *([""] if lines else [])])
     return POLICY + "\n".join(["", *_lines(proposal), ""])
 
 
 def _lines(proposal: Proposal) -> Iterator[str]:
     kept = [check for check in proposal.checks if check.is_kept]
+    if lines := checkout_lines(proposal.checkout):
+        yield from (*lines, "")
     if proposal.set_up:
         yield "# Run before the agent, with network access, to install what the checks need."
         yield "setup:"
