@@ -20,6 +20,7 @@ from mulligan.domain.host import CommandNetworkStatus, Diagnosis, DiskSpace, Lev
 from mulligan.domain.issue import IssueRef, RepositoryFacts
 from mulligan.domain.result import AgentFacts, Rest, RestKind
 from mulligan.domain.spending import Run
+from mulligan.git.commits import read_signing_key
 from mulligan.interfaces.bootstrap.container import build_agents
 from mulligan.interfaces.bootstrap.doctor import build_probes
 from mulligan.interfaces.bootstrap.sandbox import confine
@@ -55,6 +56,8 @@ def test_what_holds_all_work_is_a_fault_of_the_machine(here: MulliganInstallatio
         assert agent_faults("there", short.agent("there")) == ()
         closed = replace(short, workspace_room=lambda: replace(full, writable=False))
         assert len(machine_faults(operator, closed)) == 1
+        unsigned = replace(short, signing_key=lambda: read_signing_key(Path("/nowhere"), given))
+        assert [each.area for each in machine_faults(operator, unsigned)] == ["signing"]
         old = replace(short, git_version=lambda: (2, 1))
         assert len(machine_faults(operator, old)) == 1
 

@@ -58,10 +58,11 @@ def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
     sandbox()
     made = operator(tmp_path, "auto")
     app = AppSettings(id=7, private_key_file=tmp_path / "app.pem")
-    github = made.github.model_copy(update={"token_file": None, "app": app})
+    signing = {"signing_key_file": tmp_path / "signing-key"}
+    github = made.github.model_copy(update={"token_file": None, "app": app, **signing})
     chosen = confine(made.model_copy(update={"github": github}), os.environ)
     assert isinstance(chosen, Bubblewrap)
-    own = {tmp_path / name for name in ("state", "work", "app.pem")}
+    own = {tmp_path / name for name in ("state", "work", "app.pem", "signing-key")}
     assert set(chosen.hidden_paths) == {*own, STATE_HOME}
 
 

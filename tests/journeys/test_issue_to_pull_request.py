@@ -9,6 +9,7 @@ from mulligan.domain.outcome import Outcome
 from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.repositories import add_submodule, branch_head, make_remote, read_branch
+from world.signing import make_key, refuse_unsigned, unsigned_below
 
 FILES = {
     "add.py": "def add(a, b):\n    return a - b\n",
@@ -74,6 +75,21 @@ def test_a_good_change_becomes_a_pull_request_at_once(here: MulliganInstallation
     done = here.run("once")
     assert (done.returncode, done.stdout.strip()) == (0, "No issue is due.")
     assert [each for each in here.world.requests if each.method != "GET"] == writes
+
+
+def test_with_a_signing_key_the_pull_request_holds_signed_commits_only(
+    here: MulliganInstallation,
+) -> None:
+    key = make_key(here.directory / "signing-key")
+    refuse_unsigned(here.bare, key)
+    github = here.settings["github"]
+    assert isinstance(github, dict)
+    here.configure(github={**github, "signing_key_file": str(key)})
+    here.agent(MEND)
+    ref = here.issue("Adding subtracts")
+    here.run("once")
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert unsigned_below(here.bare, ref.branch, "main", key) == []
 
 
 def test_the_second_try_succeeds_because_it_is_told_what_failed(here: MulliganInstallation) -> None:

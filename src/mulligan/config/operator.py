@@ -96,6 +96,9 @@ class GitHubSettings(Settings):
     """A file with the secret, instead of `webhook_secret`."""
     ca_file: LocalPath | None = None
     """The certificates to trust, in PEM form, for a GitHub Enterprise with its own authority."""
+    signing_key_file: LocalPath | None = None
+    """A private SSH key without a passphrase. Mulligan signs every commit with it
+    ([Signed commits](github.md#signed-commits)). Default: commits are not signed."""
 
     @field_validator("app")
     @classmethod

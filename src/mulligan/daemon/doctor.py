@@ -38,6 +38,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import AgentFacts
+from mulligan.domain.signing import SigningKeyStatus, signing_problem
 from mulligan.domain.spending import spent_in
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import one_line
@@ -70,7 +71,7 @@ TEMPLATES = ".github/ISSUE_TEMPLATE"
 
 USER, GIT, STATE, WORKSPACE = "user", "git", "state", "workspace"
 
-AGENT, SANDBOX, GITHUB = "agent", "sandbox", "github"
+AGENT, SANDBOX, GITHUB, SIGNING = "agent", "sandbox", "github", "signing"
 
 OLDEST_GIT = (2, 32)
 """The first version with GIT_CONFIG_GLOBAL, which switches the user's configuration off."""
@@ -210,6 +211,7 @@ class Probes:
     - `agent`: by name, "" for the default agent; `network`: `none`, `model` or `open`, by name.
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `rest`: why an agent rests, by name, "" if it does not.
+    - `signing_key`: the key that signs commits; None if none is configured.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
@@ -233,6 +235,7 @@ class Probes:
     network: Callable[[str], str]
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
+    signing_key: Callable[[], SigningKeyStatus | None] = lambda: None
     hidden_program: Callable[[str], tuple[str, str] | None] = lambda _: None
     pauses: Callable[[], Sequence[Pause]] = tuple
     stand_backs: Callable[[], Sequence[StandBack]] = tuple
@@ -256,6 +259,8 @@ class MachineProbes(Protocol):
     def sandbox_status(self) -> Callable[[], SandboxStatus]: ...
     @property
     def network(self) -> Callable[[str], str]: ...
+    @property
+    def signing_key(self) -> Callable[[], SigningKeyStatus | None]: ...
 
 
 class Template(BaseModel):
@@ -533,6 +538,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
             yield warning(f"agents.{name}" if name else AGENT, rest, RESTS)
     yield from _sandbox(operator.sandbox.mode, probes, operator.all_agents)
     yield from or_fault(SANDBOX, _command_network(probes))
+    yield from or_fault(SIGNING, _signing(probes))
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
@@ -552,12 +558,15 @@ def diagnose_without_configuration(
 
 
 def machine_faults(operator: Operator, probes: MachineProbes) -> tuple[Diagnosis, ...]:
-    """Return the faults that hold all work on this machine (OUTCOME-5): git, disks and sandbox.
+    """Return the faults that hold all work on this machine (OUTCOME-5).
+
+    They are those of git, the disks, the sandbox and the signing key.
 
     Disk space is not among them: each start checks it, and may free some.
     """
     walls = _sandbox(operator.sandbox.mode, probes, ())
-    found = (*or_fault(GIT, _git(probes.git_version)), *_rooms(probes, 0), *walls)
+    signing = or_fault(SIGNING, _signing(probes))
+    found = (*or_fault(GIT, _git(probes.git_version)), *_rooms(probes, 0), *walls, *signing)
     return tuple(each for each in found if each.level is Level.FAULT)
 
 
@@ -577,6 +586,17 @@ def _git(git_version: Callable[[], tuple[int, int]]) -> Iterator[Diagnosis]:
         )
     else:
         yield fine(GIT, f"Git {version} is installed.")
+
+
+def _signing(probes: MachineProbes) -> Iterator[Diagnosis]:
+    """Check the key that signs commits, if one is configured (COMMIT-3)."""
+    status = probes.signing_key()
+    if status is None:
+        return
+    if problem := signing_problem(status):
+        yield fault(SIGNING, *problem)
+    else:
+        yield fine(SIGNING, f"Every commit is signed with {status.file}.")
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:

@@ -2,12 +2,13 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.git.commits import SigningKey, commit_tree
 from mulligan.git.repository import Remote, Repository
 from mulligan.sandbox.cancellation import defer_shutdown
 
@@ -26,7 +27,7 @@ class RefMovedError(UnavailableError):
 class RemoteRef:
     """A ref on a remote; `remote` is called each time, since tokens change.
 
-    `title` is what its commits say.
+    `title` is what its commits say. The `signing_key` signs them.
     """
 
     name: str
@@ -34,6 +35,7 @@ class RemoteRef:
     place: Path
     outer: Mapping[str, str]
     remote: Callable[[], Remote]
+    signing_key: SigningKey | None = None
 
     def tip(self) -> str | None:
         """Return the commit that the ref names; None if there is no ref yet."""
@@ -58,7 +60,7 @@ class RemoteRef:
         Return the new commit.
         """
         with defer_shutdown():
-            sha = self._commit(self._tree(files))
+            sha = self._commit(self._tree(files), [])
             self._change(
                 lambda remote: remote.push(self.git, sha, self.name, before), before, after=sha
             )
@@ -76,7 +78,7 @@ class RemoteRef:
             tree = self._tree(files, parent)
             if tree == self.git.line("rev-parse", "--verify", f"{parent}^{{tree}}"):
                 return None
-            sha = self._commit(tree, "-p", parent)
+            sha = self._commit(tree, [parent])
             self._change(
                 lambda remote: remote.push(self.git, sha, self.name, None), None, after=sha
             )
@@ -103,10 +105,9 @@ class RemoteRef:
             if now != after:
                 raise
 
-    def _commit(self, tree: str, *parent: str) -> str:
+    def _commit(self, tree: str, parents: Sequence[str]) -> str:
         """Commit a tree; without a parent, no history grows."""
-        work = replace(self.git, extra=IDENTITY)
-        return work.line("commit-tree", tree, *parent, "-m", self.title)
+        return commit_tree(self.git, tree, parents, self.title, IDENTITY, self.signing_key)
 
     def _tree(self, files: Mapping[str, bytes], onto: str = "") -> str:
         """Write a tree of the files, added to those of the commit `onto`."""
@@ -139,10 +140,14 @@ class RemoteRef:
 
 @contextmanager
 def open_remote_ref(
-    name: str, title: str, outer: Mapping[str, str], remote: Callable[[], Remote]
+    name: str,
+    title: str,
+    outer: Mapping[str, str],
+    remote: Callable[[], Remote],
+    signing_key: SigningKey | None = None,
 ) -> Generator[RemoteRef]:
     """Open a ref with temporary files, which are removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="mulligan-ref-") as scratch:
-        ref = RemoteRef(name, title, Path(scratch), outer, remote)
+        ref = RemoteRef(name, title, Path(scratch), outer, remote, signing_key)
         ref.prepare()
         yield ref

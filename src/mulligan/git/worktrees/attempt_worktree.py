@@ -18,6 +18,7 @@ from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
+from mulligan.git.commits import commit_tree
 from mulligan.git.faults import FULL_DISK, TookTooLongError, fault_of
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
@@ -698,8 +699,8 @@ def _named(paths: Iterable[str]) -> tuple[str, ...]:
 def _commit(
     site: IssueWorktree, tree: str, start_sha: str, message: str, settings: CommitSettings
 ) -> str:
-    git = replace(site.git, extra=identity_of(settings))
-    head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
+    identity, key = identity_of(settings), site.mirror.signing_key
+    head_sha = commit_tree(site.git, tree, [start_sha], message, identity, key)
     site.mirror.set_ref(f"refs/heads/{site.branch}", head_sha)
     return head_sha
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.issue import COMMIT_SHA
+from mulligan.git.commits import SigningKey
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote, Repository
 from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
@@ -32,13 +33,15 @@ TRASH_OWNER = "mirror"
 class Mirror:
     """A repository as last fetched; HEAD is the base branch at that time.
 
-    `litter` are patterns of files that agents leave and that are not part of a change.
+    `litter` are patterns of files that agents leave and that are not part of a change. The
+    `signing_key` signs the commits that Mulligan makes here.
     """
 
     name: str
     paths: RepositoryPaths
     outer: Mapping[str, str] = field(repr=False)
     litter: tuple[str, ...] = ()
+    signing_key: SigningKey | None = None
 
     @property
     def git(self) -> Repository:

@@ -1,10 +1,11 @@
 """The pull request's branch on the remote: its commits and changes, and merges of the base."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
+from mulligan.git.commits import commit_tree
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.implement.commit_message import identity_of, merge_text, message_of
@@ -117,7 +118,8 @@ def merge(
 ) -> str | None:
     """Create the commit that merges a base into a head, `pair`; None if they conflict.
 
-    Its date is that of the younger parent, so that a repeated merge yields the same commit.
+    Its date is that of the younger parent, so that a repeated merge yields the same commit;
+    a signature by an Ed25519 or RSA key is always the same, one by an ECDSA key is not.
     """
     base_sha, head_sha = pair
     merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head_sha)
@@ -125,6 +127,6 @@ def merge(
         return None
     times = mirror.git.line("show", "-s", "--format=%ct", base_sha, head_sha).split()
     message = message_of(merge_text(ref, mirror.base_branch() or "the base branch"), settings)
-    git = replace(mirror.git, extra=identity_of(settings, f"{max(map(int, times))} +0000"))
-    parents = ("-p", head_sha, "-p", base_sha)
-    return git.line("commit-tree", merged.text.strip(), *parents, "-m", message)
+    identity = identity_of(settings, f"{max(map(int, times))} +0000")
+    parents, tree = (head_sha, base_sha), merged.text.strip()
+    return commit_tree(mirror.git, tree, parents, message, identity, mirror.signing_key)

@@ -19,6 +19,7 @@ from mulligan.domain.issue import (
     RepositoryFacts,
     check_branches,
 )
+from mulligan.git.commits import SigningKey
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, refs_for_agent
@@ -71,7 +72,7 @@ class GitWorktrees:
     `stores_verified_remotely`, verified commits are pushed to the remote too, for runs on other
     machines. What setup commands leave is kept in `set_up_root`, by default below `root`; with
     `is_layered`, commands get it as a layer, which `bubblewrap` mounts if that is a program.
-    Otherwise each gets a copy, and `copied_because` says why.
+    Otherwise each gets a copy, and `copied_because` says why. `signing_key` signs every commit.
     """
 
     root: Path
@@ -88,6 +89,7 @@ class GitWorktrees:
     bubblewrap: str = ""
     copied_because: str = ""
     lfs_server: LfsServer | None = None
+    signing_key: SigningKey | None = None
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
@@ -311,7 +313,7 @@ class GitWorktrees:
 
     def _mirror(self, repository: str) -> Mirror:
         place = repository_paths(self.root.absolute(), repository)
-        return Mirror(repository, place, self.environment, self.litter)
+        return Mirror(repository, place, self.environment, self.litter, self.signing_key)
 
     def _upstream(self, repository: str) -> tuple[Remote, str]:
         """Return a repository's URL and base branch; read the tracker if needed."""

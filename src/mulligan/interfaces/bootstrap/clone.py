@@ -29,6 +29,7 @@ from mulligan.interfaces.bootstrap.container import (
     for_git,
     open_github,
     remote_of,
+    signing_key_of,
 )
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.onboarding.proposal import (
@@ -233,7 +234,8 @@ def propose_policy(
         base = settings.base_branch or github.tracker.repository(repository).default_branch
         text = policy_pull_request(path, base, content.labels.ready, len(content.checks))
         ref, remote = f"refs/heads/{SET_UP_BRANCH}", remote_of(operator, github, repository)
-        with open_remote_ref(ref, text.title, for_git(operator, environment), remote) as branch:
+        git, key = for_git(operator, environment), signing_key_of(operator)
+        with open_remote_ref(ref, text.title, git, remote, key) as branch:
             # A branch without a pull request is from a run that was killed.
             if not (branch.tip() or branch.add_to(base, {path: policy.encode()})):
                 return None

@@ -20,6 +20,7 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import Event
 from mulligan.domain.host import MIB
 from mulligan.domain.status import IssueStatus
+from mulligan.git.commits import SigningKey
 from mulligan.git.remote_ref import RemoteRef, open_remote_ref
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.base_policy import BasePolicies
@@ -434,9 +435,16 @@ def open_git(
         bubblewrap=layers.bubblewrap if layers else "",
         copied_because=layers.problem if layers else "",
         lfs_server=LfsDownloads(trusted_bundle(environment, operator.github.ca_file)),
+        signing_key=signing_key_of(operator),
     )
     overrides = {name: each.policy for name, each in settings.items()}
     return worktrees, BasePolicies(worktrees, overrides, policy_defaults or {})
+
+
+def signing_key_of(operator: Operator) -> SigningKey | None:
+    """Return the key that signs Mulligan's commits, if one is configured (COMMIT-3)."""
+    file = operator.github.signing_key_file
+    return SigningKey(file.absolute()) if file else None
 
 
 def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:

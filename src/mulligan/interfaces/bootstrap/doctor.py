@@ -181,6 +181,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             agent=machine.started_agent,
             sandbox_status=machine.sandbox_status,
             network=machine.network,
+            signing_key=machine.signing_key,
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
             hidden_program=lambda line: _hidden_program(line, environment, sandbox),

@@ -10,6 +10,8 @@ from mulligan.config.operator import Operator
 from mulligan.daemon.doctor import agent_faults, machine_faults
 from mulligan.domain.hold import Hold, Pause, hold_on
 from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace, SandboxStatus
+from mulligan.domain.signing import SigningKeyStatus
+from mulligan.git.commits import read_signing_key
 from mulligan.git.repository import version
 from mulligan.implement.ports import Clock
 from mulligan.interfaces.bootstrap.sandbox import network_inside, sandbox_status
@@ -69,6 +71,11 @@ class MachineProbes:
         if self.sandbox_works:
             return SandboxStatus(available=True)
         return sandbox_status(self.operator, self.environment)
+
+    def signing_key(self) -> SigningKeyStatus | None:
+        """Read the facts about the key that signs commits; None if none is configured."""
+        file = self.operator.github.signing_key_file
+        return read_signing_key(file, self.environment) if file else None
 
     def network(self, name: str) -> str:
         """Name the network of an agent."""

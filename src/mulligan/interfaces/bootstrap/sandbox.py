@@ -172,6 +172,7 @@ def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResu
         github.token_file,
         github.webhook_secret_file,
         app and app.private_key_file,
+        github.signing_key_file,
     )
     home = Path(STATE_HOME).expanduser()
     own = (home, operator.workspace.root, *(each for each in files if each))
