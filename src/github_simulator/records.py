@@ -1,11 +1,14 @@
 """The simulated GitHub's data: plain records, changed under the world's lock. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
+
+from pydantic import JsonValue
 
 from github_simulator.reply import ErrorReply
 
@@ -41,6 +44,7 @@ class User:
     login: str
     type: str = "User"
     is_gone: bool = False
+    signing_keys: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -203,6 +207,24 @@ class IssueName:
         return f"{self.repository}#{self.number}"
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of a ruleset of its own; `branches` are patterns such as `release/*`.
+
+    `parameters` are as in GitHub's API. `bypassed_by` are the logins of who may always bypass it.
+    """
+
+    id: int
+    type: str
+    branches: tuple[str, ...]
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    bypassed_by: tuple[str, ...] = ()
+
+    def applies_to(self, branch: str) -> bool:
+        """Return whether the rule is for a branch, which need not exist."""
+        return any(fnmatchcase(branch, each) for each in self.branches)
+
+
 @dataclass(slots=True)
 class Repository:
     """A repository: its issues here, its commits in the bare repository on disk.
@@ -226,6 +248,9 @@ class Repository:
     role_names: dict[str, str] = field(default_factory=dict[str, str])
     labels: list[Label] = field(default_factory=list[Label])
     issues: dict[int, Issue] = field(default_factory=dict[int, Issue])
+    rules: list[Rule] = field(default_factory=list[Rule])
+    protected: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The classic protection of a branch: the settings that are on, such as required_signatures."""
 
     @property
     def full_name(self) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from github_simulator import issues, pulls
 from github_simulator.records import (
     Actor,
@@ -20,9 +22,11 @@ from github_simulator.records import (
     IssueName,
     Permission,
     Repository,
+    Rule,
     User,
 )
 from github_simulator.reply import ErrorReply, Exchange, Reply, Request
+from github_simulator.rules import enforce
 
 FIRST_ID = 1001
 
@@ -195,6 +199,40 @@ class World:
                 repository.collaborators[login.lower()] = Permission(role)
             self.repositories[full_name.lower()] = repository
             return repository
+
+    # Rules of branches.
+
+    def add_rule(
+        self,
+        full_name: str,
+        type: str,  # noqa: A002
+        branches: Sequence[str],
+        parameters: Mapping[str, JsonValue] | None = None,
+        bypassed_by: Sequence[str] = (),
+    ) -> None:
+        """Add a rule for the branches that match patterns; from now on, pushes obey it."""
+        with self.lock:
+            number = self.stamps.id()
+            rule = Rule(number, type, tuple(branches), parameters or {}, tuple(bypassed_by))
+            self.repository(full_name).rules.append(rule)
+            self._enforce()
+
+    def protect(self, full_name: str, branch: str, *settings: str) -> None:
+        """Set the classic protection of a branch, such as required_signatures."""
+        with self.lock:
+            self.repository(full_name).protected[branch] = frozenset(settings)
+            self._enforce()
+
+    def add_signing_key(self, login: str, key: str) -> None:
+        """Add a public SSH key to an account; it verifies the signatures of commits."""
+        with self.lock:
+            self.add_user(login).signing_keys.append(key)
+            self._enforce()
+
+    def _enforce(self) -> None:
+        for repository in self.repositories.values():
+            if repository.rules or repository.protected:
+                enforce(repository, self.users.values())
 
     # People's actions on issues and pull requests.
 

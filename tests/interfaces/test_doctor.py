@@ -28,8 +28,9 @@ from mulligan.storage.database import open_database
 from mulligan.storage.usage import SqlUsageStore
 from mulligan.text.redact import Redactor
 from world.confined import sandbox
-from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.place import NAME, TOKEN, MulliganInstallation, mulligan_installation
 from world.repositories import commit_to
+from world.signing import make_key, public_key
 
 CHECK: dict[str, JsonValue] = {"name": "tests", "run": "sh ./test.sh", "kind": "test"}
 FILES = {"notes.txt": "one\n"}
@@ -690,3 +691,53 @@ def test_a_configuration_that_is_wrong_is_a_finding(here: MulliganInstallation) 
     here.config.unlink()
     done = here.run("doctor")
     assert "Run `mulligan init` to write one, or name another" in done.stdout
+
+
+def test_rules_that_refuse_mulligans_work_are_named_before_an_agent_is_paid(
+    here: MulliganInstallation,
+) -> None:
+    (good,) = [each for each in see(here) if "No rule of GitHub's" in each.message]
+    assert (good.area, good.level) == (NAME, Level.OK)
+    here.world.add_rule(NAME, "required_signatures", ["main"])
+    here.world.add_rule(NAME, "creation", ["mulligan/*"])
+    pattern: JsonValue = {"operator": "starts_with", "pattern": "feat: \n"}
+    here.world.add_rule(NAME, "commit_message_pattern", ["main"], pattern)
+    found = bad(see(here))
+    assert {each.level for each in found} == {Level.FAULT}
+    assert sorted(each.message.split(", ")[0] for each in found) == [
+        "A rule allows only some people to create branches such as mulligan/issue-1.",
+        "A rule requires signed commits",
+        "A rule says that commit messages must start with `feat: `. It refuses Mulligan's",
+    ]
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_rules_that_github_does_not_show_are_unknown(
+    here: MulliganInstallation, status: int
+) -> None:
+    here.world.faults = lambda _, path: Fault(status) if "/rules/branches/" in path else None
+    found = [each for each in see(here) if "does not report its rules" in each.message]
+    assert [each.level for each in found] == [Level.NOTE, Level.NOTE]
+    assert not [each for each in see(here) if "No rule of GitHub's" in each.message]
+
+
+def test_a_protection_that_only_administrators_see_is_unknown(here: MulliganInstallation) -> None:
+    here.world.protect(NAME, "main", "required_signatures")
+    (found,) = [each for each in see(here) if "GitHub does not say how" in each.message]
+    assert found.level is Level.NOTE
+    here.world.set_role(NAME, here.world.tokens[TOKEN].login, "admin")
+    assert "signing_key_file" in only(see(here)).fix
+
+
+def test_a_signing_key_that_github_does_not_know_is_a_warning(here: MulliganInstallation) -> None:
+    key = make_key(here.directory / "signing-key")
+    github = here.settings["github"]
+    assert isinstance(github, dict)
+    here.configure(github={**github, "signing_key_file": str(key)})
+    here.world.add_rule(NAME, "required_signatures", ["*"])
+    found = see(here)
+    assert "knows no such signing key" in only(found, "signing").message
+    assert "belongs to no account" in bad(found)[0].message
+    here.world.add_signing_key(here.world.tokens[TOKEN].login, public_key(key))
+    policy(here, commit={"email": "bot@users.noreply.github.com"}, checks=[CHECK])
+    assert bad(see(here), "signing") == bad(see(here)) == []

@@ -9,7 +9,7 @@ from mulligan.domain.outcome import Outcome
 from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.repositories import add_submodule, branch_head, make_remote, read_branch
-from world.signing import make_key, refuse_unsigned, unsigned_below
+from world.signing import make_key, public_key, unsigned_below
 
 FILES = {
     "add.py": "def add(a, b):\n    return a - b\n",
@@ -81,7 +81,9 @@ def test_with_a_signing_key_the_pull_request_holds_signed_commits_only(
     here: MulliganInstallation,
 ) -> None:
     key = make_key(here.directory / "signing-key")
-    refuse_unsigned(here.bare, key)
+    here.world.add_signing_key("mulligan-bot", public_key(key))
+    for kind in ("required_signatures", "non_fast_forward", "required_linear_history"):
+        here.world.add_rule(NAME, kind, ["*"])
     github = here.settings["github"]
     assert isinstance(github, dict)
     here.configure(github={**github, "signing_key_file": str(key)})

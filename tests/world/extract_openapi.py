@@ -17,10 +17,11 @@ from pydantic import JsonValue, TypeAdapter
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "openapi" / "github.json.gz"
 PATHS = re.compile(
-    r"/(user|app|rate_limit|users/\{username\}|app/installations/\{installation_id\}/access_tokens"
-    r"|app-manifests/\{code\}/conversions"
+    r"/(user|app|rate_limit|users/\{username\}(/ssh_signing_keys)?|app-manifests/\{code\}/conversions"
+    r"|app/installations/\{installation_id\}/access_tokens"
     r"|repos/\{owner\}/\{repo\}(/(installation|labels|issues|pulls|commits|statuses|check-runs"
-    r"|check-suites|collaborators|assignees|branches|contents|git|compare|actions/(runs|jobs))"
+    r"|check-suites|collaborators|assignees|branches|contents|git|compare|actions/(runs|jobs)"
+    r"|rules|rulesets)"
     r"(/.*)?)?)"
 )
 PROSE = {

@@ -170,8 +170,9 @@ def _resolved(value: JsonValue) -> dict[str, JsonValue]:
 @cache
 def _pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"\{[^}]*\}", path)
-    # Only a file's path may hold slashes.
-    return re.compile((".+" if path.endswith("/{path}") else "[^/]+").join(map(re.escape, parts)))
+    # Only a file's path and a branch may hold slashes.
+    holds = path.endswith(("/{path}", "/rules/branches/{branch}"))
+    return re.compile((".+" if holds else "[^/]+").join(map(re.escape, parts)))
 
 
 def as_json(body: bytes) -> JsonValue:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -14,6 +14,14 @@ from mulligan.config.document import split_mistakes
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
 from mulligan.domain.attempt import AgentRun, TimeLimit
+from mulligan.domain.branch_rules import (
+    BranchRule,
+    ClassicProtection,
+    Publication,
+    belongs_to_nobody,
+    find_obstacles,
+    rules_of,
+)
 from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.domain.hold import Pause
 from mulligan.domain.host import (
@@ -33,13 +41,14 @@ from mulligan.domain.host import (
     note,
     warning,
 )
-from mulligan.domain.issue import RepositoryFacts
+from mulligan.domain.issue import BRANCH_PREFIX, RepositoryFacts
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.signing import SigningKeyStatus, signing_problem
+from mulligan.domain.signing import SIGNED_COMMITS, SigningKeyStatus, signing_problem
 from mulligan.domain.spending import spent_in
+from mulligan.implement.commit_message import CommitText, message_of
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import one_line
 
@@ -212,6 +221,8 @@ class Probes:
     - `pauses`: what an operator has paused; `stand_backs`: what other installations own.
     - `rest`: why an agent rests, by name, "" if it does not.
     - `signing_key`: the key that signs commits; None if none is configured.
+    - `signing_keys`: the public signing keys of an account on GitHub.
+    - `rules`: those of a branch of a repository; `protection`: its classic one.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
@@ -235,6 +246,9 @@ class Probes:
     network: Callable[[str], str]
     program_of: Callable[[str], str]
     has_program: Callable[[str], bool]
+    rules: Callable[[str, str], Sequence[BranchRule]]
+    protection: Callable[[str, str], ClassicProtection | None]
+    signing_keys: Callable[[str], Sequence[str]]
     signing_key: Callable[[], SigningKeyStatus | None] = lambda: None
     hidden_program: Callable[[str], tuple[str, str] | None] = lambda _: None
     pauses: Callable[[], Sequence[Pause]] = tuple
@@ -302,6 +316,8 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
         return
     if asks and fetched not in rights:
         yield from or_fault(name, _labels(name, policy, probes))
+    if asks and known:
+        yield from _rules(name, policy, probes)
     if known:
         yield from or_fault(name, _files(name, policy, probes))
 
@@ -372,6 +388,54 @@ def _policy(name: str, policy: Policy, *, has_file: bool) -> Diagnosis:
     checks = pluralize(len(policy.checks), "check")
     attempts = pluralize(policy.max_issue_attempts, "attempt")
     return fine(name, f"The policy is valid: {checks}, {attempts}.")
+
+
+def _rules(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
+    """Compare GitHub's rules for branches with an example of Mulligan's work (RULES-1)."""
+    base, commit = probes.fetch(name), policy.commit
+    ours = Publication(
+        branch=f"{BRANCH_PREFIX}1",
+        base=base,
+        message=message_of(EXAMPLE, commit),
+        email=commit.email,
+        max_file_bytes=policy.scope.max_file_bytes,
+        signs=probes.signing_key() is not None,
+        merges=policy.update_branch,
+        deletes=policy.pull_request.delete_branch,
+    )
+    on_branch, on_base = list[BranchRule](), list[BranchRule]()
+    unknown = list[str]()
+    for branch, found in ((ours.branch, on_branch), (base, on_base)):
+        try:
+            found.extend(probes.rules(name, branch))
+        except MulliganError as error:
+            unknown.append(f"GitHub does not report its rules for the branch {branch}. {error}")
+    try:
+        if classic := probes.protection(name, base):
+            on_base += rules_of(classic)
+    except MulliganError:
+        unknown.append(f"The branch {base} is protected, and GitHub does not say how.")
+    for message in unknown:
+        yield note(name, one_line(message, RULE_CHARS), UNKNOWN_RULES)
+    obstacles = list(find_obstacles(name, ours, on_branch, on_base))
+    for each in obstacles:
+        yield replace(each, message=one_line(each.message, RULE_CHARS))
+    if not unknown and not obstacles:
+        yield fine(name, "No rule of GitHub's for its branches refuses Mulligan's work.")
+    if ours.signs and belongs_to_nobody(commit.email):
+        message = f"GitHub shows signed commits of {commit.email} as unverified."
+        yield warning(name, message, "Set `commit: {email: …}` in the policy to an account's.")
+
+
+EXAMPLE = CommitText("Example (#1)", "Issue: OWNER/NAME#1\nMulligan-Attempt: 1", "octocat")
+"""The message of an example commit; an issue's title stands in place of the first word."""
+
+RULE_CHARS = 600
+
+UNKNOWN_RULES = (
+    "Look at the repository's settings, Rules and Branches: signed commits need"
+    " github.signing_key_file, and pushes to `mulligan/**` must be allowed."
+)
 
 
 def _unused(name: str, policy: Policy) -> Iterator[Diagnosis]:
@@ -542,6 +606,7 @@ def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     (account,) = or_fault(GITHUB, _account(operator, probes))
     yield account
     if account.level is Level.OK:
+        yield from or_fault(SIGNING, _registered(probes))
         yield from (note(GITHUB, message, fix) for message, fix in probes.notes())
     for repository in operator.repositories:
         name, asks = repository.name, account.level is Level.OK
@@ -597,6 +662,26 @@ def _signing(probes: MachineProbes) -> Iterator[Diagnosis]:
         yield fault(SIGNING, *problem)
     else:
         yield fine(SIGNING, f"Every commit is signed with {status.file}.")
+
+
+def _registered(probes: Probes) -> Iterator[Diagnosis]:
+    """Report a signing key that GitHub does not know for Mulligan's account."""
+    status = probes.signing_key()
+    if status is None or signing_problem(status):
+        return
+    login = probes.account()
+    if login.endswith("[bot]"):
+        yield note(
+            SIGNING,
+            "A GitHub App has no signing keys, so GitHub looks for the key by the email address.",
+            "Add the public key to the account that `commit: {email: …}` of the policy belongs to.",
+        )
+    elif status.public_key not in probes.signing_keys(login):
+        yield warning(
+            SIGNING,
+            f"GitHub knows no such signing key of {login}, so it shows the commits as unverified.",
+            f"Add {status.file}.pub to that account as a signing key ({SIGNED_COMMITS}).",
+        )
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:

@@ -27,6 +27,7 @@ from mulligan.domain.restoration import FoundWork
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import DeletedError, MovedError, NotFoundError, not_found
 from mulligan.github.authorization import Authorization, TrustReader
+from mulligan.github.branch_rules import RuleReader
 from mulligan.github.client import FULL, Client
 from mulligan.github.comments import CommandReader, Comments
 from mulligan.github.credentials import Identity
@@ -77,6 +78,7 @@ class GitHubTracker:
         )
         self._commands = CommandReader(client, self._trust, self._comments)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
+        self.rules = RuleReader(client)
 
     def cached_reads(self) -> AbstractContextManager[None]:
         return self._client.cached_reads()
