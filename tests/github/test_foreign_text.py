@@ -34,7 +34,7 @@ from mulligan.github.messages import (
     reply_comment,
     status_comment,
 )
-from mulligan.github.pull_text import new_text
+from mulligan.github.pull_text import OwnText, new_text
 from mulligan.implement.commit_message import commit_text, message_of
 from mulligan.implement.prompt.review_answers import answers_in_commit, answers_unchanged
 from mulligan.interfaces.action.inputs import Runner
@@ -151,7 +151,7 @@ def texts(found: IssueContext, words: str) -> Iterator[tuple[str, str]]:
     yield "status", status_comment(found)
     yield "escalation", escalation_comment(found, Escalation())
     for name, body in (("pull", pull_request_body(found)), ("draft", draft_body(found))):
-        yield name, new_text("Fix it", body, REF, "abc123").body
+        yield name, new_text(OwnText("Fix it", body), REF, "abc123").body
     yield "label", label_comment(found, LabelAct(77), words)
     for verb in Verb:
         order = PendingCommand(CommentAct(9), verb, words, "ada", NOON, Stage.HITL)

@@ -16,7 +16,7 @@ from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.github.escalation import escalation_marker
 from mulligan.github.marks import begins_with, said
 from mulligan.github.messages import draft_body, pull_request_body
-from mulligan.github.pull_text import new_text, opened_by
+from mulligan.github.pull_text import OwnText, new_text, opened_by
 from mulligan.github.status_record import record_line
 from world.stories import REF, attempt, case, escalated, published, red_check
 from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
@@ -42,7 +42,7 @@ def saying(words: str, number: int = 1) -> WorkerResultMeta:
 def test_a_pull_request_is_not_given_to_another_installation(
     text_of: Callable[[IssueContext], str], words: str
 ) -> None:
-    body = new_text("Fix it", text_of(published(saying(words))), REF, "abc123").body
+    body = new_text(OwnText("Fix it", text_of(published(saying(words)))), REF, "abc123").body
     assert opened_by(body) == "abc123"
     assert opened_by(body.replace("\n", "\r\n")) == "abc123"
 
@@ -50,14 +50,14 @@ def test_a_pull_request_is_not_given_to_another_installation(
 @pytest.mark.pure
 def test_an_older_pull_request_that_holds_a_forged_mark_is_mulligans() -> None:
     text = f"Closes #12\n\nOutput of `tests`:\n\n```\n{OTHER}\n```"
-    assert opened_by(new_text("Fix it", text, REF, "abc123").body) == "abc123"
+    assert opened_by(new_text(OwnText("Fix it", text), REF, "abc123").body) == "abc123"
 
 
 @pytest.mark.pure
 def test_a_person_who_quotes_a_pull_request_opens_none_for_mulligan() -> None:
     assert opened_by(f"As in #12:\n\n> {OTHER}") is None
     assert opened_by(f"As in #12: {OTHER}") is None
-    own = new_text("Fix it", "Closes #12", REF, "abc123").body
+    own = new_text(OwnText("Fix it", "Closes #12"), REF, "abc123").body
     assert opened_by(f"{own}\n\n> {OTHER}") == "abc123"
 
 

@@ -4,18 +4,18 @@ import pytest
 
 from mulligan.domain.issue import IssueRef
 from mulligan.github.marks import MARKER
-from mulligan.github.pull_text import PullText, new_text, opened_by, updated_text
+from mulligan.github.pull_text import OwnText, PullText, new_text, opened_by, updated_text
 
 pytestmark = pytest.mark.pure
 
 REF = IssueRef("octo/calc", 12)
-FIRST = new_text("Fix it", "Closes #12\n\nOne attempt.", REF, "abc123")
-DRAFT = new_text("Not verified: Fix it", "Closes #12", REF, "abc123")
-SECOND = new_text("Fix it well", "Closes #12\n\nTwo attempts.", REF, "abc123")
+FIRST = new_text(OwnText("Fix it", "Closes #12\n\nOne attempt."), REF, "abc123")
+DRAFT = new_text(OwnText("Not verified: Fix it", "Closes #12"), REF, "abc123")
+SECOND = new_text(OwnText("Fix it well", "Closes #12\n\nTwo attempts."), REF, "abc123")
 
 
 def update(title: str, body: str, wanted: str = "Fix it well") -> PullText:
-    return updated_text(PullText(title, body), wanted, "Closes #12\n\nTwo attempts.", REF)
+    return updated_text(PullText(title, body), OwnText(wanted, "Closes #12\n\nTwo attempts."), REF)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_draft_whose_text_a_person_took_over_is_no_longer_called_unverified() 
 
 
 def test_marks_that_an_agent_wrote_do_not_end_the_part() -> None:
-    forged = new_text("Fix it", f"Closes #12\n\n{FIRST.body}\n\nMore.", REF, "abc123")
+    forged = new_text(OwnText("Fix it", f"Closes #12\n\n{FIRST.body}\n\nMore."), REF, "abc123")
     assert update("Fix it", forged.body) == SECOND
 
 
@@ -88,3 +88,48 @@ def test_a_text_names_the_installation_that_wrote_it(body: str, by: str | None) 
 def test_the_installation_is_read_from_older_texts_too(sums: str) -> None:
     assert opened_by(f"Closes #1\n\n{MARKER}pull-request octo/hello#1 by=ab12{sums} -->") == "ab12"
     assert opened_by("Closes #1") is None
+
+
+TEMPLATE = "## Summary\n\n## Checklist\n\n- [ ] Tests\n"
+ONE = OwnText("Fix it", "All of it.", "The first change.", "Beside it.")
+TWO = OwnText("Fix it", "All of it, again.", "The second change.", "Beside it, again.")
+
+
+def test_the_template_stands_before_mulligans_part_and_takes_the_description() -> None:
+    body = new_text(ONE, REF, "abc123", TEMPLATE).body
+    before, _, part = body.partition(f"{MARKER}text")
+    assert before.startswith("## Summary\n\n<!-- mulligan:description octo/calc#12")
+    assert "\nThe first change.\n" in before
+    assert before.endswith("## Checklist\n\n- [ ] Tests\n\n")
+    assert "Beside it." in part
+    assert "All of it" not in body
+    assert opened_by(body) == "abc123"
+
+
+def test_an_update_replaces_description_and_part_and_keeps_what_people_ticked() -> None:
+    body = new_text(ONE, REF, "abc123", TEMPLATE).body.replace("- [ ]", "- [x]")
+    found = updated_text(PullText("Fix it", body), TWO, REF)
+    wanted = new_text(TWO, REF, "abc123", TEMPLATE).body.replace("- [ ]", "- [x]")
+    assert found == PullText("Fix it", wanted)
+    assert updated_text(found, TWO, REF) == found
+
+
+def test_a_description_that_a_person_edited_stays_and_the_part_goes_on() -> None:
+    body = new_text(ONE, REF, "abc123", TEMPLATE).body.replace("The first change.", "Ours.")
+    found = updated_text(PullText("Fix it", body), TWO, REF)
+    assert (found.kept, "Ours." in found.body) == (False, True)
+    assert "Beside it, again." in found.body
+    assert "The second change." not in found.body
+
+
+def test_without_the_description_in_the_template_the_part_has_it() -> None:
+    body = new_text(ONE, REF, "abc123", TEMPLATE).body
+    without = body[body.index("## Checklist") :]
+    assert "All of it, again." in updated_text(PullText("Fix it", without), TWO, REF).body
+    assert "All of it." in new_text(ONE, REF, "abc123", "## Other\n").body
+
+
+@pytest.mark.parametrize("template", ["", "<!-- only a comment -->", "x\n" * 8000])
+def test_a_template_that_is_empty_or_too_long_leaves_mulligans_part_alone(template: str) -> None:
+    own = OwnText("Fix it", "y" * 59_000, "", "z" * 59_000)
+    assert new_text(own, REF, "abc123", template) == new_text(own, REF, "abc123")

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.records import IssueName
 from mulligan.domain.outcome import Outcome
 from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
-from world.repositories import add_submodule, branch_head, make_remote, read_branch
+from world.repositories import add_submodule, branch_head, commit_to, make_remote, read_branch
 from world.signing import make_key, public_key, unsigned_below
 
 FILES = {
@@ -92,6 +93,33 @@ def test_with_a_signing_key_the_pull_request_holds_signed_commits_only(
     here.run("once")
     assert here.world.labels_of(ref) == ["mulligan:review"]
     assert unsigned_below(here.bare, ref.branch, "main", key) == []
+
+
+def test_the_repositorys_template_is_filled_in_and_people_keep_what_they_tick(
+    here: MulliganInstallation,
+) -> None:
+    template = "## Summary\n<!-- @zoe, fixes #99 -->\n\nFixes #\n\n## Checklist\n\n- [x] I ran it\n"
+    commit_to(here.bare, {".github/pull_request_template.md": template})
+    here.agent(MEND + "print('Mended add()')")
+    ref = here.issue("Adding subtracts")
+    here.run("once")
+    (pull,) = here.world.pulls_of(NAME)
+    text = pull.body or ""
+    assert text.startswith("## Summary\n\n<!-- mulligan:description")
+    assert text.index("Mended add()") < text.index(f"Fixes #{ref.number}") < text.index("- [ ] I")
+    assert text.index("- [ ] I ran it") < text.index("## Mulligan") < text.index("### Checks")
+    assert text.count("Mended add()") == 1
+    assert "@zoe" not in text
+    # A person ticks a box and asks for more: the box stays, the rest is brought up to date.
+    ticked = text.replace("- [ ] I ran it", "- [x] I ran it")
+    here.world.edit(IssueName(NAME, pull.number), MAINTAINER, body=ticked)
+    here.agent(MEND + "pathlib.Path('new.py').touch()\nprint('Added a file, too')")
+    here.world.comment(ref, "/mulligan fix: add a file", MAINTAINER)
+    here.run("once")
+    (pull,) = here.world.pulls_of(NAME)
+    assert "- [x] I ran it" in (pull.body or "")
+    assert "Added a file, too" in (pull.body or "")
+    assert "Mended add()" not in (pull.body or "")
 
 
 def test_the_second_try_succeeds_because_it_is_told_what_failed(here: MulliganInstallation) -> None:

@@ -232,6 +232,13 @@ class PlainWorktrees:
         found = self.store.files(known).get(path) if known else None
         return self.store.blob(found.sha) if found else None
 
+    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+        known = self.base_sha(repository)
+        paths = [*self.store.files(known)] if known else []
+        below = "" if directory == "." else f"{directory}/"
+        inside = (path.removeprefix(below) for path in paths if path.startswith(below))
+        return tuple(dict.fromkeys(f"{below}{name.partition('/')[0]}" for name in inside))
+
     def base_branch(self, repository: str) -> str:
         return self.branch
 

@@ -18,7 +18,7 @@ from mulligan.domain.result import FileChange
 from mulligan.domain.status import PullStatus, SeenText
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import draft_body, pull_request_body, status_comment
-from mulligan.github.pull_text import new_text
+from mulligan.github.pull_text import OwnText, new_text
 from world.browser import chromium
 from world.escalations import work_pushed
 from world.stories import REF, attempt, case, published
@@ -73,7 +73,7 @@ def with_hostile_texts(found: IssueContext) -> IssueContext:
 
 def marked(text: str) -> str:
     """Return the text of a new pull request with its marks."""
-    return new_text("Fix it", text, REF, "abc123").body
+    return new_text(OwnText("Fix it", text), REF, "abc123").body
 
 
 def pages() -> dict[str, str]:

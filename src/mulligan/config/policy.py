@@ -314,6 +314,8 @@ class PullRequestSettings(Settings):
     """Whether the pull request gets a check run `Mulligan`: the verdict, with annotations on the
     lines of failures that did not stop it. GitHub allows this to an App with `Checks: write` and to
     a workflow's token with `checks: write`, but not to a personal access token."""
+    template: bool = True
+    """Whether the text begins with the repository's pull-request template (PR-10)."""
     delete_branch: bool = True
     """Whether to delete the branch after a merge or close. Mulligan keeps a branch with other
     people's commits."""

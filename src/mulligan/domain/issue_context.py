@@ -43,6 +43,7 @@ class IssueContext:
     work. `no_draft` is why the last attempt's work could not be shown as a draft, if it should have
     been. `learnings` are facts learned from other issues of the repository; None if the policy does
     not share them.
+    `template` is the repository's pull-request template, "" if there is none to use.
     `state_mark` confirms the events of a ledger on the state ref.
     """
 
@@ -57,6 +58,7 @@ class IssueContext:
     no_draft: str = ""
     learnings: tuple[Learning, ...] | None = None
     state_mark: str = ""
+    template: str = ""
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:

@@ -79,10 +79,14 @@ def draft_title(case: IssueContext) -> str:
     return f"{UNVERIFIED}{pull_request_title(case)}"
 
 
-def draft_body(case: IssueContext) -> str:
-    """Say that the work is not verified, which checks fail, and the options (ESCALATION-3)."""
+def draft_body(case: IssueContext, *, is_described: bool = False) -> str:
+    """Say that the work is not verified, which checks fail, and the options (ESCALATION-3).
+
+    With `is_described`, the repository's template has the description.
+    """
     number, last = case.issue.ref.number, case.last
     return body(
+        *_below_template(case),
         f"Closes #{number}",
         f"**This work is not verified: do not merge it.** It is the last attempt at #{number}, "
         "shown as a draft so that you can review or continue it.",
@@ -92,8 +96,7 @@ def draft_body(case: IssueContext) -> str:
         if last and last.checks
         else "No check ran.",
         last_failure(case, last),
-        "### What changed",
-        what_changed(last),
+        *(() if is_described else ("### What changed", what_changed(last))),
         "### Attempt history",
         f"Attempts used: {attempts_used(case)} · spent: {spending_line(case)}",
         attempts_list(case),
@@ -354,14 +357,17 @@ def pull_request_title(case: IssueContext) -> str:
     return title or f"Work on {case.issue.ref.repository} issue {case.issue.ref.number}"
 
 
-def pull_request_body(case: IssueContext) -> str:
-    """Describe the change, its verification, and how to request changes (PR-1)."""
+def pull_request_body(case: IssueContext, *, is_described: bool = False) -> str:
+    """Describe the change, its verification, and how to request changes (PR-1).
+
+    With `is_described`, the repository's template has the description.
+    """
     number, last = case.issue.ref.number, case.last
     return body(
+        *_below_template(case),
         f"Closes #{number}",
         missed_line(case),
-        "### What changed",
-        what_changed(last),
+        *(() if is_described else ("### What changed", what_changed(last))),
         "### Checks",
         check_summary(case),
         *_advice(last),
@@ -374,6 +380,17 @@ def pull_request_body(case: IssueContext) -> str:
         f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "
         "commits that you add to this branch.",
     )
+
+
+def _below_template(case: IssueContext) -> tuple[str, ...]:
+    """Return the heading of Mulligan's part below the repository's template."""
+    return ("## Mulligan", BELOW_TEMPLATE) if case.template else ()
+
+
+BELOW_TEMPLATE = (
+    "The text above is the repository's template. Mulligan ticks none of its boxes: they are for "
+    "people."
+)
 
 
 def what_changed(meta: WorkerResultMeta | None) -> str:

@@ -7,17 +7,24 @@ outlive the ledger. Only people who may edit the text anyway can forge them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from mulligan.domain.issue import IssueRef
 from mulligan.github.marks import MARKER, mark_in, marker
 from mulligan.github.messages import UNVERIFIED
+from mulligan.text.pull_template import fill
 
 CHECKSUM_CHARS = 12
 
 START, END = "text", "pull-request"
+
+DESCRIPTION, DESCRIBED = "description", "described"
+"""The kinds of the marks around the description in the repository's template."""
+
+MAX_CHARS = 65_000
+"""GitHub accepts 65,536 characters."""
 
 AUTHOR = re.compile(r"\S+ by=(\w+)(?: title=(\w+) text=(\w+))?")
 """What the last mark says, also as it was before it held checksums."""
@@ -32,22 +39,53 @@ class PullText:
     kept: bool = False
 
 
-def new_text(title: str, text: str, ref: IssueRef, instance: str) -> PullText:
-    """Return the title, and the text with its marks, for a pull request that Mulligan opens."""
-    return PullText(title, _marked(text, ref, instance, (_checksum(title), _checksum(text))))
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """What Mulligan writes: the title, and its part of the text.
+
+    If the repository's template takes the `description`, the part is `beside` it.
+    """
+
+    title: str
+    text: str
+    description: str = ""
+    beside: str = ""
+
+    def mapped(self, change: Callable[[str], str]) -> "OwnText":
+        """Return the same with each text changed."""
+        return OwnText(*map(change, (self.title, self.text, self.description, self.beside)))
 
 
-def updated_text(now: PullText, title: str, text: str, ref: IssueRef) -> PullText:
+def new_text(own: OwnText, ref: IssueRef, instance: str, template: str = "") -> PullText:
+    """Return the title, and the text with its marks, for a pull request that Mulligan opens.
+
+    The repository's template stands before Mulligan's part, as if a person had written it.
+    """
+    filled = fill(template, ref.number, _described(own.description, ref)) if template else None
+    text = own.beside if filled and filled.described else own.text
+    part = _marked(text, ref, instance, (_checksum(own.title), _checksum(text)))
+    whole = f"{filled.text}\n\n{part}" if filled else part
+    if len(whole) > MAX_CHARS:
+        # Mulligan's part alone always fits.
+        return new_text(own, ref, instance)
+    return PullText(own.title, whole)
+
+
+def updated_text(now: PullText, own: OwnText, ref: IssueRef) -> PullText:
     """Bring a pull request up to date, but keep what a person changed since Mulligan wrote it.
 
     Text outside the marks stays. So does the whole part if somebody edited it, and everything if
-    the marks are gone. A title that somebody changed stays, without the mark of unverified work
-    once the work is verified.
+    the marks are gone. So does the description in the template. A title that somebody changed
+    stays, without the mark of unverified work once the work is verified.
     """
-    found = _own_part(now.body)
+    title, found = own.title, _own_part(now.body)
     if found is None:
         return PullText(_verified(now.title, title), now.body, kept=True)
     before, written, after, (instance, title_sum, text_sum) = found
+    described = _updated_description(before, own.description, ref)
+    text = own.text if described is None else own.beside
+    if described is not None:
+        before = described
     is_title_ours = _checksum(now.title) == title_sum
     is_text_ours = _checksum(written) == text_sum
     sums = (
@@ -60,6 +98,28 @@ def updated_text(now: PullText, title: str, text: str, ref: IssueRef) -> PullTex
         f"{before}{part}{after}",
         kept=not is_text_ours,
     )
+
+
+def _described(description: str, ref: IssueRef) -> str:
+    """Return the description with its marks; the second one holds its checksum."""
+    start = f"{MARKER}{DESCRIPTION} {ref}: Mulligan updates the text down to the next mark. -->"
+    return f"{start}\n{description}\n\n{marker(DESCRIBED, ref, f'text={_checksum(description)}')}"
+
+
+def _updated_description(before: str, description: str, ref: IssueRef) -> str | None:
+    """Replace the description before Mulligan's part, unless a person edited it.
+
+    None if there is no description.
+    """
+    lines = before.split("\n")
+    kinds = [mark.kind if (mark := mark_in(line)) else "" for line in lines]
+    if DESCRIPTION not in kinds or DESCRIBED not in kinds:
+        return None
+    start, end = kinds.index(DESCRIPTION), kinds.index(DESCRIBED)
+    written = "\n".join(lines[start + 1 : end])
+    if f"text={_checksum(written)}" not in lines[end]:
+        return before
+    return "\n".join((*lines[:start], _described(description, ref), *lines[end + 1 :]))
 
 
 def opened_by(body: str) -> str | None:

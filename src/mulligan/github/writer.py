@@ -6,6 +6,7 @@ of the port in implement/ports.py, and a method of GitHubWriter and of DryRunWri
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 from urllib.parse import quote
 
 import structlog
@@ -34,8 +35,9 @@ from mulligan.github.messages import (
     reply_comment,
     reply_marker,
     status_comment,
+    what_changed,
 )
-from mulligan.github.pull_text import PullText, new_text, updated_text
+from mulligan.github.pull_text import OwnText, PullText, new_text, updated_text
 from mulligan.github.pulls import (
     belongs,
     find_any,
@@ -63,6 +65,7 @@ from mulligan.github.shapes import (
 )
 from mulligan.github.tracker import read_issue
 from mulligan.implement.ports import Guard, Tracker
+from mulligan.text.pull_template import fill
 
 log = structlog.get_logger()
 
@@ -144,7 +147,7 @@ class GitHubWriter:
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        texts = (pull_request_title(case), pull_request_body(case))
+        texts = _texts(case, pull_request_title(case), pull_request_body)
         found, opened = self._open_or_update(case, base_branch, texts, draft=settings.draft)
         if opened.elsewhere or found.state != "open":
             return opened
@@ -157,7 +160,7 @@ class GitHubWriter:
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Mark an open pull request as unverified."""
-        texts = (draft_title(case), draft_body(case))
+        texts = _texts(case, draft_title(case), draft_body)
         return self._open_or_update(case, base_branch, texts, draft=True)[1]
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
@@ -291,25 +294,25 @@ class GitHubWriter:
             log.warning("pull_request_not_assigned", issue=str(ref), reason=str(error))
 
     def _open_or_update(
-        self, case: IssueContext, base_branch: str, texts: tuple[str, str], *, draft: bool
+        self, case: IssueContext, base_branch: str, texts: OwnText, *, draft: bool
     ) -> tuple[PullShape, PullRequest]:
         """Open the pull request with this title and text, or update it (PR-7).
 
         Another installation's stays as it is, and so does one that somebody has closed meanwhile.
         """
         ref = case.issue.ref
-        title, text = map(self.client.as_sent, texts)
+        own = texts.mapped(self.client.as_sent)
         # A push is recorded before its pull request is opened: without one there is none of ours.
         pushed = case.status.effects.pushed
         found = find_published(self.client, ref, case.status) if pushed else None
         if found is None:
-            new = new_text(title, text, ref, case.status.instance)
+            new = new_text(own, ref, case.status.instance, case.template)
             found = self._create(ref, base_branch, new, draft=draft)
         elsewhere = is_elsewhere(found, case.status)
         now = PullText(found.title, found.body or "")
         wanted = now
         if found.state == "open" and not elsewhere:
-            wanted = updated_text(now, title, text, ref)
+            wanted = updated_text(now, own, ref)
         if not _says(found, wanted):
             found = self._update(found, ref, wanted)
         opened = PullRequest(
@@ -429,6 +432,25 @@ class GitHubWriter:
             log.warning("request_refused", what=what, issue=str(case.issue.ref), reason=str(error))
 
 
+class BodyText(Protocol):
+    """Writes Mulligan's part of a pull request's text."""
+
+    def __call__(self, case: IssueContext, *, is_described: bool = False) -> str: ...
+
+
+def _texts(case: IssueContext, title: str, text_of: BodyText) -> OwnText:
+    """Write what Mulligan says, also for a template that takes the description."""
+    return OwnText(title, text_of(case), what_changed(case.last), text_of(case, is_described=True))
+
+
+def _unmarked(case: IssueContext, own: OwnText) -> str:
+    """Return title and text without marks, for a dry run."""
+    filled = fill(case.template, case.issue.ref.number, own.description) if case.template else None
+    if filled is None:
+        return f"{own.title}\n\n{own.text}"
+    return f"{own.title}\n\n{filled.text}\n\n{own.beside if filled.described else own.text}"
+
+
 def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:
     """Return the reviewers: as configured, else the requester; GitHub refuses the author."""
     status = case.status
@@ -528,12 +550,12 @@ class DryRunWriter:
     ) -> PullRequest:
         """Report the text of the pull request, which has no number."""
         kind = "a draft pull request" if settings.draft else "a pull request"
-        text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
+        text = _unmarked(case, _texts(case, pull_request_title(case), pull_request_body))
         return self._show_pull(kind, base_branch, text, case.issue.ref)
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Report the text of the draft, which has no number."""
-        text = f"{draft_title(case)}\n\n{draft_body(case)}"
+        text = _unmarked(case, _texts(case, draft_title(case), draft_body))
         return self._show_pull("a draft pull request", base_branch, text, case.issue.ref)
 
     def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:

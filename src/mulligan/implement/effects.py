@@ -105,13 +105,14 @@ from mulligan.implement.issue_snapshot import (
     settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import Artifacts, Ledger, WriteContext
+from mulligan.implement.ports import Artifacts, Ledger, ReadContext, WriteContext
 from mulligan.implement.prompt.review_answers import (
     Diffs,
     ReviewAnswer,
     answers_in_commit,
     answers_unchanged,
 )
+from mulligan.implement.repository_customs import read_template
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 
 log = structlog.get_logger()
@@ -376,6 +377,13 @@ def publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | None
         raise
 
 
+def _with_customs(case: IssueContext, context: ReadContext) -> IssueContext:
+    """Add what the repository wants of the text of a pull request."""
+    repository = case.issue.ref.repository
+    policy = context.policies.in_force(repository)
+    return replace(case, template=read_template(repository, policy, context.worktrees))
+
+
 def _delay_publication(ref: IssueRef, reason: str, context: WriteContext) -> timedelta:
     """Record and show why a publication fails; return for how long it has failed."""
     status, now = context.ledger.status(ref), context.clock.now()
@@ -398,7 +406,7 @@ def _publish(ref: IssueRef, head: str, context: WriteContext) -> Situation | Non
     # 2. Read the issue, and record that its publication starts.
     try:
         with context.tracker.cached_reads():
-            case = load_context(context.tracker.read(ref), context)
+            case = _with_customs(load_context(context.tracker.read(ref), context), context)
             missed = read_missed(case, context)
     except GoneError as error:
         return Withdrawn(str(error))
@@ -701,7 +709,7 @@ def draft_work(ref: IssueRef, work: ShownWork, context: WriteContext) -> str:
     try:
         if is_taken(ref, work.attempt, context):
             return ""
-        case = load_context(context.tracker.read(ref), context)
+        case = _with_customs(load_context(context.tracker.read(ref), context), context)
         if why := check_shown_work(ref, work.attempt, context):
             return why
         _open_draft(case, work, context)

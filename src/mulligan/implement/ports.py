@@ -496,6 +496,10 @@ class Worktrees(Branches, Protocol):
         """Read a file of the base branch at the last fetch, or of a commit; None if absent."""
         ...
 
+    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+        """List the paths directly in a directory of the base branch, "." for its root."""
+        ...
+
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and pull requests target."""
         ...

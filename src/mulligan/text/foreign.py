@@ -100,6 +100,42 @@ def subject_line(text: str, limit: int) -> str:
     return one_line(WORD.sub(lambda word: _subject_word(word[0]), folded), limit)
 
 
+# The template of a repository's base branch, which is Markdown.
+
+IN_CODE = re.compile(r"(`+[^`]+`+)")
+
+REFERENCE = re.compile(r"(?<![\w/])@\w|#\d|(?<![a-z0-9])gh-\d", re.IGNORECASE)
+
+CLOSED_ADDRESS = re.compile(
+    r"(\b(?:close[sd]?|fix(?:es|ed)?|resolve[sd]?):?\s+)(\S+/(?:issues|pull)/\d+\S*)", re.IGNORECASE
+)
+
+
+def template_line(line: str) -> str:
+    """Keep the Markdown of a template's line, and break its mentions, references and commands.
+
+    Such a line is the repository's own, and the only text of others that begins a line. Its links
+    stay, since a template leads to rules and guides.
+    """
+    parts = enumerate(IN_CODE.split(inert(line)))
+    shown = "".join(part if at % 2 else _without_references(part) for at, part in parts)
+    first, blank, others = shown.partition(" ")
+    return f"{_as_code(first)}{blank}{others}" if first.startswith("/") else shown
+
+
+def _without_references(text: str) -> str:
+    text = CLOSED_ADDRESS.sub(lambda found: f"{found[1]}{_as_code(found[2])}", text)
+    return WORD.sub(lambda word: _without_reference(word[0]), text)
+
+
+def _without_reference(word: str) -> str:
+    is_address = "://" in word and not word.startswith("@")
+    if is_address or not REFERENCE.search(word):
+        return word
+    core = word.lstrip(OPENING + "*_").rstrip(CLOSING + "*_")
+    return word.replace(core, _as_code(core), 1)
+
+
 # Several lines, each behind a mark of quotation.
 
 

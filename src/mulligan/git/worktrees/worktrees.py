@@ -138,7 +138,6 @@ class GitWorktrees:
         return self.file_cache[key]
 
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
-        """List the paths directly in a directory of the base branch as last fetched."""
         mirror = self._mirror(repository)
         sha = mirror.base_sha()
         return mirror.names(directory, sha) if sha else ()
