@@ -15,6 +15,7 @@ from mulligan.agents.output import (
     read_learned,
     read_output,
     read_report,
+    read_title,
     shortened,
 )
 from mulligan.config.settings import Price
@@ -261,8 +262,24 @@ def test_noted_facts_are_read(content: bytes, learned: tuple[str, ...]) -> None:
     assert read_learned(content) == learned
 
 
-def test_a_file_that_only_notes_facts_reports_nothing() -> None:
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        (b'{"title": "Add it up"}', "Add it up"),
+        (b'{"title": "Add it up", "learned": [], "status": "blocked"}', "Add it up"),
+        (b'{"title": ["Add it up"]}', ""),
+        (b'{"title": "%s"}' % (b"x" * 301), ""),
+        (b"Title: Add it up", ""),
+        (b"[]", ""),
+    ],
+)
+def test_a_proposed_title_is_read(content: bytes, title: str) -> None:
+    assert read_title(content) == title
+
+
+def test_a_file_that_only_notes_facts_or_a_title_reports_nothing() -> None:
     assert read_report(b'{"learned": ["A fact."]}') is None
+    assert read_report(b'{"title": "Add it up"}') is None
     with pytest.raises(ValueError, match="status: Field required"):
         read_report(b'{"learned": ["A fact."], "reason": "r"}')
 

@@ -10,13 +10,15 @@ import pytest
 import yaml
 
 from mulligan.agents.adapters import BUILT_IN
-from mulligan.agents.output import Usage, read_learned, read_output, read_report
+from mulligan.agents.output import Usage, read_learned, read_output, read_report, read_title
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact
 from mulligan.config.operator import AgentSettings, Operator
 from mulligan.config.policy import Policy
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task
+from mulligan.domain.issue import Issue, IssueRef
+from mulligan.implement.change_title import PLAIN, fitting_title
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 TABLE = PAGE.partition("## What")[0]
@@ -98,9 +100,10 @@ def test_the_environment_is_the_one_that_the_page_lists(task: Task) -> None:
 
 
 def test_the_shown_json_is_read_in_full() -> None:
-    report, noted, usage = blocks("json")
+    report, noted, titled, usage = blocks("json")
     read = read_report(report.encode())
     assert read_learned(noted.encode())
+    assert fitting_title(read_title(titled.encode()), Issue(IssueRef("o/r", 1), "", ""), PLAIN)
     assert read
     assert read.status is ReportedStatus.BLOCKED
     shown = json.loads(usage)

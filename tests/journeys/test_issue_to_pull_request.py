@@ -4,12 +4,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from github_simulator.records import IssueName
 from mulligan.domain.outcome import Outcome
 from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
-from world.repositories import add_submodule, branch_head, commit_to, make_remote, read_branch
+from world.repositories import add_submodule, branch_head, commit_to, git, make_remote, read_branch
 from world.signing import make_key, public_key, unsigned_below
 
 FILES = {
@@ -120,6 +121,59 @@ def test_the_repositorys_template_is_filled_in_and_people_keep_what_they_tick(
     assert "- [x] I ran it" in (pull.body or "")
     assert "Added a file, too" in (pull.body or "")
     assert "Mended add()" not in (pull.body or "")
+
+
+TITLED = """
+pathlib.Path(os.environ['MULLIGAN_REPORT']).write_text('{"title": "%s"}')
+assert '`type(scope): what changes`' in prompt
+"""
+
+
+@pytest.mark.parametrize(
+    ("proposed", "title"),
+    [
+        ("fix(add): add the numbers", "fix(add): add the numbers"),
+        ("fix: see @zoe, fixes #99", "feat: adding subtracts"),
+    ],
+)
+def test_a_change_is_named_in_the_form_of_the_history(
+    here: MulliganInstallation, proposed: str, title: str
+) -> None:
+    for number in range(6):
+        commit_to(here.bare, {"n": str(number)}, message=f"feat(n): count to {number}")
+    here.agent(MEND + TITLED % proposed)
+    ref = here.issue("Adding subtracts")
+    here.world.label(ref, "enhancement", MAINTAINER)
+    here.run("once")
+    (pull,) = here.world.pulls_of(NAME)
+    assert pull.title == title
+    assert read_subject(here.bare, ref.branch) == title
+    (meta,) = here.attempts(ref)
+    assert meta.title == title
+
+
+def test_with_the_issues_title_an_agent_names_nothing(here: MulliganInstallation) -> None:
+    (known,) = parts(here.settings["repositories"])
+    assert isinstance(known, dict)
+    policy: JsonValue = {"checks": [dict(TESTS)], "pull_request": {"title": "issue"}}
+    here.configure(repositories=[{**known, "policy": policy}])
+    here.agent(
+        MEND + "assert 'title' not in prompt\n" + TITLED.partition("assert")[0] % "Add it up"
+    )
+    ref = here.issue("Adding subtracts")
+    here.run("once")
+    (pull,) = here.world.pulls_of(NAME)
+    assert pull.title == "Adding subtracts"
+    assert read_subject(here.bare, ref.branch) == f"Adding subtracts (#{ref.number})"
+
+
+def read_subject(bare: Path, branch: str) -> str:
+    return git(bare, "log", "-1", "--format=%s", branch)
+
+
+def parts(value: JsonValue) -> list[JsonValue]:
+    assert isinstance(value, list)
+    return value
 
 
 def test_the_second_try_succeeds_because_it_is_told_what_failed(here: MulliganInstallation) -> None:

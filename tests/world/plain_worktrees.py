@@ -232,6 +232,9 @@ class PlainWorktrees:
         found = self.store.files(known).get(path) if known else None
         return self.store.blob(found.sha) if found else None
 
+    def base_subjects(self, repository: str, sha: str, most: int) -> tuple[str, ...]:
+        return ()
+
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
         known = self.base_sha(repository)
         paths = [*self.store.files(known)] if known else []

@@ -666,6 +666,9 @@ REASON_CHARS = 2000
 
 EVIDENCE_CHARS = 4000
 
+LONGEST_TITLE = 300
+"""A longer proposal is no title."""
+
 
 def _status(value: object) -> object:
     return value.strip().lower().replace("-", "_") if isinstance(value, str) else value
@@ -691,13 +694,20 @@ def read_learned(content: bytes) -> tuple[str, ...]:
     return learnable(noted if isinstance(noted, list) else ())
 
 
+def read_title(content: bytes) -> str:
+    """Read the title that `$MULLIGAN_REPORT` proposes for the change; "" without one (PR-11)."""
+    proposed = (json_object(content) or {}).get("title")
+    is_short = isinstance(proposed, str) and len(proposed) <= LONGEST_TITLE
+    return proposed if isinstance(proposed, str) and is_short else ""
+
+
 def read_report(content: bytes) -> AgentReport | None:
     """Parse the content of `$MULLIGAN_REPORT`; ValueError with a short reason if it is invalid.
 
-    Return None if the file only notes facts.
+    Return None if the file only notes facts, or proposes a title.
     """
-    record = json_object(content)
-    if record and "learned" in record and not record.keys() & {"status", "reason"}:
+    record = json_object(content) or {}
+    if record.keys() & {"learned", "title"} and not record.keys() & {"status", "reason"}:
         return None
     try:
         report = _Report.model_validate_json(content)

@@ -61,6 +61,7 @@ from mulligan.agents.output import (
     read_learned,
     read_output,
     read_report,
+    read_title,
     refusal,
     refusing_service,
     reported_error,
@@ -296,9 +297,13 @@ class CommandAgent:
                     raise  # The program is a file of this worktree.
                 return self._not_started(error)
         _read_record(start.record, home, reader)
-        reported, learned = _report(report, task)
+        reported, noted = _report(report, task)
         run = self._run_of(finished, reader.close(), reported, traffic.tokens)
-        run = replace(self._blame_service(run, silence, traffic.refusal), learned=learned)
+        run = replace(
+            self._blame_service(run, silence, traffic.refusal),
+            learned=noted.learned,
+            title=noted.title,
+        )
         run = replace(run, facts=self._bounded(run.facts, task, traffic))
         refused = tuple(
             host for host in run_network.refused if host not in self._adapter.idle_hosts
@@ -494,19 +499,27 @@ def _read_record(path: Path | None, home: Path, reader: Reader) -> None:
             reader.read_record(_content(path, RECORD_BYTES))
 
 
-def _report(path: Path, task: Task) -> tuple[AgentReport | None, tuple[str, ...]]:
-    """Read the agent's report, if it wrote a valid one, and the facts that it noted."""
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What an agent may note besides its report: facts, and a title for the change."""
+
     learned: tuple[str, ...] = ()
+    title: str = ""
+
+
+def _report(path: Path, task: Task) -> tuple[AgentReport | None, Noted]:
+    """Read the agent's report, if it wrote a valid one, and what it noted."""
+    noted = Noted()
     try:
         content = _content(path, REPORT_BYTES)
-        learned = read_learned(content)
-        return read_report(content), learned
+        noted = Noted(read_learned(content), read_title(content))
+        return read_report(content), noted
     except FileNotFoundError:
-        return None, learned
+        return None, noted
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         log.warning("report_ignored", issue=task.issue, attempt=task.attempt, reason=reason)
-        return None, learned
+        return None, noted
 
 
 def _content(path: Path, most: int) -> bytes:

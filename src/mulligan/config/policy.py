@@ -290,6 +290,13 @@ class ContextLimits(Settings):
     """Whether to include the reviewer's feedback."""
 
 
+class TitleSource(StrEnum):
+    """What names a change (PR-11)."""
+
+    CHANGE = "change"
+    ISSUE = "issue"
+
+
 class PullRequestSettings(Settings):
     """How the pull request is opened (PR-1)."""
 
@@ -314,6 +321,12 @@ class PullRequestSettings(Settings):
     """Whether the pull request gets a check run `Mulligan`: the verdict, with annotations on the
     lines of failures that did not stop it. GitHub allows this to an App with `Checks: write` and to
     a workflow's token with `checks: write`, but not to a personal access token."""
+    title: TitleSource = TitleSource.CHANGE
+    """With `change`, the agent may name its change, in the form of the repository's titles. With
+    `issue`, pull request and commit have the issue's title as it is.
+
+    Example: issue
+    """
     template: bool = True
     """Whether the text begins with the repository's pull-request template (PR-10)."""
     delete_branch: bool = True

@@ -41,13 +41,14 @@ from mulligan.domain.host import (
     note,
     warning,
 )
-from mulligan.domain.issue import BRANCH_PREFIX, RepositoryFacts
+from mulligan.domain.issue import BRANCH_PREFIX, Issue, IssueRef, RepositoryFacts
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.signing import SIGNED_COMMITS, SigningKeyStatus, signing_problem
 from mulligan.domain.spending import spent_in
+from mulligan.implement.change_title import TitleStyle, issue_title
 from mulligan.implement.commit_message import CommitText, message_of
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import one_line
@@ -223,6 +224,7 @@ class Probes:
     - `signing_key`: the key that signs commits; None if none is configured.
     - `signing_keys`: the public signing keys of an account on GitHub.
     - `rules`: those of a branch of a repository; `protection`: its classic one.
+    - `title_style`: the form of titles in a repository.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
@@ -249,6 +251,7 @@ class Probes:
     rules: Callable[[str, str], Sequence[BranchRule]]
     protection: Callable[[str, str], ClassicProtection | None]
     signing_keys: Callable[[str], Sequence[str]]
+    title_style: Callable[[str, Policy], TitleStyle]
     signing_key: Callable[[], SigningKeyStatus | None] = lambda: None
     hidden_program: Callable[[str], tuple[str, str] | None] = lambda _: None
     pauses: Callable[[], Sequence[Pause]] = tuple
@@ -396,7 +399,7 @@ def _rules(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     ours = Publication(
         branch=f"{BRANCH_PREFIX}1",
         base=base,
-        message=message_of(EXAMPLE, commit),
+        message=message_of(_example(probes.title_style(name, policy)), commit),
         email=commit.email,
         max_file_bytes=policy.scope.max_file_bytes,
         signs=probes.signing_key() is not None,
@@ -427,8 +430,17 @@ def _rules(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
         yield warning(name, message, "Set `commit: {email: …}` in the policy to an account's.")
 
 
-EXAMPLE = CommitText("Example (#1)", "Issue: OWNER/NAME#1\nMulligan-Attempt: 1", "octocat")
-"""The message of an example commit; an issue's title stands in place of the first word."""
+EXAMPLE = Issue(IssueRef("OWNER/NAME", 1), "Example", "", "octocat", "", is_open=True)
+
+
+def _example(style: TitleStyle) -> CommitText:
+    """Write the message of an example commit, in the form of the repository."""
+    title = issue_title(EXAMPLE, style) or EXAMPLE.title
+    number = " (#1)" if style.has_number else ""
+    return CommitText(
+        f"{title}{number}", f"Issue: {EXAMPLE.ref}\nMulligan-Attempt: 1", EXAMPLE.author
+    )
+
 
 RULE_CHARS = 600
 

@@ -25,6 +25,7 @@ from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencie
 from mulligan.implement.ports import BotContext, ReadContext
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.prompt import is_blank
+from mulligan.implement.repository_customs import read_title_style, wanted_title
 from mulligan.implement.write_prompt import deliver_prompt
 
 NO_SUCH_ISSUE = (
@@ -115,6 +116,9 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
     case = _as_requested(load_context(facts.issue, context), facts)
     policy = context.policies.in_force(ref.repository)
     agent = select_agent(case, policy, context.agents)
+    base = context.worktrees.base_sha(ref.repository) or ""
+    style = read_title_style(ref.repository, policy, context.worktrees, base)
+    case = replace(case, title_request=wanted_title(policy, style))
     return deliver_prompt(case, policy, context.artifacts, context.redactor, agent.limits)
 
 

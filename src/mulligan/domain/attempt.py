@@ -153,7 +153,8 @@ class AgentRun:
     `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
     `reported_error` is an error that the agent itself reported as the end of its run.
     `retry_after` is how long the model's service wants no request, if it refused the last one.
-    `learned` are facts about the repository that the agent noted for later attempts.
+    `learned` are facts about the repository that the agent noted for later attempts, and `title` is
+    what it proposed to call the change.
     """
 
     exit_code: int | None
@@ -170,6 +171,7 @@ class AgentRun:
     reported_error: str = ""
     retry_after: timedelta | None = None
     learned: tuple[str, ...] = ()
+    title: str = ""
 
     def ended_at(self, now: datetime, before: Rest | None, account: str) -> "AgentRun":
         """Add why and until when the agent rests; `before` is the rest before this run."""
@@ -263,6 +265,13 @@ class AttemptState:
     checks: tuple[CheckResult, ...] = ()
     proof: Proof | None = None
     review: ReviewerResult | None = None
+    title: str = ""
+
+    @property
+    def proposed_title(self) -> str:
+        """Return the newest title that the agent proposed in any round."""
+        titles = (each.run.title for each in reversed(self.rounds) if each.run)
+        return next(filter(None, titles), "")
 
     @property
     def rounds(self) -> tuple["AttemptState", ...]:

@@ -44,6 +44,7 @@ class IssueContext:
     been. `learnings` are facts learned from other issues of the repository; None if the policy does
     not share them.
     `template` is the repository's pull-request template, "" if there is none to use.
+    `title_request` says what title an agent may propose, for its prompt.
     `state_mark` confirms the events of a ledger on the state ref.
     """
 
@@ -59,6 +60,7 @@ class IssueContext:
     learnings: tuple[Learning, ...] | None = None
     state_mark: str = ""
     template: str = ""
+    title_request: str = ""
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:

@@ -449,6 +449,8 @@ class WorkerResultMeta(Record):
     guard_violations: tuple[GuardViolation, ...] = ()
     agent: AgentFacts | None = None
     agent_summary: str = ""
+    title: str = ""
+    """What the pull request and the commit call the change (PR-11)."""
     learned: tuple[str, ...] = ()
     """Facts about the repository that the agent noted for later attempts (LEARNING-1)."""
     budget: str | None = None

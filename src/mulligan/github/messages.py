@@ -352,8 +352,12 @@ def label_comment(case: IssueContext, act: Act, reason: str) -> str:
 
 
 def pull_request_title(case: IssueContext) -> str:
-    """Return the issue's title on one line; GitHub accepts 256 characters."""
-    title = subject_line(case.issue.title, TITLE_CHARS)
+    """Return the title of the last attempt's change, or the issue's, on one line.
+
+    GitHub accepts 256 characters.
+    """
+    named = case.last.title if case.last else ""
+    title = subject_line(named or case.issue.title, TITLE_CHARS)
     return title or f"Work on {case.issue.ref.repository} issue {case.issue.ref.number}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
+from mulligan.config.policy import TitleSource
 from mulligan.domain.attempt import (
     NO_TEXT,
     AttemptState,
@@ -25,6 +26,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.baselines import baselines_beside
 from mulligan.implement.budget_meter import open_budget_meter
+from mulligan.implement.change_title import title_of
 from mulligan.implement.commit_message import commit_text
 from mulligan.implement.effects import (
     announce_attempt,
@@ -34,6 +36,7 @@ from mulligan.implement.effects import (
 from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, PullRequestBase, WriteContext
 from mulligan.implement.prompt.prompt import is_blank
+from mulligan.implement.repository_customs import read_title_style, wanted_title
 from mulligan.implement.result import attempt_record, with_times
 from mulligan.implement.set_up import set_up
 from mulligan.implement.stopwatch import Stopwatch
@@ -101,7 +104,9 @@ def _run_steps(
             tree = tree.with_checkout(policy.checkout)
         with stopwatch.measure(Part.SET_UP):
             ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
-        at = AttemptContext(case, policy, ready, agent, context, stopwatch)
+        style = read_title_style(ref.repository, policy, context.worktrees, tree.base_sha)
+        case = replace(case, title_request=wanted_title(policy, style))
+        at = AttemptContext(case, policy, ready, agent, context, stopwatch, style)
         opened.enter_context(baselines_beside(at))
         yield from _rounds(known, at)
 
@@ -183,8 +188,11 @@ def _capture(known: AttemptState, at: AttemptContext) -> AttemptState:
 
 
 def _commit_change(known: AttemptState, at: AttemptContext) -> AttemptState:
-    policy, text = at.policy, commit_text(at.case, at.context.redactor)
+    policy, style, issue = at.policy, at.title_style, at.case.issue
+    proposed = known.proposed_title if policy.pull_request.title is TitleSource.CHANGE else ""
+    title = at.context.redactor.text(title_of(issue, proposed, style))
+    text = commit_text(at.case, at.context.redactor, title, has_number=style.has_number)
     change = at.worktree.capture(text, policy.commit, policy.scope)
     ref, number = at.case.issue.ref, at.case.status.number
     diff = at.context.artifacts.write(ref, number, "changes.diff", change.diff)
-    return replace(known, change=change, diff_artifact=diff)
+    return replace(known, change=change, diff_artifact=diff, title=title)

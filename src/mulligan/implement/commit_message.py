@@ -25,14 +25,19 @@ class CommitText:
     co_author: str = ""
 
 
-def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:
-    """Write the message of an attempt: the issue's title in one line, then issue and attempt."""
-    ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
-    title = (
-        subject_line(redactor.text(case.issue.title), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
-    )
+def commit_text(
+    case: IssueContext, redactor: Redactor, title: str = "", *, has_number: bool = True
+) -> CommitText:
+    """Write the message of an attempt: the title of its change, then issue and attempt.
+
+    Without a title, it is the issue's. With `has_number`, the issue's number follows.
+    """
+    ref = case.issue.ref
+    tail = f" (#{ref.number})" if has_number else ""
+    words = title or case.issue.title
+    subject = subject_line(redactor.text(words), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
     return CommitText(
-        subject=f"{title}{tail}",
+        subject=f"{subject}{tail}",
         body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",
         co_author=case.status.request.actor,
     )

@@ -58,6 +58,7 @@ from mulligan.domain.result import (
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.change_title import PLAIN, TitleStyle
 from mulligan.implement.commit_message import CommitText
 from mulligan.implement.running_baselines import RunningBaselines
 from mulligan.implement.stopwatch import Stopwatch
@@ -494,6 +495,10 @@ class Worktrees(Branches, Protocol):
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         """Read a file of the base branch at the last fetch, or of a commit; None if absent."""
+        ...
+
+    def base_subjects(self, repository: str, sha: str, most: int) -> Sequence[str]:
+        """List the subjects of a commit of the base branch and those below it, without merges."""
         ...
 
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
@@ -1185,3 +1190,4 @@ class AttemptContext:
     agent: CodingAgent
     context: WriteContext
     stopwatch: Stopwatch
+    title_style: TitleStyle = PLAIN

@@ -60,6 +60,7 @@ def attempt_record(
         eats_budget=known.ending_fault.eats_budget if known.ending_fault else False,
         keeps_pull=known.ending_fault.keeps_pull if known.ending_fault else False,
         agent_summary=run.summary if run else "",
+        title=known.title,
         learned=learnable(fact for each in known.rounds if each.run for fact in each.run.learned),
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,

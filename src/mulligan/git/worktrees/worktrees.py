@@ -137,6 +137,13 @@ class GitWorktrees:
             self.file_cache[key] = mirror.file(path, sha)
         return self.file_cache[key]
 
+    def base_subjects(self, repository: str, sha: str, most: int) -> tuple[str, ...]:
+        listed = self._mirror(repository).git.read(
+            *("log", "--no-merges", f"--max-count={most}", "--format=%s%x00", sha, "--")
+        )
+        subjects = listed.decode(errors="replace").split("\0")
+        return tuple(each.strip("\n") for each in subjects if each.strip("\n"))
+
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
         mirror = self._mirror(repository)
         sha = mirror.base_sha()

@@ -73,6 +73,7 @@ def compose(
         worktree_base=ground,
         learned=notes_for(case.history, case.learnings or ()),
         limits=limits,
+        title_request=case.title_request,
     )
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(

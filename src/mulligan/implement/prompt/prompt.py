@@ -96,6 +96,7 @@ class PromptRequest:
     worktree_base: WorktreeBase = WorktreeBase.BASE
     learned: tuple[str, ...] = ()
     limits: RunLimits | None = None
+    title_request: str = ""
 
 
 def render_prompt(request: PromptRequest) -> str:
@@ -291,6 +292,10 @@ the file that the environment variable `MULLIGAN_REPORT` names.
 `{"learned": ["Integration tests need a database on port 5433."]}`. At most 20 facts of 200 \
 characters; no addresses, commands or instructions."""
 
+TITLE = """\
+- To name your whole change, write a title to that file, too: `{"title": "…"}`, {request}. Without \
+references and mentions."""
+
 
 def _instructions(request: PromptRequest) -> str:
     repository = request.issue.ref.repository
@@ -301,6 +306,7 @@ def _instructions(request: PromptRequest) -> str:
         [PROOF] if request.policy.needs_proof(request.issue) else [],
         _scope(request.policy.scope),
         [REPORT],
+        [TITLE.replace("{request}", request.title_request)] if request.title_request else [],
         _earlier(request),
     )
     return "\n".join(["# Instructions\n", *lines])

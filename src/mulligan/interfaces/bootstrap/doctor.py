@@ -27,6 +27,7 @@ from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_in
 from mulligan.git.repository import Repository, version
 from mulligan.implement.agent_selection import rest_now
+from mulligan.implement.repository_customs import read_title_style
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
@@ -183,6 +184,9 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             network=machine.network,
             signing_key=machine.signing_key,
             signing_keys=tracker.rules.signing_keys,
+            title_style=lambda name, policy: read_title_style(
+                name, policy, worktrees, worktrees.base_sha(name) or ""
+            ),
             rules=tracker.rules.rules,
             protection=tracker.rules.protection,
             program_of=program_of,
