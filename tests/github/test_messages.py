@@ -573,6 +573,8 @@ def test_a_long_summary_is_cut() -> None:
 def test_the_title_is_the_issues_and_closes_nothing() -> None:
     found = replace(published(attempt(1)), issue=replace(ISSUE, title="Fixes #3\nfor @ann"))
     assert pull_request_title(found) == "Fixes `#3` for `@ann`"
+    named = attempt(1, Outcome.SUCCEEDED).model_copy(update={"title": "fix: sums for @ann"})
+    assert pull_request_title(published(named)) == "fix: sums for `@ann`"
     unnamed = replace(found, issue=replace(ISSUE, title=" "))
     assert pull_request_title(unnamed) == "Work on octo/calc issue 12"
 

@@ -177,7 +177,7 @@ def test_rules_that_are_off_or_odd_leave_the_usual_types(rules: object) -> None:
         ("feat(cart): adds", "feat(cart): adds"),
         ("README lies", "fix: README lies"),
         ("A sum is wrong", "fix: a sum is wrong"),
-        ("Sums for @ann and #3", "fix: sums for `@ann` and `#3`"),
+        ("Sums  for\n@ann", "fix: sums for @ann"),
         ("", ""),
     ],
 )

@@ -105,3 +105,9 @@ def test_a_subject_is_one_line_of_at_most_100_characters(title: str, number: int
     assert len(subject) <= 100
     assert len(subject.splitlines()) == 1
     assert subject.endswith(f"(#{number})")
+
+
+def test_a_title_of_the_change_is_the_subject_and_does_nothing() -> None:
+    text = commit_text(case(), Redactor(), "fix: sums for @ann and #3", has_number=False)
+    assert text.subject == "fix: sums for `@ann` and `#3`"
+    assert commit_text(case(), Redactor(), "Add it up").subject == "Add it up (#12)"

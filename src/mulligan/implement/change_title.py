@@ -13,7 +13,8 @@ from enum import StrEnum
 from pydantic import TypeAdapter
 
 from mulligan.domain.issue import Issue
-from mulligan.text.foreign import ACTIVE, subject_line
+from mulligan.text.escape import one_line
+from mulligan.text.foreign import subject_line
 
 TITLE_CHARS = 72
 
@@ -176,19 +177,22 @@ def title_of(issue: Issue, proposed: str, style: TitleStyle) -> str:
 
 
 def issue_title(issue: Issue, style: TitleStyle) -> str:
-    """Return the issue's title in a form that has signs for it; empty in any other form."""
+    """Return the issue's title in a form that has signs for it; empty in any other form.
+
+    It is not escaped yet: pull request and commit do that, as with any title.
+    """
     kind = kind_of(issue.labels)
     match style.form:
         case Form.CONVENTIONAL:
             if _type_of(issue.title, style.types):
-                return subject_line(issue.title, style.most)
+                return one_line(issue.title, style.most)
             start = f"{_type_for(kind, style.types)}: "
             title = _lowered(TAG.sub("", issue.title, count=1).strip())
         case Form.GITMOJI:
             start, title = f"{_sign(kind, style)} ", issue.title
         case _:
             return ""
-    what = subject_line(title, style.most - len(start))
+    what = one_line(title, style.most - len(start))
     return f"{start}{what}" if what else ""
 
 
@@ -220,7 +224,7 @@ def _is_inert(text: str) -> bool:
     """Return whether a text is one short line that does nothing wherever GitHub shows it."""
     is_seen = not any(unicodedata.category(sign) in {"Cc", "Cf", "Cn", "Co", "Cs"} for sign in text)
     is_a_title = LEAST_CHARS <= len(text) <= MOST_CHARS and any(map(str.isalpha, text))
-    return is_seen and is_a_title and not ACTIVE.search(text) and subject_line(text, 200) == text
+    return is_seen and is_a_title and subject_line(text, 200) == text
 
 
 def _conventional(text: str, issue: Issue, style: TitleStyle) -> str:
