@@ -8,6 +8,7 @@ import pytest
 from mulligan.config.policy import Policy, PullRequestSettings, TitleSource
 from mulligan.implement.change_title import PLAIN, Form, TitleStyle
 from mulligan.implement.repository_customs import read_template, read_title_style, wanted_title
+from world.plain_worktrees import names_in
 
 NAME = "octo/calc"
 
@@ -27,11 +28,9 @@ class Files:
         assert repository == NAME
         return self.files.get(path)
 
-    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+    def base_names(self, repository: str, *directories: str) -> tuple[str, ...]:
         assert repository == NAME
-        below = "" if directory == "." else f"{directory}/"
-        inside = (path.removeprefix(below) for path in self.files if path.startswith(below))
-        return tuple(dict.fromkeys(f"{below}{name.partition('/')[0]}" for name in inside))
+        return names_in(self.files, directories)
 
 
 def read(files: Mapping[str, bytes], *, wanted: bool = True) -> str:

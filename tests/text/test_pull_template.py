@@ -176,7 +176,7 @@ def test_only_one_place_gets_the_issue() -> None:
 def test_a_template_is_found_where_github_looks(
     root: list[str], docs: list[str], hidden: list[str], found: str
 ) -> None:
-    path = find_template(root, docs, hidden)
+    path = find_template([*root, *docs, *hidden])
     if not found:
         assert path == ""
     assert path.startswith(found[:1])

@@ -9,7 +9,7 @@ where it or a check uses git, real worktrees are needed. Two changes of one file
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +44,16 @@ class Packed(BaseModel):
 
     below: list[str]
     objects: list[tuple[str, str]]
+
+
+def names_in(paths: Iterable[str], directories: Sequence[str]) -> tuple[str, ...]:
+    """List the paths directly in directories, "." for the root."""
+    found = dict[str, None]()
+    for directory in directories:
+        below = "" if directory == "." else f"{directory}/"
+        inside = (path.removeprefix(below) for path in paths if path.startswith(below))
+        found |= dict.fromkeys(f"{below}{name.partition('/')[0]}" for name in inside)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -235,12 +245,9 @@ class PlainWorktrees:
     def base_subjects(self, repository: str, sha: str, most: int) -> tuple[str, ...]:
         return ()
 
-    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+    def base_names(self, repository: str, *directories: str) -> tuple[str, ...]:
         known = self.base_sha(repository)
-        paths = [*self.store.files(known)] if known else []
-        below = "" if directory == "." else f"{directory}/"
-        inside = (path.removeprefix(below) for path in paths if path.startswith(below))
-        return tuple(dict.fromkeys(f"{below}{name.partition('/')[0]}" for name in inside))
+        return names_in(self.store.files(known) if known else {}, directories)
 
     def base_branch(self, repository: str) -> str:
         return self.branch

@@ -501,8 +501,8 @@ class Worktrees(Branches, Protocol):
         """List the subjects of a commit of the base branch and those below it, without merges."""
         ...
 
-    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
-        """List the paths directly in a directory of the base branch, "." for its root."""
+    def base_names(self, repository: str, *directories: str) -> tuple[str, ...]:
+        """List the paths directly in directories of the base branch, "." for its root."""
         ...
 
     def base_branch(self, repository: str) -> str:

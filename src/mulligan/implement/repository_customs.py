@@ -14,12 +14,15 @@ from mulligan.config.policy import Policy, TitleSource
 from mulligan.implement.change_title import PLAIN, TitleStyle, style_of, title_request
 from mulligan.text.pull_template import find_template, is_usable, only_template
 
+PLACES = (".", "docs", ".github")
+"""Where templates are, and configurations: one listing for both."""
+
 
 class BaseFiles(Protocol):
     """The files of base branches; see the port `Worktrees`."""
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None: ...
-    def base_names(self, repository: str, directory: str) -> tuple[str, ...]: ...
+    def base_names(self, repository: str, *directories: str) -> tuple[str, ...]: ...
     def base_subjects(self, repository: str, sha: str, most: int) -> Sequence[str]: ...
 
 
@@ -27,9 +30,7 @@ def read_template(repository: str, policy: Policy, files: BaseFiles) -> str:
     """Return the repository's pull-request template; "" if it has none that can be used."""
     if not policy.pull_request.template:
         return ""
-    path = find_template(
-        *(files.base_names(repository, place) for place in (".", "docs", ".github"))
-    )
+    path = find_template(files.base_names(repository, *PLACES))
     content = _template_at(repository, path, files) if path else b""
     text = content.decode(errors="replace")
     return text if is_usable(text) else ""
@@ -70,7 +71,7 @@ def wanted_title(policy: Policy, style: TitleStyle) -> str:
 
 
 def _commitlint(repository: str, files: BaseFiles, sha: str) -> dict[str, object] | None:
-    names = set(files.base_names(repository, "."))
+    names = set(files.base_names(repository, *PLACES))
     for name in COMMITLINT:
         if name in names and (found := _parsed(files.base_file(repository, name, sha))):
             return found

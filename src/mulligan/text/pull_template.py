@@ -116,14 +116,14 @@ def fill(template: str, issue: int, description: str) -> FilledTemplate | None:
     return FilledTemplate(text + _endings(lines, is_code, fence), described=place is not None)
 
 
-def find_template(root: Sequence[str], docs: Sequence[str], hidden: Sequence[str]) -> str:
+def find_template(paths: Sequence[str]) -> str:
     """Return the path of the template, or of the directory of templates; "" if there is none.
 
-    The names are those in the root, in docs/ and in .github/, as paths. GitHub looks in .github/
-    first (https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
+    The paths are those in the root, in docs/ and in .github/. GitHub looks in .github/ first (https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
     """
-    for names in (hidden, root, docs):
-        found = [name for name in names if TEMPLATE_NAME.fullmatch(name.rpartition("/")[2])]
+    for place in (".github", "", "docs"):
+        inside = (path for path in paths if path.rpartition("/")[0] == place)
+        found = [path for path in inside if TEMPLATE_NAME.fullmatch(path.rpartition("/")[2])]
         if found:
             return min(found, key=lambda name: (not name.casefold().endswith(".md"), name))
     return ""

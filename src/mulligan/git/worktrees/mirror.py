@@ -101,9 +101,10 @@ class Mirror:
         kind, _, blob = listed.partition(" ")[2].partition(" ")
         return self.git.read("cat-file", "blob", blob) if kind == "blob" else None
 
-    def names(self, directory: str, sha: str) -> tuple[str, ...]:
-        """List the paths directly in a directory of a commit; empty if it does not exist."""
-        listed = self.git.read("ls-tree", "-z", "--name-only", sha, "--", f"{directory}/")
+    def names(self, directories: Sequence[str], sha: str) -> tuple[str, ...]:
+        """List the paths directly in directories of a commit; none in one that does not exist."""
+        places = (f"{directory}/" for directory in directories)
+        listed = self.git.read("ls-tree", "-z", "--name-only", sha, "--", *places)
         return tuple(name.decode(errors="replace") for name in listed.split(b"\0") if name)
 
     def has(self, sha: str) -> bool:

@@ -93,6 +93,12 @@ class GitWorktrees:
     branches: dict[str, tuple[float, dict[str, str]]] = field(
         default_factory=dict[str, tuple[float, dict[str, str]]], init=False, repr=False
     )
+    names: dict[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]] = field(
+        default_factory=dict[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]],
+        init=False,
+        repr=False,
+    )
+    """The names in directories of base branches, with the commit at which they were listed."""
     file_cache: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
     )
@@ -144,10 +150,17 @@ class GitWorktrees:
         subjects = listed.decode(errors="replace").split("\0")
         return tuple(each.strip("\n") for each in subjects if each.strip("\n"))
 
-    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+    def base_names(self, repository: str, *directories: str) -> tuple[str, ...]:
         mirror = self._mirror(repository)
         sha = mirror.base_sha()
-        return mirror.names(directory, sha) if sha else ()
+        if sha is None:
+            return ()
+        key = (repository, directories)
+        known, names = self.names.get(key, ("", ()))
+        if known != sha:
+            names = mirror.names(directories, sha)
+            self.names[key] = (sha, names)
+        return names
 
     def base_branch(self, repository: str) -> str:
         known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
