@@ -224,6 +224,16 @@ def test_a_base_that_was_killed_or_timed_out_beside_the_agent_does_not_count(
     assert [base.runs for base in recorded(here)] == [2]
 
 
+def test_a_check_that_may_be_skipped_runs_there_only_after_it_ran_on_the_change(
+    here: WorkerEnvironment,
+) -> None:
+    check: JsonValue = {"name": "check", "run": "check", "kind": "test", "paths": ["src/"]}
+    here.policy["checks"] = [check]
+    story = Story(passes, passes)
+    attempt(here, confined(here, fix_the_bug, story))
+    assert story.told == ["change begins", "change ends", "start begins", "start ends"]
+
+
 def test_a_fault_beside_the_agent_is_a_warning(here: WorkerEnvironment) -> None:
     def breaks_once(_: Path) -> None:
         if story.told.count("start begins") == 1:

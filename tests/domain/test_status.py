@@ -151,7 +151,7 @@ def test_events_that_only_tell_a_story_change_nothing(story: Event) -> None:
 
 def keys(status: IssueStatus) -> set[Hashable]:
     """Return the keys of the effects that no event undoes."""
-    passing = (PublicationDelayed, PullNote, InHand)
+    passing = (PublicationDelayed, PullNote, InHand, StageShown)
     return {key_of(each) for each in status.effects.done if not isinstance(each, passing)}
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import CheckKind, CheckResult, FileChange
-from mulligan.domain.verification import Verification
-from mulligan.implement.prompt.outcome_text import verification_doubt, verification_text
+from mulligan.domain.result import CheckKind, CheckResult, FileChange, SkippedCheck
+from mulligan.domain.verification import Verification, is_unverified
+from mulligan.implement.prompt.outcome_text import unverified, verification_doubt, verification_text
 from world.attempts import attempt
 
 pytestmark = pytest.mark.pure
@@ -87,6 +87,70 @@ def test_it_says_what_passed_and_what_says_nothing(
     assert verification_doubt(found) == doubt
     assert verification_text(found) == f"{doubt} {said}".strip()
     assert found.is_weak is (bool(doubt))
+
+
+def skipped(name: str, kind: CheckKind = CheckKind.TEST) -> SkippedCheck:
+    return SkippedCheck(name=name, kind=kind, command="x", paths=("a/",))
+
+
+NO_TEST_RAN = (
+    "No test verified the change: it touches none of the paths of the checks of kind test."
+)
+NEITHER_RAN = (
+    "Nothing was verified, and no test verified the change: it touches none of the paths of the "
+    "checks."
+)
+OLD_TEST = "The check 'tests' fails without this change too."
+BOTH_NOT_RUN = "The checks 'web' and 'api' were not run: the change touches none of their paths."
+WEB_NOT_RUN = "The check 'web' was not run: the change touches none of its paths."
+
+
+@pytest.mark.parametrize(
+    ("checks", "not_run", "doubt", "said"),
+    [
+        ((a_test(),), (skipped("web"),), "", f"The check 'tests' passed. {WEB_NOT_RUN}"),
+        (
+            (check("lint"),),
+            (skipped("web"), skipped("api")),
+            NO_TEST_RAN,
+            f"The check 'lint' passed. {BOTH_NOT_RUN}",
+        ),
+        (
+            (check("lint", OLD),),
+            (skipped("web"),),
+            f"Nothing was verified: no check passed. {NO_TEST_RAN}",
+            f"The check 'lint' fails without this change too. {WEB_NOT_RUN}",
+        ),
+        (
+            (check("lint"), a_test("tests", OLD)),
+            (skipped("web"),),
+            NOT_BY_A_TEST,
+            f"The check 'lint' passed. {OLD_TEST} {WEB_NOT_RUN}",
+        ),
+        (
+            (SET_UP,),
+            (skipped("web", CheckKind.LINT),),
+            "Nothing was verified: the change touches none of the paths of the checks.",
+            WEB_NOT_RUN,
+        ),
+        (
+            (),
+            (skipped("web"),),
+            NEITHER_RAN,
+            WEB_NOT_RUN,
+        ),
+    ],
+)
+def test_a_skipped_check_is_named_and_never_counts_as_passed(
+    checks: tuple[CheckResult, ...], not_run: tuple[SkippedCheck, ...], doubt: str, said: str
+) -> None:
+    made = attempt(1, Outcome.SUCCEEDED, "", *checks).model_copy(update={"skipped_checks": not_run})
+    found = Verification.of(made)
+    assert verification_doubt(found) == doubt
+    assert verification_text(found) == f"{doubt} {said}".strip()
+    assert said.endswith(unverified(found)[-1])
+    assert found.is_weak is bool(doubt)
+    assert is_unverified(made) is (not found.any_passed)
 
 
 def test_names_are_formatted_for_their_place_and_keep_to_one_line() -> None:

@@ -34,7 +34,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.ownership import StandBack
 from mulligan.domain.recorded_effects import PullNote, Topic
-from mulligan.domain.result import AgentFacts, AttemptTimes, OnBase
+from mulligan.domain.result import AgentFacts, AttemptTimes, CheckKind, OnBase, SkippedCheck
 from mulligan.domain.spending import Run, Spent
 from mulligan.domain.stats import LedgerHistory
 from mulligan.domain.status import IssueStatus, Phase, SeenText
@@ -206,6 +206,20 @@ def test_the_page_of_an_issue_says_where_the_time_went(dashboard: Dashboard) -> 
     assert ">21m35s in all: waited 20m, agent 1m1s, checks 34s</p>" in page
     assert 'exit code 1. <span class="more">4 runs, 34s</span></summary>' in page
     assert '✓ lint <span class="more">3s</span>' in page
+
+
+def test_the_page_of_an_issue_names_checks_that_were_not_run(dashboard: Dashboard) -> None:
+    web = SkippedCheck(name="web", kind=CheckKind.TEST, command="npm test")
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, tried(1).model_copy(update={"skipped_checks": (web,)}))
+    dashboard.end(ONE, tried(2, Outcome.SUCCEEDED))
+    page = dashboard.ask("/issues/octo/one/1/attempts/1").text
+    assert "<li>– web (not run: the change touches none of its paths)</li>" in page
+    page = dashboard.ask("/issues/octo/one/1").text
+    row = page.partition('<th scope="row">web</th>')[2].partition("</tr>")[0]
+    assert "– not run</span>" in row.partition("</td>")[0]
+    assert "passed" not in row
+    assert '<span>web <span class="mark calm">– not run</span>' in page
 
 
 def test_the_page_of_an_issue_has_the_notes_about_its_pull_request(dashboard: Dashboard) -> None:
@@ -657,6 +671,7 @@ def test_every_operation_of_the_api_is_described_once() -> None:
 def test_every_event_is_a_sentence(event: Event) -> None:
     actor = getattr(event, "actor", "")
     assume(actor == "" or actor.replace("-", "a").isalnum())  # as GitHub's logins are
+    assume(not getattr(event, "unreadable", ""))  # which is a sentence already
     said = sentence_of(event)
     assert said[:1].isupper() or not said[:1].isalpha() or (actor and said.startswith(actor))
     assert "\n" not in said

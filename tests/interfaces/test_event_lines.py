@@ -21,6 +21,7 @@ from mulligan.domain.events import (
     BaselineRecorded,
     BroughtUpToDate,
     CheckFinished,
+    CheckSkipped,
     CiFailed,
     CiPassed,
     CommandReceived,
@@ -62,7 +63,7 @@ from mulligan.domain.recorded_effects import (
     StageShown,
     Topic,
 )
-from mulligan.domain.result import Proof, ProofState, VerifierOutcome
+from mulligan.domain.result import CheckKind, Proof, ProofState, SkippedCheck, VerifierOutcome
 from mulligan.interfaces.cli.events import (
     FIELDS,
     event_json,
@@ -227,6 +228,10 @@ SENTENCES: list[tuple[Event, str]] = [
     (AgentFinished(exit_code=0, duration_ms=5000), "The agent ended with exit code 0 after 5s."),
     (CheckFinished(check=PASSED), "The check 'pytest' passed after 0s."),
     (CheckFinished(check=check("lint")), "The check 'lint' failed after 0s."),
+    (
+        CheckSkipped(check=SkippedCheck(name="web", kind=CheckKind.TEST, command="npm test")),
+        "The check 'web' was not run: the change touches none of its paths.",
+    ),
     (BASE, "Without the change, the check 'pytest' could not run."),
     (BASE.model_copy(update={"check": PASSED}), "Without the change, the check 'pytest' passed."),
     (

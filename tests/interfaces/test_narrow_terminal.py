@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.result import AttemptTimes
+from mulligan.domain.result import AttemptTimes, CheckKind, SkippedCheck
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus, Phase, PullStatus
 from mulligan.interfaces.cli.inspect import print_attempt
@@ -111,3 +111,10 @@ def test_an_attempt_says_where_its_time_went() -> None:
     shown = lines(console)
     assert shown[2] == "  21m35s in all: waited 20m, agent 1m1s, checks 34s"
     assert shown[-2:] == ["  ✗ tests  4 runs, 34s", "  ✓ old"]
+
+
+def test_a_check_that_was_not_run_has_its_own_line() -> None:
+    web = SkippedCheck(name="web", kind=CheckKind.TEST, command="npm test")
+    console, meta = terminal(), tried(1).model_copy(update={"skipped_checks": (web,)})
+    print_attempt(meta, console)
+    assert lines(console)[-1] == "  – web: not run: the change touches none of its paths"

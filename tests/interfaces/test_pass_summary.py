@@ -13,10 +13,12 @@ from mulligan.domain.outcome import OpenPullRequest, Outcome
 from mulligan.domain.recorded_effects import NO_EFFECTS, PublicationDelayed
 from mulligan.domain.result import (
     AgentFacts,
+    CheckKind,
     CheckResult,
     OnBase,
     Proof,
     ProofState,
+    SkippedCheck,
     WorkerResultMeta,
 )
 from mulligan.domain.status import IssueStatus, Phase, PullStatus, SeenText
@@ -96,6 +98,7 @@ def test_the_cost_is_that_of_all_attempts() -> None:
 
 
 UNTRIED = Proof(state=ProofState.NOT_TRIED)
+WEB = SkippedCheck(name="web", kind=CheckKind.LINT, command="npm run lint")
 OLD = failing_test("lint").model_copy(update={"on_base": OnBase.FAILS, "preexisting": True})
 
 
@@ -106,6 +109,10 @@ OLD = failing_test("lint").model_copy(update={"on_base": OnBase.FAILS, "preexist
         (
             succeeded(check(passed=True), check("types", required=False)),
             ["The check 'types' failed, but is not required."],
+        ),
+        (
+            succeeded(check(passed=True)).model_copy(update={"skipped_checks": (WEB,)}),
+            ["The check 'web' was not run: the change touches none of its paths."],
         ),
         (
             succeeded(check(passed=True), OLD),

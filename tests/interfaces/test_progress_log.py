@@ -22,6 +22,7 @@ from mulligan.domain.events import (
     BaselineRecorded,
     BroughtUpToDate,
     CheckFinished,
+    CheckSkipped,
     CiFailed,
     CiPassed,
     CommandReceived,
@@ -62,10 +63,12 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import (
     AttemptTimes,
+    CheckKind,
     CheckResult,
     OnBase,
     Proof,
     ProofState,
+    SkippedCheck,
     VerifierOutcome,
 )
 from mulligan.domain.retention import remnant_of
@@ -227,6 +230,11 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
     (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),
     (FIRST, CheckFinished(check=check("types", passed=True)), "  ✓ types (0.0 s)"),
+    (
+        FIRST,
+        CheckSkipped(check=SkippedCheck(name="[web]", kind=CheckKind.TEST, command="x")),
+        "  – [web] (not run: the change touches none of its paths)",
+    ),
     (FIRST, CheckFinished(check=check("[types]")), "  ✗ [types] (0.0 s)"),
     (FIRST, CheckFinished(check=check("a", required=False)), "  ✗ (not required) a (0.0 s)"),
     (

@@ -57,6 +57,8 @@ class ScriptedVerifier:
     """Where each worktree appears, as in a sandbox."""
     tests: RanTests | Callable[[Path], RanTests] | None = None
     """What the report of each check names."""
+    questions: list[bytes] = field(default_factory=list[bytes])
+    """What the reviewer was asked."""
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
@@ -157,6 +159,7 @@ class ScriptedVerifier:
     def review(
         self, reviewer: Reviewer, question: ReviewQuestion, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
+        self.questions.append(question.asked)
         said = self.lines[reviewer.run](worktree.path) or ""
         log.write_text(said)
         return read_answer(said.encode())

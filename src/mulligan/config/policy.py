@@ -124,6 +124,30 @@ def _unusable(pattern: str) -> str:
     return ""
 
 
+def _glob(pattern: str) -> str:
+    _globs((pattern,))
+    return pattern
+
+
+def _globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    # Imported only where there is a pattern: pathspec takes 30 ms of CPU.
+    from mulligan.domain.globs import globs  # noqa: PLC0415
+
+    if patterns:
+        globs(patterns)
+    return patterns
+
+
+Globs = Annotated[tuple[Annotated[str, AfterValidator(_glob)], ...], AfterValidator(_globs)]
+"""Path patterns as in .gitignore. An invalid one makes the policy invalid (CONFIG-4)."""
+
+
+def _paths(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if patterns and all(pattern.startswith("!") for pattern in patterns):
+        raise ValueError("write a pattern without `!` first, such as `*`; these match no path")
+    return patterns
+
+
 class Check(Settings):
     """One verification command of the repository (CHECK-1)."""
 
@@ -145,6 +169,12 @@ class Check(Settings):
     """The time limit of the check."""
     network: bool = False
     """Whether the check may use the network. The sandbox enforces it."""
+    paths: Annotated[Globs, AfterValidator(_paths)] = ()
+    """Run the check only if the change touches one of these paths, as in .gitignore. Default:
+    always. See [Verification](verification.md#checks-of-some-paths).
+
+    Example: [packages/web/, packages/common/]
+    """
     report: str | None = None
     """A structured report that the command writes, relative to the worktree. Without it, Mulligan
     asks pytest for one. See [Verification](verification.md#reports).
@@ -207,24 +237,6 @@ class Reviewer(Settings):
     """
     vetoes: int = Field(default=1, ge=0, le=10)
     """How many attempts of a round HARD_FAIL may reject. After that, it is advice."""
-
-
-def _glob(pattern: str) -> str:
-    _globs((pattern,))
-    return pattern
-
-
-def _globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    # Imported only where there is a pattern: pathspec takes 30 ms of CPU.
-    from mulligan.domain.globs import globs  # noqa: PLC0415
-
-    if patterns:
-        globs(patterns)
-    return patterns
-
-
-Globs = Annotated[tuple[Annotated[str, AfterValidator(_glob)], ...], AfterValidator(_globs)]
-"""Path patterns as in .gitignore. An invalid one makes the policy invalid (CONFIG-4)."""
 
 
 class Scope(Settings):

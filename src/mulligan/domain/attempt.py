@@ -27,6 +27,7 @@ from mulligan.domain.result import (
     Proof,
     Rest,
     RestKind,
+    SkippedCheck,
     VerifierOutcome,
 )
 from mulligan.domain.set_up import SetUpError
@@ -263,6 +264,7 @@ class AttemptState:
     diff_artifact: str | None = None
     violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    skipped_checks: tuple[SkippedCheck, ...] = ()
     proof: Proof | None = None
     review: ReviewerResult | None = None
     title: str = ""
@@ -300,6 +302,7 @@ def next_round(known: AttemptState) -> AttemptState:
         run=None,
         manifest_hash=None,
         checks=(),
+        skipped_checks=(),
         proof=None,
         review=None,
     )

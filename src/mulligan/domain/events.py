@@ -10,7 +10,13 @@ from mulligan.domain.command import Verb
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.outcome import Decision, Record
 from mulligan.domain.recorded_effects import CommentsRead, Effect, Obstacle, WrittenEffect
-from mulligan.domain.result import CheckResult, Proof, VerifierOutcome, WorkerResultMeta
+from mulligan.domain.result import (
+    CheckResult,
+    Proof,
+    SkippedCheck,
+    VerifierOutcome,
+    WorkerResultMeta,
+)
 
 EVENT_SCHEMA_VERSION = 2
 """Version 1 had other names and fields of effects; storage/old_events.py reads it."""
@@ -188,6 +194,13 @@ class CheckFinished(Record):
 
     kind: Literal["check_finished"] = "check_finished"
     check: CheckResult
+
+
+class CheckSkipped(Record):
+    """A check did not run, because the change touches none of its paths (CHECK-8)."""
+
+    kind: Literal["check_skipped"] = "check_skipped"
+    check: SkippedCheck
 
 
 class BaselineRecorded(Record):
@@ -535,6 +548,7 @@ Event = Annotated[
     | AgentStarted
     | AgentFinished
     | CheckFinished
+    | CheckSkipped
     | BaselineRecorded
     | FixRoundStarted
     | ReviewFinished

@@ -24,6 +24,7 @@ from mulligan.domain.events import (
     BaselineRecorded,
     BroughtUpToDate,
     CheckFinished,
+    CheckSkipped,
     CiFailed,
     CiPassed,
     CommandReceived,
@@ -196,7 +197,9 @@ def _advance(  # noqa: C901 - one flat match
             return status
         case AttemptContextAssembled() | AttemptContextDelivered():
             return status
-        case CheckFinished() | BaselineRecorded() | ReviewFinished() | ProofFinished():
+        case CheckFinished() | CheckSkipped() | BaselineRecorded():
+            return status
+        case ReviewFinished() | ProofFinished():
             return status
         case PublishStarted() | LearningsAccepted() | LearningsDropped():
             return status

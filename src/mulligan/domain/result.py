@@ -282,6 +282,19 @@ class CheckResult(Record):
         return named and self.is_complete and not self.unnamed
 
 
+class SkippedCheck(Record):
+    """A check that did not run: the change touches none of its `paths` (CHECK-8).
+
+    It has not passed and not failed, so it is not among the `checks` of a record.
+    """
+
+    name: str
+    kind: CheckKind
+    command: str
+    required: bool = True
+    paths: tuple[str, ...] = ()
+
+
 class VerifierOutcome(StrEnum):
     """The verdict of the optional reviewer command (REVIEWER-1)."""
 
@@ -378,6 +391,7 @@ class FixRound(Record):
 
     number: int
     checks: tuple[CheckResult, ...] = ()
+    skipped_checks: tuple[SkippedCheck, ...] = ()
     duration_ms: int = 0
     usage: AgentFacts | None = None
     manifest_hash: str | None = None
@@ -443,6 +457,9 @@ class WorkerResultMeta(Record):
     set_up: CheckResult | None = None
     """The setup command that failed before the agent started."""
     checks: tuple[CheckResult, ...] = ()
+    """The checks that ran."""
+    skipped_checks: tuple[SkippedCheck, ...] = ()
+    """The checks that did not run, because the change touches none of their paths."""
     proof: Proof | None = None
     """None if no proof was looked for."""
     fix_rounds: tuple[FixRound, ...] = ()

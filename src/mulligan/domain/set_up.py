@@ -66,13 +66,22 @@ def select_inputs(
     """
     if patterns:
         return globs(tuple(patterns)).select(paths)
+    found = frozenset(paths)
+    return named_files(found, lines) | frozenset(filter(is_manifest, found))
+
+
+def named_files(paths: Iterable[str], lines: Sequence[str]) -> frozenset[str]:
+    """Choose the paths that a command names, or that its program reads without an argument."""
     words = {word for line in lines for word in WORD.findall(line)}
     named = {word.removeprefix("./") for word in words}.union(
         *(READ_BY[word] for word in words & READ_BY.keys())
     )
-    return frozenset(
-        path for path in paths if path in named or _KNOWN.fullmatch(path.rpartition("/")[2])
-    )
+    return frozenset(named.intersection(paths))
+
+
+def is_manifest(path: str) -> bool:
+    """Return whether a path has the name of a manifest or lock file."""
+    return _KNOWN.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def key_inputs(

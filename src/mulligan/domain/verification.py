@@ -15,7 +15,8 @@ class Verification:
 
     Every check is in exactly one of the tuples. `flaky` ones passed when they ran again,
     `preexisting` ones fail without the change too, `optional` ones failed and are not required.
-    `no_test_passed` is set if a check of kind `test` ran and none passed. `set_up_failed`: the
+    `skipped` ones did not run. `no_test_passed` is set if there is a check of kind `test` and none
+    passed, `no_test_ran` if all of them were skipped. `set_up_failed`: the
     setup commands failed on the change, so no check ran. Not `is_recorded`: the ledger was lost.
     `deciding` are the files of the change that may decide how its checks run. `proof` is what its
     tests say without it.
@@ -26,7 +27,9 @@ class Verification:
     preexisting: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     no_test_passed: bool = False
+    no_test_ran: bool = False
     set_up_failed: bool = False
     is_recorded: bool = True
     deciding: tuple[str, ...] = ()
@@ -37,6 +40,8 @@ class Verification:
         """Read the results of an attempt's checks; the setup commands verify nothing."""
         checks = [check for check in meta.checks if not check.is_set_up]
         tests = [check.passed for check in checks if check.kind is CheckKind.TEST]
+        skipped = meta.skipped_checks
+        lacks_tests = any(check.kind is CheckKind.TEST for check in skipped)
         return cls(
             passed=_names(each for each in checks if each.passed and not each.flaky),
             flaky=_names(each for each in checks if each.passed and each.flaky),
@@ -45,9 +50,11 @@ class Verification:
                 each for each in checks if not (each.passed or each.preexisting or each.required)
             ),
             failed=_names(each for each in checks if each.fails or each.is_broken),
-            no_test_passed=bool(tests) and not any(tests),
+            skipped=tuple(check.name for check in skipped),
+            no_test_passed=(bool(tests) or lacks_tests) and not any(tests),
+            no_test_ran=lacks_tests and not tests,
             set_up_failed=any(check.is_set_up and check.fails for check in meta.checks),
-            is_recorded=bool(meta.checks) or not meta.restored,
+            is_recorded=bool(meta.checks or skipped) or not meta.restored,
             deciding=deciding_files(meta.files_modified, checks),
             proof=meta.proof,
         )

@@ -6,11 +6,19 @@ from datetime import UTC, datetime
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.recorded_effects import Topic
-from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckResult,
+    FileChange,
+    Finding,
+    SkippedCheck,
+    WorkerResultMeta,
+)
 from mulligan.domain.spending import dollars
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
     MESSAGE_CHARS,
+    NOT_RUN,
     Failure,
     duration_text,
     named_failures,
@@ -213,14 +221,18 @@ def _named(findings: Sequence[Finding]) -> str:
     return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
 
 
-def checks_table(checks: Iterable[CheckResult]) -> str:
-    """Return a table of the checks' results, one row each (PR-1)."""
-    return table(("Check", "Result", "Command", "Took"), map(_check_row, checks))
+def checks_table(meta: WorkerResultMeta | None) -> str:
+    """Return a table of an attempt's checks, one row each; empty if it has none (PR-1)."""
+    if meta is None or not (meta.checks or meta.skipped_checks):
+        return ""
+    ran = (_check_row(each, _verdict(each), took_text(each)) for each in meta.checks)
+    skipped = (_check_row(each, NOT_RUN, "–") for each in meta.skipped_checks)
+    return table(("Check", "Result", "Command", "Took"), (*ran, *skipped))
 
 
-def _check_row(check: CheckResult) -> tuple[str, ...]:
+def _check_row(check: CheckResult | SkippedCheck, verdict: str, took: str) -> tuple[str, ...]:
     command = code(check.command, 80).replace("|", "\\|") if check.command else "–"
-    return table_cell(check.name, 100), _verdict(check), command, took_text(check)
+    return table_cell(check.name, 100), verdict, command, took
 
 
 def _verdict(check: CheckResult) -> str:

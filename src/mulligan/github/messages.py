@@ -85,6 +85,7 @@ def draft_body(case: IssueContext, *, is_described: bool = False) -> str:
     With `is_described`, the repository's template has the description.
     """
     number, last = case.issue.ref.number, case.last
+    listed = checks_table(last)
     return body(
         *_below_template(case),
         f"Closes #{number}",
@@ -92,9 +93,7 @@ def draft_body(case: IssueContext, *, is_described: bool = False) -> str:
         "shown as a draft so that you can review or continue it.",
         missed_line(case),
         "### Failing checks",
-        body(verification(last), checks_table(last.checks), times_line(case))
-        if last and last.checks
-        else "No check ran.",
+        body(verification(last), listed, times_line(case)) if listed else "No check ran.",
         last_failure(case, last),
         *(() if is_described else ("### What changed", what_changed(last))),
         "### Attempt history",
@@ -438,10 +437,9 @@ def _fixed(meta: WorkerResultMeta | None) -> str:
 
 def check_summary(case: IssueContext) -> str:
     """Say what the last attempt's checks verified, with their table and notes."""
-    checks = case.last.checks if case.last else ()
     return body(
         verification(case.last),
-        checks_table(checks) if checks else "",
+        checks_table(case.last),
         times_line(case),
         baseline_and_flaky_notes(case.last),
         "" if case.verifies else ADD_CHECKS,

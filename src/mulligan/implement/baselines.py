@@ -54,7 +54,10 @@ def baselines_beside(at: AttemptContext) -> Generator[None]:
 
 
 def _wanted_beside(at: AttemptContext) -> Mapping[BaselineKey, tuple[Check, str]]:
-    """Return the checks to run beside the agent, each with the name of its log, by key."""
+    """Return the checks to run beside the agent, each with the name of its log, by key.
+
+    A check with `paths` may be skipped, so it runs on the start tree after it ran on the change.
+    """
     verifier, tree = at.context.verifier, at.worktree
     # Without a sandbox, the agent reaches the other checkout, whose paths are different besides.
     if at.policy.baseline is not Baseline.ON or verifier.place(tree) == str(tree.path):
@@ -62,7 +65,7 @@ def _wanted_beside(at: AttemptContext) -> Mapping[BaselineKey, tuple[Check, str]
     checks = {
         _key(check, at): (check, f"check-{position}-before")
         for position, check in enumerate(at.policy.checks, start=1)
-        if check.required and check.kind is CheckKind.TEST
+        if check.required and check.kind is CheckKind.TEST and not check.paths
     }
     return {key: named for key, named in checks.items() if _known(key, at) is None}
 

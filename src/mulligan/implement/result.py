@@ -52,6 +52,7 @@ def attempt_record(
         sketch=sketch_of(change.diff) if change else (),
         set_up=known.fault.set_up if known.fault else None,
         checks=known.checks,
+        skipped_checks=known.skipped_checks,
         proof=known.proof,
         fix_rounds=_fix_rounds(known, used),
         guard_violations=known.violations,
@@ -101,6 +102,7 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
         FixRound(
             number=number,
             checks=each.checks,
+            skipped_checks=each.skipped_checks,
             duration_ms=sum(check.took_ms for check in each.checks)
             + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
             usage=each.run.facts if each.run else used.get(number),

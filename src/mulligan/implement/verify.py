@@ -5,21 +5,23 @@ it passes on the start tree (baselines.py). If tests of a check don't run that r
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from mulligan.config.policy import Baseline, Check, Reviewer
 from mulligan.domain.attempt import AttemptState, Change, ReviewerResult, worth_verifying
 from mulligan.domain.attempt_times import MILLISECOND, NO_TIME, Part
+from mulligan.domain.check_paths import concerns_all, concerns_check
 from mulligan.domain.errors import MisconfiguredError
-from mulligan.domain.events import CheckFinished, ProofFinished, ReviewFinished
+from mulligan.domain.events import CheckFinished, CheckSkipped, ProofFinished, ReviewFinished
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import (
     NOT_FOUND,
     CheckKind,
     CheckResult,
     OnBase,
+    SkippedCheck,
     VerifierOutcome,
 )
 from mulligan.implement.baselines import baseline_of, run_baseline, run_baseline_again
@@ -53,8 +55,12 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         yield (known := replace(known, checks=(result,)))
         if result.fails:
             return
+    skipped = _skipped(change.head_sha, at)
     verified = list[VerifiedCheck]()
     for position, check in enumerate(at.policy.checks, start=1):
+        if check in skipped:
+            yield (known := _skip(check, known, at))
+            continue
         each = _verify(check, f"{rounds}check-{position}", change, tree, at)
         verified.append(each)
         yield (known := replace(known, checks=(*known.checks, _recorded(each.result))))
@@ -64,6 +70,38 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         with at.stopwatch.measure(Part.REVIEWER):
             review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
         yield replace(known, review=review)
+
+
+def _skipped(head_sha: str, at: AttemptContext) -> Collection[Check]:
+    """Return the checks that the whole change against the base branch does not concern (CHECK-8).
+
+    If the issue needs a proof, the required checks of kind `test` run if all would be skipped.
+    """
+    checks, setup = at.policy.checks, at.policy.setup
+    if not any(check.paths for check in checks):
+        return ()
+    base, head = (at.worktree.blobs(sha).items() for sha in (at.worktree.fork_sha, head_sha))
+    changed = {path for path, _ in base ^ head}
+    if concerns_all(changed, setup.run, setup.inputs):
+        return ()
+    skipped = [check for check in checks if not concerns_check(changed, check.paths, check.run)]
+    proving = [check for check in checks if check.required and check.kind is CheckKind.TEST]
+    if at.policy.needs_proof(at.case.issue) and all(check in skipped for check in proving):
+        return [check for check in skipped if check not in proving]
+    return skipped
+
+
+def _skip(check: Check, known: AttemptState, at: AttemptContext) -> AttemptState:
+    """Record that a check did not run."""
+    skipped = SkippedCheck(
+        name=check.name,
+        kind=check.kind,
+        command=check.run,
+        required=check.required,
+        paths=check.paths,
+    )
+    at.context.ledger.append(at.case.issue.ref, CheckSkipped(check=skipped))
+    return replace(known, skipped_checks=(*known.skipped_checks, skipped))
 
 
 def _verify(
@@ -254,5 +292,6 @@ def _question(known: AttemptState, change: Change, at: AttemptContext) -> bytes:
         "attempt": at.case.status.attempt,
         "diff": change.diff.decode(errors="replace"),
         "checks": [{"name": check.name, "passed": check.passed} for check in known.checks],
+        "skipped_checks": [check.name for check in known.skipped_checks],
     }
     return at.context.redactor.text(json.dumps(asked)).encode()

@@ -16,6 +16,7 @@ from mulligan.domain.events import (
     BaselineRecorded,
     BroughtUpToDate,
     CheckFinished,
+    CheckSkipped,
     CiFailed,
     CiPassed,
     CommandReceived,
@@ -68,6 +69,7 @@ from mulligan.domain.recorded_effects import (
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
+    NOT_RUN,
     attempt_error,
     duration_text,
     pluralize,
@@ -130,6 +132,8 @@ def _sentence(event: Event) -> str:  # noqa: C901 - one flat match
         case CheckFinished(check=check):
             took = duration_text(check.duration_ms)
             return f"The check '{check.name}' {_how(check)} after {took}."
+        case CheckSkipped(check=skipped):
+            return f"The check '{skipped.name}' was {NOT_RUN}."
         case BaselineRecorded(name=name, check=check):
             how = _how(check) if check else "could not run"
             return f"Without the change, the check '{name}' {how}."

@@ -613,7 +613,13 @@ class RefMirror:
 DEFERRED_EVENTS = frozenset(
     {
         *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
-        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
+        *(
+            "check_finished",
+            "check_skipped",
+            "baseline_recorded",
+            "fix_round_started",
+            "review_finished",
+        ),
         *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
     }
 )
@@ -737,7 +743,9 @@ def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
 MAX_ISSUE_BYTES = 256 * 1024
 """Above this, an issue's file is shortened."""
 
-PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
+PROGRESS_EVENTS = frozenset(
+    {"worktree_reset", "agent_started", "agent_finished", "check_finished", "check_skipped"}
+)
 """Events that no status depends on; the records of the attempts hold the same facts."""
 
 LAST_VALUE_EFFECTS = StageShown | CommentsRead

@@ -300,6 +300,9 @@ def other_checks(detailed: WorkerResultMeta) -> list[str]:
         "Failed, but not required": [
             check.name for check in detailed.checks if not check.passed and not check.required
         ],
+        "Not run, because the change touches none of their paths": [
+            check.name for check in detailed.skipped_checks
+        ],
     }
     return [
         f"{group}: {', '.join(one_line(name, 100) for name in names)}."

@@ -323,9 +323,26 @@ NO_TEST_PASSED = "No test verified the change."
 
 NEITHER_PASSED = "Nothing was verified: no check passed, and no test verified the change."
 
+NO_TEST_RAN = (
+    "No test verified the change: it touches none of the paths of the checks of kind test."
+)
+
+NOTHING_RAN = "Nothing was verified: the change touches none of the paths of the checks."
+
+NEITHER_RAN = (
+    "Nothing was verified, and no test verified the change: it touches none of the paths of the "
+    "checks."
+)
+
+NOT_RUN = "not run: the change touches none of its paths"
+"""The result of a skipped check in a list or table (CHECK-8)."""
+
 NO_RECORD = "The results of the checks are not on record: the ledger was lost."
 
 SET_UP_FAILED = "The setup commands failed on this change, so no check ran."
+
+
+SKIPPED = "{was} not run: the change touches none of {its} paths"
 
 
 def quote(name: str) -> str:
@@ -344,6 +361,7 @@ def verification_text(found: Verification, name_of: Callable[[str], str] = quote
         (found.flaky, "failed first, and passed when run again"),
         (found.preexisting, "{fail} without this change too"),
         (found.optional, "failed, but {is} not required"),
+        (found.skipped, SKIPPED),
     )
     said = [_said(names, how, name_of) for names, how in rows if names]
     said += [proof_text(found.proof, name_of)] if found.proof and found.any_ran else []
@@ -368,6 +386,7 @@ def unverified(found: Verification) -> tuple[str, ...]:
     rows = (
         (found.preexisting, "{fail} without this change too"),
         (found.optional, "failed, but {is} not required"),
+        (found.skipped, SKIPPED),
     )
     said = [_said(names, how, quote) for names, how in rows if names]
     return tuple(filter(None, [verification_doubt(found), *said, _unproved(found)]))
@@ -398,7 +417,7 @@ def proof_text(proof: Proof, name_of: Callable[[str], str] = quote) -> str:
 
 
 def _tests(proof: Proof, name_of: Callable[[str], str]) -> str:
-    return _listed([*proof.tests, *[""] * (proof.count - len(proof.tests))], name_of)
+    return _listed(proof.tests, name_of, proof.count)
 
 
 def _deciding(found: Verification, name_of: Callable[[str], str]) -> str:
@@ -415,22 +434,34 @@ def verification_doubt(found: Verification) -> str:
     if found.set_up_failed:
         return SET_UP_FAILED
     if not found.any_ran:
-        return NO_CHECK
+        return _none_ran(found)
+    if found.no_test_ran:
+        return NO_TEST_RAN if found.any_passed else f"{NOTHING_PASSED} {NO_TEST_RAN}"
     if found.no_test_passed:
         return NO_TEST_PASSED if found.any_passed else NEITHER_PASSED
     return "" if found.any_passed else NOTHING_PASSED
 
 
+def _none_ran(found: Verification) -> str:
+    if not found.skipped:
+        return NO_CHECK
+    return NEITHER_RAN if found.no_test_ran else NOTHING_RAN
+
+
 def _said(names: Sequence[str], how: str, name_of: Callable[[str], str]) -> str:
     is_one, listed = len(names) == 1, _listed(names, name_of)
-    verbs = {"fail": "fails", "is": "is"} if is_one else {"fail": "fail", "is": "are"}
+    forms = {"fail": ("fails", "fail"), "is": ("is", "are"), "was": ("was", "were")}
+    forms["its"] = ("its", "their")
+    verbs = {word: one if is_one else several for word, (one, several) in forms.items()}
     return f"The {'check' if is_one else 'checks'} {listed} {how.format(**verbs)}."
 
 
-def _listed(names: Sequence[str], name_of: Callable[[str], str]) -> str:
-    more = len(names) - NAMED_CHECKS
-    shown = [*map(name_of, names[:NAMED_CHECKS]), *([f"{more} more"] if more > 0 else [])]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _listed(names: Sequence[str], name_of: Callable[[str], str], count: int = 0) -> str:
+    """List the first names; `count` is the number of all, if `names` are only some of them."""
+    named = [*map(name_of, names[:NAMED_CHECKS])]
+    more = max(count, len(names)) - len(named)
+    shown = [*named, *([f"{more} more"] if more > 0 else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 # A failed attempt where attempts are listed.

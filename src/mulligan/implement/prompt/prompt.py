@@ -200,10 +200,22 @@ def _criteria(body: str, policy: Policy) -> str:
 
 
 def _check(check: Check) -> str:
-    limit = f"within {format_duration(check.timeout)}"
+    limit = f"within {format_duration(check.timeout)}{_condition(check)}"
     if "\n" in check.run or "`" in check.run:
         return f"- {one_line(check.name, 100)}, {limit}:\n{code_block(check.run, 'sh')}"
     return f"- {one_line(check.name, 100)}, {limit}: `{check.run}`"
+
+
+MAX_PATHS = 10
+
+
+def _condition(check: Check) -> str:
+    """Name the paths of a check that runs only if the change touches one of them (CHECK-8)."""
+    if not check.paths:
+        return ""
+    shown = [f"`{one_line(path, 100)}`" for path in check.paths[:MAX_PATHS]]
+    more = len(check.paths) - len(shown)
+    return f", if the change touches {', '.join([*shown, *([f'{more} more'] if more else [])])}"
 
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -361,7 +373,10 @@ def _verification(policy: Policy) -> Iterator[str]:
     if not policy.checks:
         yield "- No checks are configured: leave a change that does what is asked."
         return
-    names = ", ".join(one_line(check.name, 100) for check in policy.checks)
+    names = ", ".join(
+        f"{one_line(check.name, 100)}{' (if you change its paths)' if check.paths else ''}"
+        for check in policy.checks
+    )
     yield (
         f"- When you end, these checks run on what you leave: {names}. Run them yourself first. "
         "Make them pass by solving the task, never by weakening or skipping a test."

@@ -26,6 +26,7 @@ from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.manifest import verify_manifests
 from mulligan.implement.prompt.outcome_text import (
+    NOT_RUN,
     attempt_error,
     left_out,
     pluralize,
@@ -220,6 +221,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
     for check in meta.checks:
         yield from _check(check)
+    for skipped in meta.skipped_checks:
+        yield "  –", f"{skipped.name}: {NOT_RUN}"
     for broken in meta.guard_violations:
         yield "  !", broken.message
     for why, paths in left_out(meta):

@@ -23,6 +23,7 @@ from mulligan.domain.events import (
     BaselineRecorded,
     BroughtUpToDate,
     CheckFinished,
+    CheckSkipped,
     CiFailed,
     CiPassed,
     Conflicted,
@@ -58,6 +59,7 @@ from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMet
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Listener
 from mulligan.implement.prompt.outcome_text import (
+    NOT_RUN,
     pluralize,
     run_text,
     status_title,
@@ -316,6 +318,8 @@ def event_line(status: IssueStatus, event: Event) -> str | None:  # noqa: C901 -
             | AttemptCompleted(meta=WorkerResultMeta(set_up=CheckResult() as check))
         ):
             return _check_line(check)
+        case CheckSkipped(check=skipped):
+            return f"  – {_plain(skipped.name)} ({NOT_RUN})"
         case BaselineRecorded(name=name, check=None):
             return f"  check '{_plain(name)}' could not run without the change"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):

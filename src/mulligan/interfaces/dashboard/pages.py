@@ -23,6 +23,7 @@ from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import is_unverified
 from mulligan.implement.prompt.outcome_text import (
+    NOT_RUN,
     attempt_error,
     duration_text,
     pluralize,
@@ -296,6 +297,7 @@ class Pages:
                 "attempts": compared(history),
                 "tries": [self._tried(status, meta, history) for meta in metas],
                 "running": self._running(status, history, recent.doing.get(status.issue, "")),
+                "not_run": NOT_RUN,
                 "decisions": {row["number"]: row for row in decisions_of(events)},
                 "offers": offers(status),
                 "form_token": self.form_token,

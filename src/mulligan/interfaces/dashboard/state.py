@@ -16,6 +16,7 @@ from mulligan.domain.events import (
     AgentStarted,
     AttemptCompleted,
     CheckFinished,
+    CheckSkipped,
     Decided,
     Event,
     FixRoundStarted,
@@ -240,6 +241,8 @@ def activity_of(event: Event) -> str | None:
         case CheckFinished(check=check):
             how = "passed" if check.passed else "failed"
             return f"verifying: check '{one_line(check.name, 60)}' {how}"
+        case CheckSkipped(check=skipped):
+            return f"verifying: check '{one_line(skipped.name, 60)}' was not run"
         case FixRoundStarted(number=number, most=most):
             return f"fix round {number} of {most}"
         case Decided(decision=decision):

@@ -12,7 +12,7 @@ from mulligan.domain.command import Verb
 from mulligan.domain.events import Escalated, IssueSeen, RecordedEvent
 from mulligan.domain.explanation import QUEUED
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckResult, SkippedCheck, WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import broken, failing
@@ -258,9 +258,10 @@ class Comparison:
     earlier: int
     checks: tuple[str, ...]
 
-    def check(self, meta: WorkerResultMeta, name: str) -> CheckResult | None:
-        """Return the result of a check in an attempt, by its name."""
-        return next((each for each in meta.checks if each.name == name), None)
+    def check(self, meta: WorkerResultMeta, name: str) -> CheckResult | SkippedCheck | None:
+        """Return a check in an attempt, by its name."""
+        found = (each for each in (*meta.checks, *meta.skipped_checks) if each.name == name)
+        return next(found, None)
 
 
 MAX_COMPARED = 8
@@ -269,7 +270,9 @@ MAX_COMPARED = 8
 def compared(history: Sequence[WorkerResultMeta]) -> Comparison:
     """Put the last attempts side by side."""
     shown = tuple(history[-MAX_COMPARED:])
-    names = dict.fromkeys(check.name for meta in shown for check in meta.checks)
+    names = dict.fromkeys(
+        check.name for meta in shown for check in (*meta.checks, *meta.skipped_checks)
+    )
     return Comparison(shown, len(history) - len(shown), tuple(names))
 
 
