@@ -557,3 +557,44 @@ def test_a_test_that_passed_when_it_ran_again_in_the_same_check_did_not_fail() -
     assert compare(change=[again], base=[run(FIXED)]).verdict is Verdict.PASSED
     still = Run(b"", 0, [junit(FIXED), junit(OLD)])
     assert compare(change=[still], base=[run(FIXED)]).verdict is Verdict.NEW
+
+
+# The same test in two packages
+
+
+def two_packages(*failing: str) -> CheckResult:
+    """Name each failing test with its package, as npm's output does, and the reports without."""
+    tests = {name: f"packages/{name}/cart.test.js › discount" for name in ("a", "b")}
+    found = [
+        Finding(
+            summary="discount",
+            message="0 == 1",
+            file=f"packages/{name}/cart.test.js",
+            test_id=f"[@shop/{name}] {tests[name]}",
+        )
+        for name in failing
+    ]
+    ran = (*tests.values(),)
+    failed = tuple(tests[name] for name in failing)
+    return red(*found).model_copy(update={"tests": RanTests(ran=ran, failed=failed)})
+
+
+def test_the_same_test_of_another_package_has_not_moved() -> None:
+    base = two_packages("a")
+    fixed_and_broke = subtract_baseline(two_packages("b"), base)
+    assert (fixed_and_broke.preexisting, fixed_and_broke.known) == (False, ())
+    assert subtract_baseline(two_packages("a"), base).preexisting
+    both = subtract_baseline(two_packages("a", "b"), base)
+    assert [found.file for found in both.findings] == ["packages/b/cart.test.js"]
+
+
+def test_a_name_that_the_output_shortens_is_that_of_the_report() -> None:
+    tests = RanTests(ran=("a/test_cart.py::test_x",), failed=("a/test_cart.py::test_x",))
+    name, file = "a/test_cart.py::test_x", "a/test_cart.py"
+    long = Finding(summary="x", message="0 == 1", file=file, test_id=name)
+    short = long.model_copy(update={"test_id": "[run 1] a/test_cart.py::test_x"})
+    base, change = (red(each).model_copy(update={"tests": tests}) for each in (short, long))
+    assert subtract_baseline(change, base).preexisting
+    elsewhere = tests.model_copy(update={"ran": ("b/test_cart.py::test_x",)})
+    lost = change.model_copy(update={"tests": elsewhere})
+    assert not subtract_baseline(lost, base).preexisting

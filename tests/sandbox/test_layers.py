@@ -225,8 +225,9 @@ def test_notes_of_overlayfs_are_removed_from_a_tree(tmp_path: Path) -> None:
     assert os.listxattr(marked) == ["user.mine"]
 
 
+@pytest.mark.parametrize(("report", "named"), [("build/report.xml", ""), ("*/*.xml", "[build] ")])
 def test_a_report_is_read_as_the_check_left_it_and_never_through_a_link(
-    checkout: Checkout,
+    checkout: Checkout, report: str, named: str
 ) -> None:
     verifier, log = (
         CommandVerifier(ENVIRONMENT, sandbox_for(checkout)),
@@ -234,12 +235,12 @@ def test_a_report_is_read_as_the_check_left_it_and_never_through_a_link(
     )
     junit = '<testsuite tests="1" failures="1"><testcase name="t" classname="c"><failure/>'
     write = f"echo '{junit}</testcase></testsuite>' > build/report.xml; exit 1"
-    check = Check(name="it", run=write, report="build/report.xml")
+    check = Check(name="it", run=write, report=report)
     found = verifier.check(check, checkout, log)
-    assert [each.test_id for each in found.findings] == ["c t"]
+    assert [each.test_id for each in found.findings] == [f"{named}c t"]
     checkout.check_out(checkout.start_sha)
     linked = "ln -sf /etc/passwd build/report.xml; exit 1"
-    check = Check(name="it", run=linked, report="build/report.xml")
+    check = Check(name="it", run=linked, report=report)
     assert "root:" not in verifier.check(check, checkout, log).digest
 
 

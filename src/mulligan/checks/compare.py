@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial, reduce
@@ -19,6 +19,7 @@ from mulligan.checks.digest.identity import (
     without_positions,
 )
 from mulligan.checks.digest.qualified_names import is_distinct_file
+from mulligan.checks.digest.reports import is_same_test
 from mulligan.checks.ran import Excuses, lost_tests, title_of
 from mulligan.domain.result import (
     CANNOT_EXECUTE,
@@ -275,6 +276,8 @@ def _told_apart(
     if not (before.is_complete and before.findings and _names_as_much(failed, before)):
         return None
     known, new = _split(failed.findings, before.findings)
+    renamed = _renamed(new, failed, before)
+    known, new = (*known, *renamed), tuple(found for found in new if found not in renamed)
     moved = _moved(new, failed, before)
     if moved and not (failed.tests and before.tests):
         return None
@@ -329,17 +332,57 @@ def _moved(new: Findings, failed: CheckResult, before: CheckResult) -> Findings:
     The test is gone there, and was not here. Only reports tell for certain.
     """
     here, there = (
-        {*run.tests.ran, *run.tests.stopped}
+        Counter((*run.tests.ran, *run.tests.stopped))
         if run.tests
-        else {found.test_id for found in run.findings}
+        else Counter(found.test_id for found in run.findings if found.test_id)
         for run in (failed, before)
     )
-    gone = [_in_title(found) for found in before.findings if found.test_id not in here]
-    came = [found for found in new if found.test_id and found.test_id not in there]
+    gone_names, new_names = _alike_in(there - here), _alike_in(here - there)
+    gone = [_in_title(found) for found in before.findings if gone_names(found)]
+    came = [found for found in new if new_names(found)]
     titled = [*map(_in_title, came)]
     alike = {*map(id, _split(titled, gone)[0])}
     pairs = zip(came, titled, strict=True)
     return tuple(found for found, title in pairs if id(title) in alike)
+
+
+def _renamed(new: Findings, failed: CheckResult, before: CheckResult) -> Findings:
+    """Return the failures that only the output names or places differently.
+
+    The reports have one name for both, or the output of one run has no file for the same name.
+    """
+    if failed.tests is None or before.tests is None:
+        return ()
+    here, there = (_alike_in(Counter((*t.ran, *t.stopped))) for t in (failed.tests, before.tests))
+    others = [(each, there(each)) for each in before.findings if each.test_id]
+
+    def is_same(found: Finding, names: Sequence[str], other: Finding, there: Sequence[str]) -> bool:
+        in_reports = len(names) == 1 and names == there
+        in_outputs = found.test_id == other.test_id and not (found.file and other.file)
+        return (in_reports or in_outputs) and _is_said_by(_message(other), _message(found))
+
+    named = [(found, here(found)) for found in new if found.test_id]
+    return tuple(
+        found for found, names in named if any(is_same(found, names, *other) for other in others)
+    )
+
+
+def _alike_in(names: Counter[str]) -> Callable[[Finding], Sequence[str]]:
+    """Return what finds a failing test among the names of a report, each as often as it is there.
+
+    The failure may have more of the name: its project, or the directory of its package.
+    """
+    by_title = defaultdict[str, list[str]](list)
+    for name in names.elements():
+        by_title[title_of(name)].append(name)
+
+    def alike(found: Finding) -> Sequence[str]:
+        name = found.test_id or ""
+        titled = by_title[title_of(name)]
+        same = [other for other in titled if other == name]
+        return same or [other for other in titled if is_same_test(name, other)]
+
+    return alike
 
 
 def _in_title(found: Finding) -> Finding:

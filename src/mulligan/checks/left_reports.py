@@ -6,8 +6,9 @@ Maven, Gradle and ctest always leave one, and a project may have its own. A repo
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mulligan.checks import source_code
 from mulligan.checks.asked_reports import (
@@ -19,7 +20,8 @@ from mulligan.checks.asked_reports import (
     read_report,
 )
 from mulligan.checks.ctest_log import Lists, as_junit
-from mulligan.checks.digest.reports import LARGEST_REPORT
+from mulligan.checks.digest.reports import LARGEST_REPORT, PackageReport
+from mulligan.domain.globs import globs
 
 OF_BUILD_TOOL = re.compile(
     r"(?:.*/)?(?:target/(?:surefire|failsafe)-reports|build/test-results(?:/.*)?)/TEST-[^/]*\.xml"
@@ -32,7 +34,7 @@ def left_reports(tree: Path, since: int, *, everywhere: bool) -> Iterator[bytes]
 
     Other JUnit XML than that of build tools may be a test's sample, and counts with `everywhere`.
     """
-    written = [*islice(_written(tree, since), MAX_FILES)]
+    written = [name for name in islice(_written(tree, since), MAX_FILES) if _is_read(name)]
     xml = [name for name in written if name.endswith(".xml")]
     for name in islice(filter(OF_BUILD_TOOL.fullmatch, xml), MAX_REPORTS):
         content = source_code.read(tree, name, LARGEST_REPORT)
@@ -43,19 +45,55 @@ def left_reports(tree: Path, since: int, *, everywhere: bool) -> Iterator[bytes]
         yield from _own_reports(tree, [name for name in xml if not OF_BUILD_TOOL.fullmatch(name)])
 
 
+def package_reports(tree: Path, written: Path, since: int, pattern: str) -> Iterator[PackageReport]:
+    """Yield the reports that match a pattern, and were written since a time in ns, or later.
+
+    `tree` has the files of the repository, and `written` those that the check wrote. Each report is
+    named by the part of its path that the pattern's first `*` or `?` decides: `packages/*/r.xml`
+    by `packages/a`.
+    """
+    is_wanted = globs((f"/{pattern.lstrip('/')}",)).match
+    fixed = next(at for at, part in enumerate(pattern.split("/")) if is_pattern(part))
+    depth = None if "**" in pattern else fixed + 1
+    names = filter(is_wanted, islice(_written(written, since), MAX_FILES))
+    for name in islice(names, MAX_REPORTS):
+        content = source_code.read(written, name, LARGEST_REPORT)
+        if content:
+            path = PurePosixPath(name)
+            parts = path.parts[:depth] if depth else path.parent.parts
+            package = PurePosixPath(*parts)
+            package = package.with_suffix("") if package == path else package
+            yield PackageReport(content, str(package), partial(_path_of, tree, package))
+
+
+def is_pattern(report: str) -> bool:
+    """Return whether the `report` of a check is a pattern that may match several files."""
+    return "*" in report or "?" in report
+
+
+def _path_of(tree: Path, package: PurePosixPath, file: str) -> str:
+    """Return the path of a package's file from the root; the file itself, if it is not found."""
+    path = PurePosixPath(file)
+    if path.is_absolute() or ".." in path.parts:
+        return file
+    found = (directory / path for directory in (package, *package.parents))
+    return str(next((each for each in found if (tree / each).is_file()), path))
+
+
 MAX_FILES = 100_000
 
 
 def _written(tree: Path, since: int) -> Iterator[str]:
-    """Yield the possible reports in a tree, relative to it, if they were written since then."""
+    """Yield the files of a tree, relative to it, that were written since then."""
     for directory, below, names in islice(os.walk(tree), MAX_DIRECTORIES):
         below[:] = sorted(name for name in below if name not in NOT_SEARCHED)
         for path in (Path(directory, name) for name in sorted(names)):
-            if path.suffix in SUFFIXES and path.lstat().st_mtime_ns >= since:
+            if path.lstat().st_mtime_ns >= since:
                 yield path.relative_to(tree).as_posix()
 
 
-SUFFIXES = {".xml", ".log"}
+def _is_read(name: str) -> bool:
+    return name.endswith((".xml", ".log"))
 
 
 # A project's own reports

@@ -22,9 +22,9 @@ from mulligan.checks import source_code
 from mulligan.checks.asked_reports import NO_TOOL, Plan, ask_for_reports, plan_reports
 from mulligan.checks.compare import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
-from mulligan.checks.digest.reports import LARGEST_REPORT
+from mulligan.checks.digest.reports import LARGEST_REPORT, PackageReport
 from mulligan.checks.guards import violations
-from mulligan.checks.left_reports import left_reports
+from mulligan.checks.left_reports import is_pattern, left_reports, package_reports
 from mulligan.checks.progress import with_progress
 from mulligan.checks.proof import (
     files_of_tests,
@@ -200,7 +200,12 @@ class CommandVerifier:
         for pattern, advice in check.unusable_patterns():
             logger.warning("pattern_ignored", check=check.name, pattern=pattern, reason=advice)
         ended, left = self._run_check(check, worktree, log, check_out)
-        reports = [self.redactor.content(report) for report in left]
+        reports = [
+            replace(report, content=self.redactor.content(report.content))
+            if isinstance(report, PackageReport)
+            else self.redactor.content(report)
+            for report in left
+        ]
         late = _why_stopped(ended, check.timeout)
         hidden = self._hidden_program(check.run, ended)
         late += f"{hidden.text}\n" if hidden else ""
@@ -241,11 +246,16 @@ class CommandVerifier:
 
     def _run_check(
         self, check: Check, worktree: RunDirectory, log: Path, check_out: CheckOut
-    ) -> tuple[Finished, tuple[bytes, ...]]:
+    ) -> tuple[Finished, tuple[bytes | PackageReport, ...]]:
         """Run a check, and return its reports; run it again where asking disturbed it (CHECK-6)."""
         wanted = Network.OPEN if check.network else Network.NONE
         line = _Line(check.run, check.timeout)
         check_out()
+        if check.report and is_pattern(check.report):
+            with ask_for_reports(worktree.private, self.environment, NO_TOOL) as asked:
+                ended = self._run(line, worktree, log, wanted)
+                tree, written, since = worktree.path, _written_to(worktree), asked.since
+                return ended, (*package_reports(tree, written, since, check.report),)
         if check.report:
             # A report of an earlier run must not count for this one.
             self._remove(check.report, worktree)
@@ -271,8 +281,7 @@ class CommandVerifier:
             is_refused = asked.is_refused(ended.exit_code) and not reports
             if ended.exit_code and not ended.stopped_by and (is_named or is_refused):
                 return None
-            written = Path(worktree.layer.upper) if worktree.layer else worktree.path
-            left = left_reports(written, asked.since, everywhere=plan.writes_own)
+            left = left_reports(_written_to(worktree), asked.since, everywhere=plan.writes_own)
             return ended, (*reports, *left)
 
     def _remove(self, name: str, worktree: RunDirectory) -> None:
@@ -460,6 +469,11 @@ class CommandVerifier:
             cure = f". {hidden.text}" if hidden else cure
             message = f"{program!r} not found. It is the program of the check {check.name!r}"
             raise MisconfiguredError(message + cure)
+
+
+def _written_to(worktree: RunDirectory) -> Path:
+    """Return the directory with the files that a command in a worktree wrote."""
+    return Path(worktree.layer.upper) if worktree.layer else worktree.path
 
 
 def _egress_log(log: Path) -> Path:

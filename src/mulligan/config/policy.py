@@ -176,10 +176,11 @@ class Check(Settings):
     Example: [packages/web/, packages/common/]
     """
     report: str | None = None
-    """A structured report that the command writes, relative to the worktree. Without it, Mulligan
-    asks pytest for one. See [Verification](verification.md#reports).
+    """A structured report that the command writes, relative to the worktree. A pattern with `*` or
+    `?` names one report for each package. Without `report`, Mulligan asks pytest for one. See
+    [Verification](verification.md#reports).
 
-    Example: report.xml
+    Example: packages/*/report.xml
     """
     ran: bool = True
     """Whether the tests that ran on the start tree must run with the change, and a failed test in a
@@ -197,6 +198,7 @@ class Check(Settings):
         parts = PurePosixPath(report or "report").parts
         if report is not None and (not parts or parts[0] == "/" or ".." in parts):
             raise ValueError("write a relative path inside the worktree")
+        _globs((f"/{report}",) if report and "*" in report else ())
         return report
 
     @field_validator("patterns")

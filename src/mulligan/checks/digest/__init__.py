@@ -21,6 +21,7 @@ from mulligan.checks.digest.pytest import read_pytest
 from mulligan.checks.digest.qualified_names import in_project, projects, without_closing_lines
 from mulligan.checks.digest.render import render_passed, render_short, render_text
 from mulligan.checks.digest.reports import (
+    PackageReport,
     is_same_test,
     joined,
     merged,
@@ -75,7 +76,7 @@ def digest(
     command: str = "",  # noqa: ARG001 - no tool is told by its name, and callers pass it
     exit_code: int | None = None,
     max_chars: int = MAX_CHARS,
-    report: bytes | Sequence[bytes] | None = None,
+    report: bytes | Sequence[bytes | PackageReport] | None = None,
     patterns: Sequence[str] = (),
     root: str = "",
 ) -> Digest:
@@ -95,7 +96,7 @@ def digest(
         log = log.without(lines_of_passed_tests(log.lines))
         reading = _read_output(log, kept, patterns)
         reports = [report] if isinstance(report, bytes) else report or ()
-        read = [read_report(b"".join(from_root([each], root))) for each in reports]
+        read = [_read_report(each, root) for each in reports]
         told = _lasting(read) if exit_code == 0 else joined(read)
         reading = _with_report(told, reading)
         reading = replace(reading, found=spread(reading.found))
@@ -107,6 +108,12 @@ def digest(
 
 REPORTED = 1
 """The exit code of most test programs if a test failed."""
+
+
+def _read_report(report: bytes | PackageReport, root: str) -> Reading:
+    if isinstance(report, bytes):
+        return read_report(b"".join(from_root([report], root)))
+    return report.read(b"".join(from_root([report.content], root)))
 
 
 def _lasting(reports: Sequence[Reading]) -> Reading:

@@ -126,6 +126,11 @@ def project_of(name: str) -> str:
     return found[1] if found else ""
 
 
+def bare_name(name: str) -> str:
+    """Return a test's name without its project."""
+    return IN_PROJECT.sub("", name, count=1) if IN_PROJECT.match(name) else name
+
+
 TOX_CLOSES = re.compile(r"^\s*(?P<unit>[\w.-]+): FAIL code \d+ \(.* seconds\)$")
 
 

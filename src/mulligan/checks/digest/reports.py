@@ -15,7 +15,7 @@ from mulligan.checks.digest.documents import Document, Json, documents
 from mulligan.checks.digest.findings import MAX_FINDINGS, FindingBlock, Reading, clip, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.checks.digest.pytest import SAID, why
-from mulligan.checks.digest.qualified_names import OF_PACKAGE, project_of
+from mulligan.checks.digest.qualified_names import OF_PACKAGE, bare_name, in_project, project_of
 from mulligan.domain.result import ID_CHARS, Finding, RanTests, names_unit
 
 # Any report
@@ -30,6 +30,43 @@ def read_report(report: bytes) -> Reading:
         return Reading()
     text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
     return joined([read_document(found) for found in documents(text)])
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReport:
+    """The report of one of several packages: `package` is in the name of each of its tests.
+
+    `path_of` returns the path of a file from the root of the repository.
+    """
+
+    content: bytes
+    package: str
+    path_of: Callable[[str], str]
+
+    def read(self, content: bytes) -> Reading:
+        """Read the content, whose paths are relative to the root if they were absolute."""
+        reading = read_report(content)
+        tests = reading.tests and RanTests(
+            ran=self._named(reading.tests.ran),
+            skipped=self._named(reading.tests.skipped),
+            stopped=self._named(reading.tests.stopped),
+            failed=self._named(reading.tests.failed),
+        )
+        return replace(reading, found=tuple(map(self._located, reading.found)), tests=tests)
+
+    def _named(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(clip(in_project(name, self.package), ID_CHARS) for name in names)
+
+    def _located(self, block: FindingBlock) -> FindingBlock:
+        found = block.finding
+        file = self.path_of(found.file) if found.file else None
+        test_id = clip(in_project(found.test_id, self.package), ID_CHARS) if found.test_id else None
+        heading = block.heading.replace(f"({found.file}", f"({file}") if file else block.heading
+        return replace(
+            block,
+            finding=found.model_copy(update={"file": file, "test_id": test_id}),
+            heading=in_project(heading, self.package),
+        )
 
 
 def read_document(document: Document) -> Reading:
@@ -720,7 +757,11 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     If the place differs, too, what stands near the name in the output is of another test.
     """
     one, other = report.finding, output.finding
-    test_id = max(one.test_id or "", other.test_id or "", key=len) or None
+    # A report's package is certain; the output may number the runs, and omit the directory.
+    is_certain = bool(project_of(one.test_id or ""))
+    longer = max(one.test_id or "", other.test_id or "", key=len) or None
+    test_id = one.test_id if is_certain else longer
+    is_same_file = is_certain and _ends_alike(one.file or "", other.file or "")
     if one.line not in {None, other.line} and _bare(one.message) not in other.message:
         return replace(report, finding=one.model_copy(update={"test_id": test_id}))
     message = other.message if _says(output, one.message) else one.message
@@ -730,22 +771,28 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
             "test_id": test_id,
             "summary": other.summary if message == other.message else one.summary,
             "hint": one.hint or other.hint,
-            "file": other.file or one.file,
+            "file": one.file if is_same_file else other.file or one.file,
             "line": other.line if other.file else one.line,
         }
     )
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
-    heading = output.heading if other.file else report.heading
+    heading = output.heading if other.file and not is_certain else report.heading
     return FindingBlock(merged_finding, output.at, heading, detail, said=report.said)
 
 
-def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
+def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool, bool]:
     """Rate how likely two findings are about one failure; compare as tuples."""
     return (
         one.test_id == other.test_id,
+        _project_name(one) == _project_name(other),
         _ends_alike(one.file or "", other.file or ""),
         bool(one.message) and one.message.partition("\n")[0] in other.message,
     )
+
+
+def _project_name(one: Finding) -> str:
+    """Return the last part of a project: `a` of `packages/a`, and of `@shop/a`."""
+    return project_of(one.test_id or "").rpartition("/")[2]
 
 
 def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
@@ -791,7 +838,8 @@ def is_same_test(one: str, other: str) -> bool:
 def _is_same(one: Finding, other: Finding) -> bool:
     """Compare two findings of one `_end`: both are of tests, or both of places."""
     if one.test_id and other.test_id:
-        return _is_same_test(_words(one.test_id), _words(other.test_id))
+        # A report may name the project by its directory, and the output by its own name.
+        return _is_same_test(_words(bare_name(one.test_id)), _words(bare_name(other.test_id)))
     same_file = _ends_alike(one.file or "", other.file or "")
     return (
         same_file and one.line == other.line and (one.code or "") == (other.code or one.code or "")
