@@ -96,9 +96,10 @@ check: tools
 
 # Run the real coding agents, installed in .agents/, against a scripted model, with loopback only.
 # It fails if one cannot be installed. To omit one: make check-agents WITHOUT=gemini
+# For the newest releases instead of the tested ones: make check-agents NEWEST=1
 check-agents: tools
-	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
-	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
+	NEWEST="$(NEWEST)" PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
+	NEWEST="$(NEWEST)" WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
 # The benchmarks, on a disk instead of in memory. It writes the figures and their table in
 # docs/benchmarks.md, and has no limits.

@@ -10,7 +10,10 @@ def main() -> None:
     place, *without = sys.argv[1:]
     for package in PACKAGES:
         if package.kind not in without:
-            sys.stdout.write(f"{package.wanted}: {install(package, Path(place).absolute())}\n")
+            directory = install(package, Path(place).absolute())
+            version = package.installed(Path(place))
+            sys.stdout.write(f"agent {package.kind}: {package.name} {version} in {directory}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

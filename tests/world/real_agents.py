@@ -29,6 +29,10 @@ mended
 """Aider has no tools: the answer contains the change."""
 
 
+NEWEST = bool(os.environ.get("NEWEST"))
+"""Whether to try the newest releases instead of the pinned ones (`make check-agents NEWEST=1`)."""
+
+
 @dataclass(frozen=True)
 class Package:
     """Where an agent comes from; `also` is what its own requirements forget."""
@@ -41,13 +45,24 @@ class Package:
 
     @property
     def wanted(self) -> str:
-        at = "@" if self.registry == "npm" else "=="
-        return f"{self.name}{at}{self.version}"
+        if self.registry == "npm":
+            return f"{self.name}@{'latest' if NEWEST else self.version}"
+        return self.name if NEWEST else f"{self.name}=={self.version}"
+
+    def installed(self, place: Path) -> str:
+        """Return the version that `install` installed below a directory."""
+        own = place / self.kind
+        if self.registry == "npm":
+            package = json.loads((own / "node_modules" / self.name / "package.json").read_text())
+            return str(package["version"])
+        stem = self.name.replace("-", "_")
+        (found,) = own.glob(f"lib/python3*/site-packages/{stem}-*.dist-info")
+        return found.name.removeprefix(f"{stem}-").removesuffix(".dist-info")
 
 
 PACKAGES = (
-    Package("claude", "npm", "@anthropic-ai/claude-code", "2.1.197"),
-    Package("codex", "npm", "@openai/codex", "0.169.0"),
+    Package("claude", "npm", "@anthropic-ai/claude-code", "2.1.332"),
+    Package("codex", "npm", "@openai/codex", "0.171.0"),
     Package("gemini", "npm", "@google/gemini-cli", "0.61.0"),
     Package("opencode", "npm", "opencode-ai", "1.18.33"),
     Package("aider", "pypi", "aider-chat", "0.86.2"),
@@ -59,7 +74,7 @@ def install(package: Package, place: Path) -> Path:
     """Install an agent below a directory, unless it is there; give where its program is."""
     own = place / package.kind
     directory = own / ("node_modules/.bin" if package.registry == "npm" else "bin")
-    done = own / f".installed-{package.version}"
+    done = own / f".installed-{'newest' if NEWEST else package.version}"
     if done.exists():
         return directory
     own.mkdir(parents=True, exist_ok=True)

@@ -23,9 +23,9 @@ class BuiltInAgent:
 
 BUILT_IN_AGENTS: Mapping[str, BuiltInAgent] = {
     "claude": BuiltInAgent(
-        CLAUDE, "npm install --global @anthropic-ai/claude-code@2.1.197", "ANTHROPIC_API_KEY"
+        CLAUDE, "npm install --global @anthropic-ai/claude-code@2.1.332", "ANTHROPIC_API_KEY"
     ),
-    "codex": BuiltInAgent(CODEX, "npm install --global @openai/codex@0.169.0", "OPENAI_API_KEY"),
+    "codex": BuiltInAgent(CODEX, "npm install --global @openai/codex@0.171.0", "OPENAI_API_KEY"),
     "gemini": BuiltInAgent(
         GEMINI, "npm install --global @google/gemini-cli@0.61.0", "GEMINI_API_KEY"
     ),
