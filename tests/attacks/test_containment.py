@@ -15,10 +15,12 @@ import pytest
 
 from attacks.tricks import SECRET, TRICKS_IN_ORDER, Target
 from mulligan.config.operator import SandboxLimits
+from mulligan.domain.image import Image
 from mulligan.sandbox.control_group import ControlGroup
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import Bubblewrap, CommandAccess
 from world.confined import sandbox
+from world.images import PYTHON, assembled_image
 from world.processes import wait_until
 
 TESTS = Path(__file__).parents[1]
@@ -96,19 +98,33 @@ def try_plainly(tricks: Sequence[str], target: Target) -> list[str]:
     return done.stdout.splitlines()
 
 
-def try_confined(tricks: Sequence[str], target: Target, walls: Bubblewrap) -> Finished:
+@pytest.fixture(params=["the system", "an image"])
+def image(request: pytest.FixtureRequest) -> Image | None:
+    return assembled_image() if request.param == "an image" else None
+
+
+def try_confined(
+    tricks: Sequence[str], target: Target, walls: Bubblewrap, image: Image | None = None
+) -> Finished:
     """Try as an agent without a network is run, with an environment of its own."""
     work = target.root / "work"
     os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
     command = Command(
-        argv=(sys.executable, TRICK_FILE, ",".join(tricks), json.dumps(asdict(target))),
+        argv=(
+            PYTHON if image else sys.executable,
+            TRICK_FILE,
+            ",".join(tricks),
+            json.dumps(asdict(target)),
+        ),
         directory=work / "issue-1",
-        environment={"PATH": os.environ["PATH"]},
+        environment=image.environment if image else {"PATH": os.environ["PATH"]},
         timeout=timedelta(seconds=25),
     )
     reach = CommandAccess(
         read=(work / "issue-1/.git", work / "mirror.git/objects", target.root / "tools"),
+        shown=(Path(TRICK_FILE),) if image else (),
         write=(work / "issue-1", work / "issue-1.git"),
+        image=image,
     )
     return walls.run(command, reach)
 
@@ -117,44 +133,48 @@ def walls_of(target: Target) -> Bubblewrap:
     return sandbox((target.root / "state", target.root / "work"), SMALL)
 
 
-def test_what_works_from_a_plain_process_is_stopped_inside(target: Target) -> None:
+def test_what_works_from_a_plain_process_is_stopped_inside(
+    target: Target, image: Image | None
+) -> None:
     tried = [trick for trick in TRICKS_IN_ORDER if trick not in TOO_MUCH]
-    ended = try_confined(tried, target, walls_of(target))
+    ended = try_confined(tried, target, walls_of(target), image)
     assert (ended.exit_code, ended.text) == (0, "")
     assert target.alive()
     assert (target.root / "state" / "mulligan.db").read_bytes() == SECRET
     assert try_plainly(TRICKS_IN_ORDER, target) == TRICKS_IN_ORDER, "some attacks do not work"
 
 
-def ask_inside(target: Target, walls: Bubblewrap) -> set[str]:
+def ask_inside(target: Target, walls: Bubblewrap, image: Image | None) -> set[str]:
     """Ask the kernel what may be written of its own files, without writing any."""
     work = target.root / "work" / "issue-1"
-    argv = (sys.executable, "-I", "-S", "-c", ASK)
+    argv = (PYTHON if image else sys.executable, "-I", "-S", "-c", ASK)
     command = Command(argv, work, {"PATH": os.environ["PATH"]}, timedelta(seconds=25))
-    ended = walls.run(command, CommandAccess(write=(work,)))
+    ended = walls.run(command, CommandAccess(write=(work,), image=image))
     assert ended.exit_code == 0, ended.text
     return set(ended.text.splitlines())
 
 
-def test_no_setting_of_the_kernel_can_be_changed_inside(target: Target) -> None:
+def test_no_setting_of_the_kernel_can_be_changed_inside(
+    target: Target, image: Image | None
+) -> None:
     walls = walls_of(target)
-    assert ask_inside(target, walls) == set()
+    assert ask_inside(target, walls, image) == set()
     if os.getuid() == 0:
         # The walls hold by themselves as well, if it were root inside.
-        assert ask_inside(target, replace(walls, user=None)) == set()
+        assert ask_inside(target, replace(walls, user=None), image) == set()
         plainly = subprocess.run(
             [sys.executable, "-I", "-S", "-c", ASK], capture_output=True, text=True, check=True
         )
         assert "/proc/sys/kernel/core_pattern" in plainly.stdout.splitlines()
 
 
-def test_what_is_left_running_ends_with_the_command(target: Target) -> None:
+def test_what_is_left_running_ends_with_the_command(target: Target, image: Image | None) -> None:
     survived = target.root / "work" / "issue-1" / "survived"
-    try_confined(["leave_a_process_behind"], target, walls_of(target))
+    try_confined(["leave_a_process_behind"], target, walls_of(target), image)
     try_plainly(["leave_a_process_behind"], target)
     wait_until(survived.exists)
     survived.unlink()
-    try_confined(["leave_a_process_behind"], target, walls_of(target))
+    try_confined(["leave_a_process_behind"], target, walls_of(target), image)
     assert not survived.exists()
 
 
@@ -177,9 +197,9 @@ UNSEEN = {"fill_detached_memory", "send_files_in_memory", "fill_the_temporary_di
 
 
 @pytest.mark.parametrize("trick", TOO_MUCH)
-def test_who_wants_too_much_is_told_so(trick: str, target: Target) -> None:
+def test_who_wants_too_much_is_told_so(trick: str, target: Target, image: Image | None) -> None:
     if trick in UNSEEN and not limits_memory():
         pytest.skip("this machine does not let us make a control group for memory")
-    ended = try_confined([trick], target, walls_of(target))
+    ended = try_confined([trick], target, walls_of(target), image)
     assert ended.text == f"\nMulligan ended this command: {TOO_MUCH[trick]}.\n"
     assert ended.exit_code in {-9, 137}

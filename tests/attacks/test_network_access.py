@@ -20,10 +20,12 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.host import Network
+from mulligan.domain.image import Image
 from mulligan.domain.outcome import Outcome
 from mulligan.implement.ports import Worktree
 from world.checkouts import REF, calc_remote, worktrees_of
 from world.confined import sandbox
+from world.images import PYTHON, assembled_image
 from world.model import ScriptedModel, serve_model
 from world.model_script import Turn, conversation
 
@@ -52,7 +54,12 @@ def model() -> Generator[ScriptedModel]:
         yield made
 
 
-def task_in(tree: Worktree) -> Task:
+@pytest.fixture(params=["the system", "an image"])
+def image(request: pytest.FixtureRequest) -> Image | None:
+    return assembled_image() if request.param == "an image" else None
+
+
+def task_in(tree: Worktree, image: Image | None = None) -> Task:
     return Task(
         issue=str(REF),
         attempt=1,
@@ -64,6 +71,7 @@ def task_in(tree: Worktree) -> Task:
         manifest_hash="",
         readable=tree.readable,
         writable=tree.writable,
+        image=image,
     )
 
 
@@ -94,13 +102,14 @@ def log_of(task: Task) -> str:
 
 
 def test_the_model_is_reached_with_the_key_and_nothing_else_is(
-    tree: Worktree, model: ScriptedModel, tmp_path: Path
+    tree: Worktree, model: ScriptedModel, tmp_path: Path, image: Image | None
 ) -> None:
-    task, name = task_in(tree), f"mulligan-test-{os.getpid()}"
+    task, name = task_in(tree, image), f"mulligan-test-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(f"\0{name}")
         abstract.listen()
-        argv = (sys.executable, str(PROBER), str(tcp.getsockname()[1]), name)
+        python = PYTHON if image else sys.executable
+        argv = (python, str(PROBER), str(tcp.getsockname()[1]), name)
         run: AgentRun = agent(tmp_path, model, *argv).run(task)
     came = json.loads((tree.path / "came.json").read_text())
     assert came.pop("the model") == "Hi."
@@ -123,17 +132,18 @@ def test_the_model_is_reached_with_the_key_and_nothing_else_is(
 
 
 def test_no_credential_is_anywhere_around_an_agent_that_calls_its_model(
-    tree: Worktree, model: ScriptedModel, tmp_path: Path
+    tree: Worktree, model: ScriptedModel, tmp_path: Path, image: Image | None
 ) -> None:
     """It searches while the proxy is there and has been used; what it finds it prints."""
+    python = PYTHON if image else sys.executable
     tool = tmp_path / "look.py"
     tool.write_text(LOOK)
     tops = (str(tmp_path), "/tmp", "/run", "/etc", "/var", "/home", "/root")  # noqa: S108 - inside
-    line = " ".join((sys.executable, str(tool), "$HOME", *tops))
-    call = f"{sys.executable} {PROBER} 1 none"
-    task = task_in(tree)
+    line = " ".join((python, str(tool), "$HOME", *tops))
+    call = f"{python} {PROBER} 1 none"
+    task = task_in(tree, image)
     script = f"import os; os.system({call!r}); os.system({line!r})"
-    agent(tmp_path, model, sys.executable, "-c", script, str(tool), str(PROBER)).run(task)
+    agent(tmp_path, model, python, "-c", script, str(tool), str(PROBER)).run(task)
     assert task.log.read_text() == "looked\n"
     assert [headers["x-api-key"] for headers in model.headers] == [KEY]
 

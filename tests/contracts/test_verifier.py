@@ -11,6 +11,8 @@ from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
 from mulligan.implement.ports import ReviewQuestion, Verifier
+from world.confined import sandbox
+from world.images import assemble
 from world.scripted_verifier import ScriptedVerifier
 from world.trees import PlainWorktree, plain_worktree
 
@@ -37,15 +39,26 @@ SCRIPTED = ScriptedVerifier(
 )
 
 
-@pytest.fixture(params=["command", "scripted"])
-def verifier(request: pytest.FixtureRequest) -> Verifier:
-    command = CommandVerifier({"PATH": os.environ["PATH"]})
-    return command if request.param == "command" else SCRIPTED
+IN_IMAGE = "command in an image"
+
+
+@pytest.fixture(params=["command", IN_IMAGE, "scripted"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> PlainWorktree:
-    return plain_worktree(tmp_path / "work")
+def verifier(kind: str) -> Verifier:
+    environment = {"PATH": os.environ["PATH"]}
+    if kind == IN_IMAGE:
+        return CommandVerifier(environment, sandbox())
+    return CommandVerifier(environment) if kind == "command" else SCRIPTED
+
+
+@pytest.fixture
+def tree(kind: str, tmp_path: Path) -> PlainWorktree:
+    made = plain_worktree(tmp_path / "work")
+    return made.with_image(assemble(tmp_path / "image")) if kind == IN_IMAGE else made
 
 
 @pytest.fixture
@@ -94,8 +107,9 @@ def test_a_program_that_is_not_there_is_the_operators_to_mend(
     check = Check(name="lint", run="no-such-program --all .")
     with pytest.raises(MisconfiguredError) as caught:
         verifier.check(check, tree, log, NO_CHECK_OUT)
+    where = f" in the image {tree.image.reference}" if tree.image else ""
     assert str(caught.value) == (
-        "'no-such-program' not found. It is the program of the check 'lint'; "
+        f"'no-such-program' not found{where}. It is the program of the check 'lint'; "
         "install it in a setup command, or change the check's command."
     )
 

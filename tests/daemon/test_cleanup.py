@@ -3,7 +3,8 @@
 import os
 import shutil
 from collections.abc import Callable, Generator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from mulligan.domain.recorded_effects import CommentsRead
 from mulligan.git.worktrees.files import locked
 from mulligan.git.worktrees.naming import WorktreePaths, worktree_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from mulligan.implement.ports import BotContext
+from mulligan.implement.ports import BotContext, NoImages
 from world.checkouts import FixedToken
 from world.processes import wait_until
 from world.simulated import NAME
@@ -221,3 +222,22 @@ def test_the_daemon_cleans_up_as_it_starts(here: WorkerEnvironment, context: Bot
     daemon = Daemon(lambda: crews.pop() if crews else None)
     with serving(daemon, SECOND, Limits(), here.desk.clock):
         wait_until(lambda: not context.worktrees.exists(ref))
+
+
+class PrunedImages(NoImages):
+    """Takes down since when an image must not have been used."""
+
+    def __init__(self) -> None:
+        self.before = list[datetime]()
+
+    def prune(self, before: datetime) -> None:
+        self.before.append(before)
+
+
+def test_images_that_nobody_used_go_after_their_time(
+    here: WorkerEnvironment, context: BotContext
+) -> None:
+    images = PrunedImages()
+    watched = replace(context, images=images)
+    clean_up(watched, Worker(watched), RetentionPlan(Retention(images=3 * DAY)))
+    assert images.before == [here.desk.clock.now() - 3 * DAY]

@@ -16,6 +16,7 @@ from mulligan.daemon.explain import explain
 from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.attempt import AgentRun, Task
 from mulligan.domain.host import AgentIdentity
+from mulligan.domain.image import Image
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
@@ -164,6 +165,9 @@ def test_a_run_that_goes_on_past_midnight_counts_for_its_own_day(here: WorkerEnv
         limits = None
         account = ""
         model = NO_MODEL
+
+        def runs_in(self, image: Image) -> bool:
+            raise NotImplementedError
 
         def run(self, task: Task) -> AgentRun:
             clock.time = MIDNIGHT + timedelta(seconds=5)

@@ -196,6 +196,16 @@ def test_the_limits_of_a_run_are_told(limits: RunLimits, told: str) -> None:
 
 
 @pytest.mark.pure
+def test_an_agent_beside_an_image_reads_that_checks_run_in_it() -> None:
+    limits = RunLimits(timedelta(hours=1), timedelta(minutes=15))
+    said = "checks run in a container image of the repository"
+    for is_beside in (True, False):
+        given = replace(limits, is_beside_image=is_beside)
+        prompt = render_prompt(PromptRequest(ISSUE, POLICY, (1, 3), None, limits=given))
+        assert (said in prompt) is is_beside
+
+
+@pytest.mark.pure
 def test_criteria_stand_once_and_failures_of_the_base_are_excepted() -> None:
     """They stood twice, and "These checks pass: lint" beside "does not count: lint"."""
     assert first().count("1850-01-01 is read") == 1

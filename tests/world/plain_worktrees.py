@@ -22,6 +22,7 @@ from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
+from mulligan.domain.image import Image
 from mulligan.domain.issue import BRANCH_DIRECTORY, HEADS, IssueRef, check_branches
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
@@ -74,12 +75,16 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    image: Image | None = None
     copies: Copies = field(default_factory=Copies)
 
     def with_checkout(self, settings: CheckoutSettings) -> "PlainWorktree":
         """Return itself: no test that uses it has submodules."""
         assert settings == CheckoutSettings()
         return self
+
+    def with_image(self, image: Image) -> "PlainWorktree":
+        return replace(self, image=image)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from mulligan.agents.output import facts_of, read_learned, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.domain.host import AgentIdentity
+from mulligan.domain.image import Image
 from mulligan.sandbox.egress_rules import NO_MODEL
 from world.behaviours import AgentInput, Behaviour
 
@@ -66,6 +67,10 @@ class ScriptedAgent:
     @property
     def identity(self) -> AgentIdentity:
         return AgentIdentity(self.name, "1.0", "off")
+
+    def runs_in(self, image: Image) -> bool:
+        del image
+        return False
 
     def run(self, task: Task) -> AgentRun:
         behaviour = self.behaviours[min(len(self.tasks), len(self.behaviours) - 1)]

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt_times import Copies
+from mulligan.domain.image import Image
 from mulligan.domain.layer import Layer
 from mulligan.git.worktrees.sizes import DEFAULT_SCOPE
 from mulligan.implement.commit_message import CommitText
@@ -29,10 +30,14 @@ class PlainWorktree:
     set_up_files: Path | None = None
     layer: Layer | None = None
     agent_layer: Layer | None = None
+    image: Image | None = None
     copies: Copies = field(default_factory=Copies)
 
     def with_checkout(self, settings: CheckoutSettings) -> NoReturn:
         raise NotImplementedError
+
+    def with_image(self, image: Image) -> "PlainWorktree":
+        return replace(self, image=image)
 
     def with_copies(self) -> "PlainWorktree":
         """Return itself: it has no layers."""

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -79,12 +79,14 @@ from mulligan.domain.errors import (
     WorldError,
 )
 from mulligan.domain.host import AgentIdentity, AgentPresence, Network, RunLimits
+from mulligan.domain.image import Image
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, RestKind
 from mulligan.domain.spending import NOTHING, bounded, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import ModelAccess
 from mulligan.sandbox.home import clear
+from mulligan.sandbox.image_root import has_program
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.programs import machine_variables
 from mulligan.sandbox.sandbox import (
@@ -248,6 +250,13 @@ class CommandAgent:
             return model_access(adapter, self._environment, PROXY_PORT)
         return direct_model_access(adapter, self._environment)
 
+    def runs_in(self, image: Image) -> bool:
+        """A command of the operator's own stays outside: most images have a Python or a shell."""
+        if self._settings.kind == "command":
+            return False
+        program = program_of(self._settings, self._adapter)[0]
+        return has_program(image.root, program, image.environment.get("PATH", os.defpath))
+
     def run(self, task: Task) -> AgentRun:
         """Remove the agent's HOME afterwards.
 
@@ -276,7 +285,7 @@ class CommandAgent:
                 argv=start.argv,
                 directory=place_in(task.directory, task.layer),
                 environment=variables_of_run(
-                    machine_variables(self._environment),
+                    task.image.environment if task.image else machine_variables(self._environment),
                     home,
                     run_network.adapter,
                     run_network.variables,
@@ -291,7 +300,8 @@ class CommandAgent:
                 on_stop=on_stop,
             )
             try:
-                finished = self._sandbox.run(command, _command_access(task, home, run_network))
+                access = _command_access(task, home, run_network, start.argv)
+                finished = self._sandbox.run(command, access)
             except NotStartedError as error:
                 if _is_relative(start.argv[0]):
                     raise  # The program is a file of this worktree.
@@ -443,19 +453,31 @@ def _with_last_line(facts: AgentFacts, words: LastWords) -> AgentFacts:
     return facts.model_copy(update={"last_activity": one_line(words.lines[-1], LINE_CHARS)})
 
 
-def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:
+def _command_access(
+    task: Task, home: Path, run_network: RunNetwork, argv: Sequence[str]
+) -> CommandAccess:
     tree, layer = task.directory, task.layer
     return CommandAccess(
         read=(
             *moved(task.readable, tree, layer),
             *(path for path in (task.previous_diff, task.attachments) if path),
         ),
+        shown=tuple(_arguments_outside(argv, task.image)) if task.image else (),
         write=(home.parent, *task.writable),
         worktree=place_in(tree, layer),
         layers=(layer,) if layer else (),
         network=run_network.network,
         proxy=run_network.proxy,
+        image=task.image,
     )
+
+
+def _arguments_outside(argv: Sequence[str], image: Image) -> Iterator[Path]:
+    """Yield the files of this machine that arguments name and that the image does not have."""
+    for argument in argv[1:]:
+        inside = image.root / argument.lstrip("/")
+        if argument.startswith("/") and os.path.lexists(argument) and not os.path.lexists(inside):
+            yield Path(argument)
 
 
 def _make_own(private: Path) -> tuple[Path, Path]:

@@ -181,7 +181,7 @@ class CommandVerifier:
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    hidden = self._hidden_program(text, ended)
+                    hidden = self._hidden_program(text, ended, worktree)
                     _append_hint(log, hidden)
                     return _failed_set_up(text, ended, found, hidden)
         return CheckResult(
@@ -207,7 +207,7 @@ class CommandVerifier:
             for report in left
         ]
         late = _why_stopped(ended, check.timeout)
-        hidden = self._hidden_program(check.run, ended)
+        hidden = self._hidden_program(check.run, ended, worktree)
         late += f"{hidden.text}\n" if hidden else ""
         with log.open("rb") as output:
             found = digest(
@@ -372,7 +372,7 @@ class CommandVerifier:
         )
         with self._homes(worktree).for_command() as home, opened as network:
             ended = self._run_in(home, line, worktree, log, network)
-            hidden = self._hidden_program(reviewer.run, ended)
+            hidden = self._hidden_program(reviewer.run, ended, worktree)
             hints = (*network.hints, *([hidden.text] if hidden else []))
         if ended.stopped_by:
             after = format_duration(reviewer.timeout)
@@ -419,16 +419,17 @@ class CommandVerifier:
         log: Path,
         network: CommandNetwork,
     ) -> Finished:
+        image = worktree.image
         ended = self.sandbox.run(
             Command(
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=place_in(worktree.path, worktree.layer),
                 environment={
-                    **machine_variables(self.environment),
+                    **(image.environment if image else machine_variables(self.environment)),
                     **network.variables,
                     **line.variables,
                     "HOME": str(home),
-                    "LANG": "C.UTF-8",
+                    "LANG": image.environment.get("LANG", "C.UTF-8") if image else "C.UTF-8",
                     "TERM": "dumb",
                     "CI": "true",
                 },
@@ -443,9 +444,11 @@ class CommandVerifier:
         _append_cut_output(ended, log)
         return ended
 
-    def _hidden_program(self, line: str, ended: Finished) -> HiddenProgram | None:
+    def _hidden_program(
+        self, line: str, ended: Finished, worktree: RunDirectory
+    ) -> HiddenProgram | None:
         """Return a program that a failed line needs and the sandbox hides."""
-        if ended.stopped_by or not ended.exit_code:
+        if ended.stopped_by or not ended.exit_code or worktree.image:
             return None
         variables = machine_variables(self.environment)
         hidden = find_hidden_program(self.sandbox, line, ended.text, variables)
@@ -467,7 +470,8 @@ class CommandVerifier:
         if self._run(look_up, worktree, log).exit_code:
             cure = "; install it in a setup command, or change the check's command."
             cure = f". {hidden.text}" if hidden else cure
-            message = f"{program!r} not found. It is the program of the check {check.name!r}"
+            place = f" in the image {worktree.image.reference}" if worktree.image else ""
+            message = f"{program!r} not found{place}. It is the program of the check {check.name!r}"
             raise MisconfiguredError(message + cure)
 
 
@@ -505,6 +509,7 @@ def _command_access(
         proxy=network.proxy,
         layers=(*((layer,) if layer else ()), *home_layers),
         owned=(tree,) if layer else (),
+        image=worktree.image,
     )
 
 

@@ -415,6 +415,14 @@ class SandboxSettings(Settings):
 
     Example: [PIP_INDEX_URL, HTTPS_PROXY]
     """
+    images: tuple[str, ...] = ()
+    """Patterns of the container images that a repository may name in `image`; `*` stands for any
+    text. Default: none. An `image` in the operator's own `policy` needs no pattern.
+
+    Example: ["docker.io/library/python:*", "ghcr.io/octocat/*"]
+    """
+    image_mib: int = Field(default=8192, ge=1)
+    """The maximum size of the files of an image, in MiB."""
     ca_file: LocalPath | None = None
     """Certificates, in PEM form, that setup commands and checks with the network trust besides
     the system's."""
@@ -508,6 +516,8 @@ class Retention(Settings):
     setup_mib: int = Field(default=10240, ge=1)
     """The maximum size of what setup commands left, in MiB. Beyond it, Mulligan removes what was
     not used for the longest time."""
+    images: Duration = timedelta(days=14)
+    """How long to keep the files of an image after its last use."""
     worktrees: Duration = timedelta(days=7)
     """How long to keep the worktree of an issue after its last event."""
     ledger: Duration = timedelta(days=90)

@@ -30,6 +30,16 @@ POLICY_FILES = (POLICY_FILE, ".github/mulligan.yaml")
 LABEL = r"^[^,\n]{1,50}$"
 """Names that GitHub accepts for a label, and that its lists can filter by."""
 
+DEVCONTAINER = "devcontainer"
+"""Value of `image`: the image of the repository's devcontainer.json."""
+
+IMAGE = re.compile(
+    # A host, which has a dot or a port, or is localhost; then the name, a tag and a digest.
+    rf"{DEVCONTAINER}|(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9.-]+:[0-9]+)"
+    r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""The whole reference of an image: no other forms, such as paths of this machine."""
+
 MAX_PATTERNS = 100
 """The maximum number of patterns of a check."""
 
@@ -506,6 +516,20 @@ class Policy(Settings):
     max_issue_attempts."""
     checkout: CheckoutSettings = CheckoutSettings()
     """Files that are not in the repository's own commits. By default, attempts do not get them."""
+    image: Annotated[
+        str,
+        matching(
+            re.compile(f"(?:{IMAGE.pattern})?"),
+            "write the whole reference, such as docker.io/library/python:3.12, or devcontainer",
+        ),
+    ] = ""
+    """The container image in whose file system setup commands and checks run, instead of the
+    machine's; the operator must allow it in `sandbox.images`. `devcontainer`: the image of
+    `.devcontainer/devcontainer.json` or `.devcontainer.json`. Default: the machine's own file
+    system. See [Verification](verification.md#an-image).
+
+    Example: docker.io/library/python:3.12
+    """
     setup: Annotated[
         SetUp,
         BeforeValidator(

@@ -1,4 +1,4 @@
-"""Delete what retention does not keep: artifacts by age and size, worktrees, old histories."""
+"""Delete what retention does not keep: artifacts, worktrees, images, old histories."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -57,6 +57,7 @@ def clean_up(context: BotContext, worker: Worker, retention: RetentionPlan) -> d
         ref: partial(_clean_up, ref, files.get(ref, ()), keep.worktrees)
         for ref in (*files, *unused)
     }
+    context.images.prune(now - keep.images)
     before = now - keep.ledger
     for ref in retention.histories.outdated(before):
         of_issue = [each for each in found if each.issue == ref]

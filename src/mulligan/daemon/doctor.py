@@ -10,9 +10,10 @@ from typing import Protocol
 import yaml
 from pydantic import BaseModel
 
+from mulligan.config.devcontainer import devcontainer_file, ignored_keys, image_of_devcontainer
 from mulligan.config.document import split_mistakes
 from mulligan.config.operator import Operator, SandboxMode
-from mulligan.config.policy import POLICY_FILE, POLICY_FILES, Policy
+from mulligan.config.policy import DEVCONTAINER, POLICY_FILE, POLICY_FILES, Policy
 from mulligan.domain.attempt import AgentRun, TimeLimit
 from mulligan.domain.branch_rules import (
     BranchRule,
@@ -22,7 +23,7 @@ from mulligan.domain.branch_rules import (
     find_obstacles,
     rules_of,
 )
-from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.domain.errors import ConfigError, MisconfiguredError, MulliganError
 from mulligan.domain.hold import Pause
 from mulligan.domain.host import (
     AS_ROOT,
@@ -226,6 +227,7 @@ class Probes:
     - `rules`: those of a branch of a repository; `protection`: its classic one.
     - `title_style`: the form of titles in a repository.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
+    - `image_problem`: why a repository cannot use an image, by both names; "" if it can.
     - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
 
@@ -259,6 +261,7 @@ class Probes:
     rest: Callable[[str], str] = lambda _: ""
     command_network: Callable[[], CommandNetworkStatus] = CommandNetworkStatus
     valid_part: Callable[[str], Policy] = lambda _: Policy()
+    image_problem: Callable[[str, str], str] = lambda _name, _reference: ""
 
 
 class MachineProbes(Protocol):
@@ -339,7 +342,10 @@ def _valid_policy(name: str, policy: Policy, probes: Probes, *, known: bool) -> 
             " runs of a change.",
             "Use `network: model`, and list other hosts in reviewer.hosts.",
         )
-    yield from _programs(name, policy, probes, known=known)
+    if policy.image:
+        yield from _image(name, policy.image, probes, known=known)
+    else:
+        yield from _programs(name, policy, probes, known=known)
     if known:
         yield from _repairing(name, policy, probes)
 
@@ -514,6 +520,30 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         yield warning(name, reason, fix)
     if lines and not missing and not hidden:
         yield fine(name, "The programs of the setup commands and checks are installed.")
+
+
+def _image(name: str, image: str, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
+    """Check whether the image of a policy can be used here (IMAGE-1)."""
+    reference = image
+    if image == DEVCONTAINER:
+        if not known:
+            return
+        try:
+            path, text = devcontainer_file(lambda path: probes.file(name, path))
+            reference = image_of_devcontainer(path, text)
+        except MisconfiguredError as error:
+            yield fault(name, str(error), NO_IMAGE)
+            return
+        if ignored := ignored_keys(text):
+            message = f"Mulligan ignores {' and '.join(f'`{key}`' for key in ignored)} of {path}."
+            yield note(name, message, "Put what the checks need into the image or `setup`.")
+    if problem := probes.image_problem(name, reference):
+        yield fault(name, problem, NO_IMAGE)
+    else:
+        yield fine(name, f"Setup commands and checks run in the image {reference}.")
+
+
+NO_IMAGE = "Without `image` in the policy, checks run with the machine's programs."
 
 
 def _repairing(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:

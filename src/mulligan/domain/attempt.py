@@ -17,6 +17,7 @@ from mulligan.domain.errors import (
     WithdrawnError,
     WorldError,
 )
+from mulligan.domain.image import Image
 from mulligan.domain.layer import Layer
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import (
@@ -62,7 +63,7 @@ class Task:
     It runs in `directory`, or at the target of the `layer` above it; git needs the `readable` and
     `writable` paths there. `private` is for the run's own files, `log` for its output. `meter`
     receives its usage, and `allowance` is what is left of the attempt's budget. `attachments` is a
-    directory with those of the issue, if there are any.
+    directory with those of the issue, if there are any. It runs in the `image`, if there is one.
     """
 
     issue: str
@@ -78,6 +79,7 @@ class Task:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     layer: Layer | None = None
+    image: Image | None = None
     meter: Meter = unmetered
     allowance: Allowance = UNLIMITED
 
@@ -258,6 +260,8 @@ class AttemptState:
     fault: Fault | None = None
     base_sha: str = ""
     start_sha: str = ""
+    image: str = ""
+    """The image in which the checks run, with its digest; empty if it is the machine's system."""
     manifest_hash: str | None = None
     run: AgentRun | None = None
     change: Change | None = None

@@ -133,13 +133,17 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The limits of an agent's run, and its network; `hosts` count for MODEL only."""
+    """The limits of an agent's run, and its network; `hosts` count for MODEL only.
+
+    `is_beside_image`: the checks run in an image, and the agent does not.
+    """
 
     timeout: timedelta
     stall_timeout: timedelta
     max_turns: int | None = None
     network: Network = Network.OPEN
     hosts: tuple[str, ...] = ()
+    is_beside_image: bool = False
 
 
 @dataclass(frozen=True, slots=True)

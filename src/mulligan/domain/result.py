@@ -443,6 +443,8 @@ class WorkerResultMeta(Record):
     zero_kind: ZeroKind | None = None
     base_sha: str = ""
     start_sha: str = ""
+    image: str = ""
+    """The image in which setup commands and checks ran, with its digest; empty if in none."""
     head_sha: str | None = None
     branch: str = ""
     commits: int = 0

@@ -190,6 +190,11 @@ def verification(meta: WorkerResultMeta | None) -> str:
     return text.replace(doubt, f"**{doubt}**", 1) if doubt else text
 
 
+def image_line(meta: WorkerResultMeta | None) -> str:
+    """Name the image in which setup commands and checks ran; empty if they ran in none."""
+    return f"Checked in the image {code(meta.image, 400)}." if meta and meta.image else ""
+
+
 def _check_name(name: str) -> str:
     return code(name, 100)
 

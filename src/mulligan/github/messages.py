@@ -21,6 +21,7 @@ from mulligan.github.markdown_parts import (
     baseline_and_flaky_notes,
     body,
     checks_table,
+    image_line,
     missed_line,
     moment,
     noted,
@@ -440,6 +441,7 @@ def check_summary(case: IssueContext) -> str:
     return body(
         verification(case.last),
         checks_table(case.last),
+        image_line(case.last),
         times_line(case),
         baseline_and_flaky_notes(case.last),
         "" if case.verifies else ADD_CHECKS,

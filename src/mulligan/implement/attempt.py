@@ -33,6 +33,7 @@ from mulligan.implement.effects import (
     ask_after_edit,
     read_withdrawn_reviews,
 )
+from mulligan.implement.image import in_image
 from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, PullRequestBase, WriteContext
 from mulligan.implement.prompt.prompt import is_blank
@@ -103,6 +104,9 @@ def _run_steps(
         with stopwatch.measure(Part.WORKTREE):
             tree = tree.with_checkout(policy.checkout)
         with stopwatch.measure(Part.SET_UP):
+            tree = in_image(tree, ref.repository, policy, context, opened)
+            known = replace(known, image=tree.image.name if tree.image else "")
+            yield known
             ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)
         style = read_title_style(ref.repository, policy, context.worktrees, tree.base_sha)
         case = replace(case, title_request=wanted_title(policy, style))

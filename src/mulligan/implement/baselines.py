@@ -192,8 +192,10 @@ def _key(check: Check, at: AttemptContext) -> BaselineKey:
 
     It counts today only, for the same setup commands and the same programs on the machine.
     """
+    image = at.worktree.image
     hashed = hash_of(
         {
+            **({"image": image.digest} if image else {}),
             "baselines": BASELINE_VERSION,
             "day": at.context.clock.now().date().isoformat(),
             "start_sha": at.worktree.start_sha,

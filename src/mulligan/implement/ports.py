@@ -1,7 +1,7 @@
 """Everything the route needs from GitHub, git, agents and storage, as protocols (ports)."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -24,10 +24,12 @@ from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, ReviewerResult, Task
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.command import CommandBatch, PendingCommand
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.host import AgentIdentity, RunLimits
+from mulligan.domain.image import Image
 from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     Act,
@@ -296,7 +298,8 @@ class RunDirectory(Protocol):
 
     For git to work in it, the commands also need the `readable` and `writable` paths. Each command
     gets the HOME of `set_up_files`, which the setup commands left (see sandbox/home.py). It runs at
-    the target of the `layer`, if there is one. The time of copying is added to `copies`.
+    the target of the `layer`, if there is one, and in the file system of the `image`, if there is
+    one. The time of copying is added to `copies`.
     """
 
     @property
@@ -311,6 +314,8 @@ class RunDirectory(Protocol):
     def set_up_files(self) -> Path | None: ...
     @property
     def layer(self) -> Layer | None: ...
+    @property
+    def image(self) -> Image | None: ...
     @property
     def copies(self) -> Copies: ...
 
@@ -358,6 +363,10 @@ class Worktree(RunDirectory, Protocol):
         Call it before everything else. UnavailableError if they cannot be fetched now,
         MisconfiguredError if they never can.
         """
+        ...
+
+    def with_image(self, image: Image) -> "Worktree":
+        """Return this worktree, in which setup commands and checks run in an image."""
         ...
 
     def with_copies(self) -> "Worktree":
@@ -575,6 +584,10 @@ class CodingAgent(Protocol):
         """Return how another command can call the agent's model; MisconfiguredError if unknown."""
         ...
 
+    def runs_in(self, image: Image) -> bool:
+        """Return whether the agent runs in an image, as setup commands and checks do."""
+        ...
+
     def run(self, task: Task) -> AgentRun:
         """Run the agent until it ends or is stopped; end every process it started."""
         ...
@@ -596,6 +609,34 @@ class ReviewQuestion:
     asked: bytes
     change: Path
     model: ModelAccess = NO_MODEL
+
+
+class Images(Protocol):
+    """See sandbox/image_store.py."""
+
+    def open(self, repository: str, reference: str, uses: ExitStack) -> Image:
+        """Return an image that stays until `uses` is closed; pull and unpack it if needed.
+
+        MisconfiguredError if the image is not allowed, does not exist or cannot be used here;
+        UnavailableError if its registry is away.
+        """
+        ...
+
+    def prune(self, before: datetime) -> None:
+        """Delete the images that nobody used since a time."""
+        ...
+
+
+class NoImages:
+    """Implements Images without any."""
+
+    def open(self, repository: str, reference: str, uses: ExitStack) -> Image:
+        """Refuse every image."""
+        del repository, uses
+        raise MisconfiguredError(f"The image {reference} cannot be used here.")
+
+    def prune(self, before: datetime) -> None:
+        """Delete nothing."""
 
 
 class Verifier(Protocol):
@@ -1143,6 +1184,8 @@ class WriteContext(ReadContext, Protocol):
     @property
     def verifier(self) -> Verifier: ...
     @property
+    def images(self) -> Images: ...
+    @property
     def baselines(self) -> RunningBaselines: ...
     @property
     def worker(self) -> str: ...
@@ -1178,6 +1221,7 @@ class BotContext:
     owners: Owners = field(default_factory=NoOwners)
     mirror: Mirror = field(default_factory=NoMirror)
     baselines: RunningBaselines = field(default_factory=RunningBaselines)
+    images: Images = field(default_factory=NoImages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def attempt_record(
         zero_kind=zero_kind(known),
         base_sha=known.base_sha,
         start_sha=known.start_sha,
+        image=known.image,
         head_sha=change.head_sha if change else None,
         branch=case.issue.ref.branch,
         commits=_commits(known),

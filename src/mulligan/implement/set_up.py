@@ -140,6 +140,8 @@ def _key(
     if policy.checkout != CheckoutSettings():
         links = [f"{entry} {path}" for path, entry in blobs.items() if entry.startswith(SUBMODULE)]
         further = {"checkout": policy.checkout.model_dump(mode="json"), "links": [*links]}
+    if tree.image:
+        further["image"] = tree.image.digest
     hashed = hash_of(
         {
             **further,

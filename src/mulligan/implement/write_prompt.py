@@ -68,9 +68,11 @@ def write_first_prompt(at: AttemptContext) -> Task:
     case, tree, context = at.case, at.worktree, at.context
     issue = with_attachments(context.tracker.with_renderings(case.issue), at)
     shown = replace(case, issue=issue)
-    composed = deliver_prompt(
-        shown, at.policy, context.artifacts, context.redactor, at.agent.limits, tree
-    )
+    image, limits = tree.image, at.agent.limits
+    is_inside = image is not None and at.agent.runs_in(image)
+    if limits and image and not is_inside:
+        limits = replace(limits, is_beside_image=True)
+    composed = deliver_prompt(shown, at.policy, context.artifacts, context.redactor, limits, tree)
     if composed.assembled:
         _record_context(composed.assembled, at)
     given = _RunInputs(
@@ -97,6 +99,7 @@ def write_first_prompt(at: AttemptContext) -> Task:
         readable=tree.readable,
         writable=tree.writable,
         layer=tree.agent_layer,
+        image=image if is_inside else None,
     )
 
 

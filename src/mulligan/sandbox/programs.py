@@ -317,15 +317,12 @@ def _outside_the_system(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(each for each in dict.fromkeys(paths) if not is_in_system(str(each)))
 
 
-SHOWN_ANYWAY = tuple(path for path in SYSTEM if not path.startswith("/proc"))
-
-
-BELOW_THEM = tuple(f"{path}/" for path in SHOWN_ANYWAY)
+BELOW_THEM = tuple(f"{path}/" for path in SYSTEM)
 
 
 def is_in_system(path: str) -> bool:
     """Return whether every sandbox has a path."""
-    return path.startswith(BELOW_THEM) or path in SHOWN_ANYWAY
+    return path.startswith(BELOW_THEM) or path in SYSTEM
 
 
 def _targets_in(directory: str) -> Iterator[str]:

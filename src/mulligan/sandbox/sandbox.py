@@ -1,6 +1,7 @@
 """Run commands in a sandbox or without one."""
 
 import os
+import platform
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,19 +18,23 @@ from mulligan.domain.errors import (
     UnavailableError,
 )
 from mulligan.domain.host import Network
+from mulligan.domain.image import Image
 from mulligan.domain.layer import Layer
 from mulligan.sandbox.bubblewrap import (
     HIDDEN_PROC_PATHS,
     HOME,
+    IMAGE_ROOT,
     WORKTREE,
     Confinement,
     Descriptors,
     arguments,
 )
 from mulligan.sandbox.client_configuration import client_configuration
+from mulligan.sandbox.image_root import Kind, kinds_of, read_plain, view_of
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import paths_of_environment, paths_of_program
-from mulligan.sandbox.user import make_usable, passwd_and_group
+from mulligan.sandbox.seccomp import chroot_filter, filter_for
+from mulligan.sandbox.user import make_usable, passwd_and_group, read_system
 
 # The port, and its two implementations.
 
@@ -44,7 +49,8 @@ class CommandAccess:
     issue, and then sets HOME. With a `proxy` (egress.py), the command reaches it at PROXY_PORT of
     its loopback. The `layers` are mounted first, and `owned` are the directories of files that it
     may change there. It may read `shown` with the rights that it has there: for another user, they
-    stay as they are.
+    stay as they are. With an `image`, the system and the program are the image's, and of the
+    command's environment, nothing reaches a program outside it.
     """
 
     read: tuple[Path, ...] = ()
@@ -56,6 +62,7 @@ class CommandAccess:
     proxy: int | None = None
     layers: tuple[Layer, ...] = ()
     owned: tuple[Path, ...] = ()
+    image: Image | None = None
 
 
 def place_in(tree: Path, layer: Layer | None) -> Path:
@@ -101,7 +108,12 @@ class Unconfined:
         return tree
 
     def run(self, command: Command, access: CommandAccess) -> Finished:
-        """Run a command without any confinement."""
+        """Run a command without any confinement; MisconfiguredError if it wants an image."""
+        if access.image:
+            raise MisconfiguredError(
+                f"The policy names the image {access.image.reference}, which needs the sandbox;"
+                " remove `sandbox: off` or the `image`."
+            )
         return run(replace(command, watch=self.watch, places=_places(access)))
 
 
@@ -116,6 +128,9 @@ EXIT_CODE_KEY = b'"exit-code"'
 """bubblewrap writes this once the command was started and has ended."""
 
 EXEC_FAILURE = "execvp "
+
+NO_VARIABLES: Mapping[str, str] = {}
+"""Those of a program outside an image: the image's would choose what it loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +164,24 @@ class Bubblewrap:
         if self.user is not None:
             uppers = (Path(layer.upper) for layer in access.layers)
             own = (*access.write, *_own(access), *uppers, *access.owned)
-            make_usable(own, access.read, command.environment)
+            # An image must not decide which program Mulligan starts.
+            outer = NO_VARIABLES if access.image else command.environment
+            make_usable(own, access.read, outer)
         confined = self._confinement(command, access)
         outside, command = command.directory, _moved(command, access, confined)
         with self._open_descriptors(command, access) as descriptors:
             argv = self._with_entry_point(command, access, descriptors)
-            # Before it changes the user, bubblewrap may have no access to the directory.
-            directory = command.directory if self.user is None else Path("/")
+            # Before it changes the user, bubblewrap may have no access to the directory; before it
+            # changes the root, there is none.
+            is_late = self.user is not None or access.image
+            directory = Path("/") if is_late else command.directory
             inside = arguments(confined, directory, argv, descriptors)
             ended = run(
                 replace(
                     command,
                     argv=(self.program, *inside),
                     directory=outside,
+                    environment=NO_VARIABLES if access.image else command.environment,
                     pass_fds=(*command.pass_fds, *descriptors.all, *_proxy(access)),
                     limits=self.limits,
                     user=self.user,
@@ -172,13 +192,13 @@ class Bubblewrap:
             )
             status, start_error = _read(descriptors.status), _read(descriptors.diagnostics)
         if start_error:
-            raise _not_startable(command.argv[0], os.strerror(int(start_error)))
+            raise _not_startable(command.argv[0], os.strerror(int(start_error)), access.image)
         if ended.exit_code == 1 and EXIT_CODE_KEY not in status:
             raise _not_started(command.argv[0], ended.text)
         return ended
 
     def _needs_entry_point(self, access: CommandAccess) -> bool:
-        return access.proxy is not None or self.user is not None
+        return bool(access.proxy is not None or self.user is not None or access.image)
 
     def _with_entry_point(
         self, command: Command, access: CommandAccess, descriptors: Descriptors
@@ -188,16 +208,29 @@ class Bubblewrap:
             return command.argv
         user = "-" if self.user is None else str(self.user)
         proxy = "-" if access.proxy is None else str(access.proxy)
+        root = str(IMAGE_ROOT) if access.image else "-"
+        inner = ("-" if each is None else str(each) for each in _inner(descriptors))
         rest = (
             *(user, str(self.limits.processes), str(command.directory)),
-            *(proxy, str(PROXY_PORT), *command.argv),
+            *(proxy, str(PROXY_PORT), root, *inner, *command.argv),
         )
         return (*_entry_point(), str(descriptors.diagnostics), *rest)
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:
+        layers = access.layers if self.mounts_layers else ()
+        confined = replace(
+            self.common,
+            read=(*self.common.read, *access.read, *access.shown),
+            write=(*self.common.write, *access.write, *_own(access)),
+            moved=tuple(_own(access).items()),
+            layers=layers,
+            unmerged=tuple(_unmerged(access.read, layers)),
+            network=access.network,
+            changes_user=self.user is not None,
+        )
+        if access.image:
+            return self._in_image(confined, access.image)
         clients = client_configuration()
-        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS), *clients.secret)
-        existing = [path for path in hidden if os.access(path, os.F_OK)]
         started = (
             (command.argv, _entry_point()) if self._needs_entry_point(access) else (command.argv,)
         )
@@ -207,18 +240,25 @@ class Bubblewrap:
             *chain.from_iterable(paths_of_program(argv, environment, hides) for argv in started),
             *paths_of_environment(environment, hides, writable),
         )
-        layers = access.layers if self.mounts_layers else ()
+        shown = replace(confined, read=(*needed, *clients.readable, *confined.read))
+        return self._hiding(shown, clients.secret)
+
+    def _in_image(self, confined: Confinement, image: Image) -> Confinement:
+        """Return the confinement with an image as the system."""
+        targets = dict(kinds_of(confined.targets))
+        targets |= dict.fromkeys(map(Path, ("/etc/passwd", "/etc/group")), Kind.FILE)
+        view = view_of(image.root, targets)
+        starter = paths_of_program(_entry_point(), {}, self.hidden_paths)
+        shown = replace(confined, image=view, starter=starter)
+        return self._hiding(shown, client_configuration().secret)
+
+    def _hiding(self, confined: Confinement, also: Iterable[Path]) -> Confinement:
+        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS), *also)
+        existing = [path for path in hidden if os.access(path, os.F_OK)]
         return replace(
-            self.common,
+            confined,
             hide=tuple(path for path in existing if path.is_dir()),
             hide_files=tuple(path for path in existing if not path.is_dir()),
-            read=(*needed, *clients.readable, *self.common.read, *access.read, *access.shown),
-            write=(*writable, *_own(access)),
-            moved=tuple(_own(access).items()),
-            layers=layers,
-            unmerged=tuple(_unmerged(access.read, layers)),
-            network=access.network,
-            changes_user=self.user is not None,
         )
 
     @contextmanager
@@ -233,14 +273,36 @@ class Bubblewrap:
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 return descriptor
 
-            home = command.environment.get("HOME", "/")
-            files = {} if self.user is None else passwd_and_group(home)
+            def filled(name: str, content: bytes | None) -> int | None:
+                return None if content is None else memory(name, content)
+
+            outer, inner = self._filters(access)
+            files = self._accounts(command, access).items()
             yield Descriptors(
-                filter=None if self.filter is None else memory("filter", self.filter),
+                filter=filled("filter", outer),
                 status=memory("status"),
                 diagnostics=memory("diagnostics") if self._needs_entry_point(access) else None,
-                files=tuple((path, memory(path.name, content)) for path, content in files.items()),
+                environment=memory("environment", _encoded(command)) if access.image else None,
+                inner=filled("inner", inner),
+                files=tuple((path, memory(path.name, content)) for path, content in files),
             )
+
+    def _filters(self, access: CommandAccess) -> tuple[bytes | None, bytes | None]:
+        """Return the filter that bubblewrap loads, and the one that entry_point.py loads."""
+        if self.filter is None or access.image is None:
+            return self.filter, None
+        machine = platform.machine()
+        return filter_for(machine, allows_chroot=True), chroot_filter(machine)
+
+    def _accounts(self, command: Command, access: CommandAccess) -> Mapping[Path, bytes]:
+        """Return the files of users and groups, with the one that the command runs as."""
+        home = command.environment.get("HOME", "/")
+        if access.image:
+            user = os.getuid() if self.user is None else self.user
+            group = os.getgid() if self.user is None else self.user
+            root = access.image.root
+            return passwd_and_group(home, lambda path: read_plain(root, path), (user, group))
+        return {} if self.user is None else passwd_and_group(home, read_system)
 
 
 def _own(access: CommandAccess) -> Mapping[Path, Path]:
@@ -261,6 +323,18 @@ def _unmerged(paths: Iterable[Path], layers: Iterable[Layer]) -> Iterator[tuple[
             below = path.relative_to(layer.target)
             parts = [Path(part) / below for part in (layer.upper, *layer.lower)]
             yield path, next(filter(os.path.lexists, parts), path)
+
+
+def _inner(descriptors: Descriptors) -> tuple[int | None, int | None]:
+    return descriptors.environment, descriptors.inner
+
+
+def _encoded(command: Command) -> bytes:
+    """Write variables as in /proc/PID/environ; MisconfiguredError if no program can get them."""
+    variables = [f"{name}={value}" for name, value in command.environment.items()]
+    if any("\0" in each for each in variables):
+        raise MisconfiguredError("A variable of a command contains a null byte; remove it.")
+    return os.fsencode("\0".join(variables))
 
 
 def _proxy(access: CommandAccess) -> tuple[int, ...]:
@@ -291,7 +365,12 @@ def _not_started(program: str, output: str) -> MisconfiguredError | UnavailableE
     return UnavailableError(f"The sandbox for {program} cannot be set up: {last}.")
 
 
-def _not_startable(program: str, why: str) -> NotStartedError:
+def _not_startable(program: str, why: str, image: Image | None = None) -> NotStartedError:
+    if image:
+        return NotStartedError(
+            f"The program {program!r} cannot be started in the image {image.reference}: {why};"
+            " install it in the image, or fix its path."
+        )
     return NotStartedError(
         f"The program {program!r} cannot be started in the sandbox: {why}; install it, fix its"
         " path, or name where it lies in sandbox.read."

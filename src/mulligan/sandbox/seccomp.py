@@ -33,6 +33,7 @@ class Machine:
     """
 
     audit: int
+    chroot: int
     clone: int
     ioctl: int
     socket: int
@@ -56,12 +57,13 @@ CLONE3 = 435
 MACHINES: Final = {
     "x86_64": Machine(
         audit=0xC000003E,
+        chroot=161,
         clone=56,
         ioctl=16,
         socket=41,
         io_setup=206,
         refused=(
-            *(165, 166, 155, 161, 272, 308),  # mount, umount2, pivot_root, chroot, unshare, setns
+            *(165, 166, 155, 272, 308),  # mount, umount2, pivot_root, unshare, setns
             *(248, 249, 250),  # add_key, request_key, keyctl
             *(321, 298, 323),  # bpf, perf_event_open, userfaultfd
             *(246, 320, 175, 313, 176),  # kexec_load, kexec_file_load, and modules
@@ -75,12 +77,13 @@ MACHINES: Final = {
     ),
     "aarch64": Machine(
         audit=0xC00000B7,
+        chroot=51,
         clone=220,
         ioctl=29,
         socket=198,
         io_setup=0,
         refused=(
-            *(40, 39, 41, 51, 97, 268),
+            *(40, 39, 41, 97, 268),
             *(217, 218, 219),
             *(280, 241, 282),
             *(104, 294, 105, 273, 106),
@@ -94,13 +97,24 @@ MACHINES: Final = {
 }
 
 
-def filter_for(machine: str) -> bytes | None:
-    """Return the filter for a machine, as named by `uname -m`; None for an unknown one."""
+def filter_for(machine: str, *, allows_chroot: bool = False) -> bytes | None:
+    """Return the filter for a machine, as named by `uname -m`; None for an unknown one.
+
+    With `allows_chroot`, the command needs `chroot_filter` as well, once its root is changed.
+    """
     known = MACHINES.get(machine)
-    return None if known is None else _assemble(known)
+    return None if known is None else _assemble(known, allows_chroot=allows_chroot)
 
 
-def _assemble(machine: Machine) -> bytes:
+def chroot_filter(machine: str) -> bytes | None:
+    """Return the filter that refuses nothing but chroot; None for an unknown machine."""
+    known = MACHINES.get(machine)
+    if known is None:
+        return None
+    return b"".join([_load(NUMBER), *_refuse_call(known.chroot), _return(ALLOW)])
+
+
+def _assemble(machine: Machine, *, allows_chroot: bool) -> bytes:
     program = [
         _load(ARCHITECTURE),
         # Calls of another architecture have other numbers.
@@ -113,8 +127,8 @@ def _assemble(machine: Machine) -> bytes:
     for number in (CLONE3, machine.io_setup):
         # Programs that have another way take it, as on a kernel without the call.
         program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
-    for number in machine.refused:
-        program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EPERM)]
+    for number in (*machine.refused, *(() if allows_chroot else (machine.chroot,))):
+        program += _refuse_call(number)
     for number in machine.attributes:
         # Programs that copy attributes expect this error of many file systems.
         program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EOPNOTSUPP)]
@@ -122,6 +136,10 @@ def _assemble(machine: Machine) -> bytes:
     program += _with_argument(machine.ioctl, SECOND_ARGUMENT, JUMP_EQUAL, REQUESTS)
     program += _only(machine.socket, FAMILIES)
     return b"".join([*program, _return(ALLOW)])
+
+
+def _refuse_call(number: int) -> list[bytes]:
+    return [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EPERM)]
 
 
 def _with_argument(number: int, place: int, test: int, values: Sequence[int]) -> list[bytes]:

@@ -49,8 +49,11 @@ MAX_OPEN_FILES = 100_000
 check whether it is in memory."""
 MAX_TERMINALS = 1000
 """Limit of pseudoterminals; by default, a machine has 3,072 for all sandboxes (pty(7))."""
-TERMINALS = ("/dev/ptmx", "/dev/pts/ptmx")
-"""The files that create a pseudoterminal each time they are opened."""
+TERMINALS = tuple(
+    root + file for root in ("", "/mulligan/root") for file in ("/dev/ptmx", "/dev/pts/ptmx")
+)
+"""The files that create a pseudoterminal each time they are opened; of a command in an image, as
+bubblewrap.py places them."""
 PIDS_FACTOR = 2
 """The kernel's limit of processes is this many times the configured one, so that the supervisor
 ends the command first, with a reason."""

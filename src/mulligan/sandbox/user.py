@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -93,19 +93,32 @@ def _not_allowed(why: str) -> UnavailableError:
     )
 
 
-def passwd_and_group(home: str) -> dict[Path, bytes]:
-    """Return /etc/passwd and /etc/group with the sandbox's user."""
+def passwd_and_group(
+    home: str, read: Callable[[str], bytes], ids: tuple[int, int] = (SANDBOX_UID, SANDBOX_UID)
+) -> dict[Path, bytes]:
+    """Return /etc/passwd and /etc/group, with the user and group of `ids` if they lack it.
+
+    `read` returns a file of the system; empty if there is none.
+    """
+    user, group = ids
+    accounts, groups = "/etc/passwd", "/etc/group"
     return {
-        Path("/etc/passwd"): _with(
-            "/etc/passwd", f"{NAME}:x:{SANDBOX_UID}:{SANDBOX_UID}::{home}:/bin/sh\n"
-        ),
-        Path("/etc/group"): _with("/etc/group", f"{NAME}:x:{SANDBOX_UID}:\n"),
+        Path(accounts): _with(read(accounts), user, f"{NAME}:x:{user}:{group}::{home}:/bin/sh\n"),
+        Path(groups): _with(read(groups), group, f"{NAME}:x:{group}:\n"),
     }
 
 
-def _with(file: str, line: str) -> bytes:
+def read_system(path: str) -> bytes:
+    """Return a file of this machine; empty if it cannot be read."""
     try:
-        known = Path(file).read_bytes().rstrip(b"\n")
+        return Path(path).read_bytes()
     except OSError:
-        known = b""
+        return b""
+
+
+def _with(known: bytes, number: int, line: str) -> bytes:
+    fields = (each.split(b":") for each in known.splitlines())
+    if any(each[2:3] == [str(number).encode()] for each in fields):
+        return known
+    known = known.rstrip(b"\n")
     return known + (b"\n" if known else b"") + line.encode()

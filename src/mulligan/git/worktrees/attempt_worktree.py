@@ -16,6 +16,7 @@ from typing import Self
 from mulligan.config.policy import CheckoutSettings, CommitSettings, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.attempt_times import Copies
+from mulligan.domain.image import Image
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import FileChange
 from mulligan.git.commits import commit_tree
@@ -99,6 +100,7 @@ class Checkout:
     bubblewrap: str = ""
     copies: Copies = field(default_factory=Copies)
     further: FurtherFiles = field(default_factory=FurtherFiles)
+    image: Image | None = None
     searched: Event = field(default_factory=Event)
     """Set while nobody else's process has run in the tree since `capture` searched it."""
 
@@ -150,6 +152,9 @@ class Checkout:
     @property
     def _lower(self) -> Path | None:
         return self.set_up_files / TREE if self.is_layered and self.set_up_files else None
+
+    def with_image(self, image: Image) -> Self:
+        return replace(self, image=image)
 
     def with_copies(self) -> Self:
         return replace(self, is_layered=False)

@@ -94,6 +94,11 @@ def set_up_cache(root: Path) -> Path:
     return root / ".set-up"
 
 
+def image_directory(root: Path) -> Path:
+    """Return the directory for the files of images, which is no owner's either."""
+    return root / ".images"
+
+
 def worktree_paths(root: Path, ref: IssueRef) -> WorktreePaths:
     """Return the paths of an issue's worktree."""
     return WorktreePaths(repository_paths(root, ref.repository), f"issue-{ref.number}")

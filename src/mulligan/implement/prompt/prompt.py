@@ -315,6 +315,7 @@ def _instructions(request: PromptRequest) -> str:
         [WORKTREE.format(repository=repository, ground=request.worktree_base)],
         [_limits(request.limits)] if request.limits else [],
         _verification(request.policy),
+        [BESIDE_IMAGE] if request.limits and request.limits.is_beside_image else [],
         [PROOF] if request.policy.needs_proof(request.issue) else [],
         _scope(request.policy.scope),
         [REPORT],
@@ -367,6 +368,12 @@ def _limits(limits: RunLimits) -> str:
     reachable = limits.hosts if limits.network is Network.MODEL else ()
     hosts = "".join(f", `{host}`" for host in reachable)
     return f"- You are stopped {', or '.join(ends)}. {NETWORK[limits.network]}{hosts}."
+
+
+BESIDE_IMAGE = (
+    "- The setup commands and checks run in a container image of the repository, and your commands "
+    "run outside it: programs and versions may differ."
+)
 
 
 def _verification(policy: Policy) -> Iterator[str]:

@@ -52,6 +52,7 @@ from mulligan.interfaces.bootstrap.machine import MachineHolds, MachineProbes
 from mulligan.interfaces.bootstrap.sandbox import (
     confine,
     disk_shortage_of,
+    image_store,
     network_for,
     with_layers,
 )
@@ -216,10 +217,12 @@ def build_on(
     environment: Environment,
     listener: Listener,
     set_up_root: Path | None = None,
+    image_root: Path | None = None,
 ) -> Generator[tuple[Container, Database]]:
     """Build for real work on the issues of a tracker that nobody else works on.
 
-    What setup commands leave is kept in `set_up_root`, by default in the workspace.
+    What setup commands leave is kept in `set_up_root`, and the files of images below `image_root`,
+    both by default in the workspace.
     """
     confined = confine(operator, environment)
     make_private(operator.workspace.root)
@@ -231,7 +234,9 @@ def build_on(
     ):
         stores = open_stores(operator, database, redactor, event_listener)
         git = open_git(operator, github, environment, set_up_root, layers)
-        yield assemble(operator, environment, layers.sandbox, github, git, stores), database
+        built = assemble(operator, environment, layers.sandbox, github, git, stores)
+        images = image_store(operator, environment, layers.sandbox, image_root)
+        yield replace(built, context=replace(built.context, images=images)), database
 
 
 @contextmanager
@@ -346,6 +351,7 @@ def assemble(
         agents=AgentRegistry(agents[""], named, fallback),
         disk_shortage=lambda: disk_shortage_of(operator),
         holds=MachineHolds(machine, stores.paused, SystemClock()),
+        images=image_store(operator, environment, sandbox),
     )
     retention = RetentionPlan(operator.retention, stores.retention)
     return Container(tuple(each.name for each in operator.repositories), context, retention)

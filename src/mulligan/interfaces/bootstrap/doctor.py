@@ -41,6 +41,7 @@ from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
     command_network_status,
     confine,
+    image_store,
     network_for,
 )
 from mulligan.interfaces.bootstrap.stores import at_work, read_pauses, read_stand_backs
@@ -162,6 +163,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             return worktrees.base_branch(repository)
 
         sandbox = _sandbox(operator, environment)
+        images = image_store(operator, environment, sandbox or Unconfined())
         machine = MachineProbes(operator, environment, sandbox=sandbox)
         yield Probes(
             account=tracker.own_login,
@@ -191,6 +193,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             protection=tracker.rules.protection,
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
+            image_problem=images.problem,
             hidden_program=lambda line: _hidden_program(line, environment, sandbox),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),

@@ -31,12 +31,14 @@ from mulligan.config.operator import (
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.attempt_times import Copies
 from mulligan.domain.errors import ConfigError, UsageError
+from mulligan.domain.image import Image
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.layer import Layer
 from mulligan.domain.result import CheckResult
 from mulligan.domain.set_up import SetUpError
 from mulligan.git.local_clone import LocalClone, require_directory
-from mulligan.implement.ports import Artifacts, Clock, Worktree
+from mulligan.implement.image import in_image
+from mulligan.implement.ports import Artifacts, Clock, Images, Worktree, Worktrees
 from mulligan.implement.prompt.outcome_text import verdict
 from mulligan.implement.set_up import SET_UP_LOG, set_up
 from mulligan.implement.stopwatch import Stopwatch
@@ -52,7 +54,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     overrides_for,
     settings_file,
 )
-from mulligan.interfaces.bootstrap.sandbox import confine, with_layers
+from mulligan.interfaces.bootstrap.sandbox import confine, image_store, with_layers
 from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.home import clear, keep
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
@@ -110,6 +112,7 @@ class ChecksHere:
     writable: tuple[Path, ...] = ()
     set_up_files: Path | None = None
     layer: Layer | None = None
+    image: Image | None = None
     copies: Copies = field(default_factory=Copies)
 
     @property
@@ -271,6 +274,9 @@ class AttemptChecks:
     verifier: CommandVerifier
     artifacts: Artifacts
     clock: Clock
+    images: Images
+    worktrees: Worktrees
+    uses: ExitStack
 
     @property
     def ref(self) -> IssueRef:
@@ -281,6 +287,11 @@ class AttemptChecks:
     def logs(self) -> Path:
         """The directory for logs."""
         return self._log(SET_UP_LOG).parent
+
+    def in_image(self) -> "AttemptChecks":
+        """Return the same in the image of the policy, if it names one."""
+        repository, policy = self.ref.repository, self.commit.policy
+        return replace(self, tree=in_image(self.tree, repository, policy, self, self.uses))
 
     def set_up(self, lines: Sequence[str]) -> tuple["AttemptChecks", bool]:
         """Set up as an attempt does; the lines are the policy's."""
@@ -353,9 +364,12 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
         worktrees, _ = open_git(operator, source, environment, local_set_up(), layers)
         verifier = build_verifier(operator, environment, layers.sandbox, redactor)
         artifacts = FileArtifacts(root / "artifacts", redactor)
-        with worktrees.open(setup.issue.ref) as opened:
+        images = image_store(commit.operator, environment, layers.sandbox, local_state())
+        with worktrees.open(setup.issue.ref) as opened, ExitStack() as uses:
             tree = opened.with_checkout(commit.policy.checkout)
-            yield AttemptChecks(commit, tree, verifier, artifacts, SystemClock())
+            yield AttemptChecks(
+                commit, tree, verifier, artifacts, SystemClock(), images, worktrees, uses
+            ).in_image()
 
 
 def _operator_in(root: Path, commit: LocalCommit) -> Operator:

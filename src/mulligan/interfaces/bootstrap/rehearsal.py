@@ -121,7 +121,8 @@ def build_rehearsal(
     local = local_source(scene, ask)
     # Without a sandbox, the result is of no use at another path.
     kept = None if operator.sandbox.mode is SandboxMode.OFF else local_set_up()
-    with build_on(local, operator, environment, listener, kept) as (container, _):
+    place = local_state()
+    with build_on(local, operator, environment, listener, kept, place) as (container, _):
         # The command itself prints where the commits are.
         yield container.with_dry_git(lambda _: None)
 

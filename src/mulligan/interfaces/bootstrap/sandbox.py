@@ -23,7 +23,10 @@ from mulligan.domain.host import (
     SandboxStatus,
     disk_shortage,
 )
+from mulligan.git.worktrees.naming import image_directory
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.sandbox.client_configuration import client_configuration
+from mulligan.sandbox.image_store import ImageStore
 from mulligan.sandbox.operator_network import CA_FILE_KEY, operator_network
 from mulligan.sandbox.probe import (
     LayerChoice,
@@ -104,6 +107,28 @@ def with_layers(
         log.info("layers_unavailable", reason=f"{COPIES} {choice.problem}.")
     return choice
 
+
+def image_store(
+    operator: Operator,
+    environment: Mapping[str, str],
+    sandbox: Sandbox,
+    root: Path | None = None,
+) -> ImageStore:
+    """Return where images are unpacked: below `root`, by default the workspace."""
+    images = {each.name: each.policy.get("image") for each in operator.repositories}
+    return ImageStore(
+        image_directory((root or operator.workspace.root).absolute()),
+        environment,
+        SystemClock().now,
+        operator.sandbox.images,
+        {name: image for name, image in images.items() if isinstance(image, str)},
+        operator.sandbox.image_mib * MIB,
+        operator.limits.free_mib * MIB,
+        NEEDS_SANDBOX if isinstance(sandbox, Unconfined) else "",
+    )
+
+
+NEEDS_SANDBOX = "It needs the sandbox; remove `sandbox: off`, or `image` from the policy."
 
 COPIES = "Each setup command, check and agent gets a copy of what the setup commands left:"
 

@@ -212,6 +212,8 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
         yield " ", times
     if meta.set_up_files:
         yield " ", set_up_files_text(meta.set_up_files)
+    if meta.image:
+        yield " ", f"image: {meta.image}"
     if error := attempt_error(meta):
         yield " ", error
     if meta.outcome is Outcome.SUCCEEDED:
