@@ -196,8 +196,22 @@ UNSEEN = {"fill_detached_memory", "send_files_in_memory", "fill_the_temporary_di
 """What only a control group counts."""
 
 
-@pytest.mark.parametrize("trick", TOO_MUCH)
-def test_who_wants_too_much_is_told_so(trick: str, target: Target, image: Image | None) -> None:
+COUNTED = {"start_many_processes", "open_many_terminals", "share_much_memory"}
+"""What the supervisor counts in another way each; the others are tried in an image by test-deep."""
+
+
+@pytest.mark.parametrize(
+    ("trick", "in_image"),
+    [
+        *((trick, False) for trick in TOO_MUCH),
+        *(
+            pytest.param(trick, True, marks=() if trick in COUNTED else pytest.mark.deep)
+            for trick in TOO_MUCH
+        ),
+    ],
+)
+def test_who_wants_too_much_is_told_so(trick: str, target: Target, *, in_image: bool) -> None:
+    image = assembled_image() if in_image else None
     if trick in UNSEEN and not limits_memory():
         pytest.skip("this machine does not let us make a control group for memory")
     ended = try_confined([trick], target, walls_of(target), image)
