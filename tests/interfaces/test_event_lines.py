@@ -57,10 +57,12 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Retry
 from mulligan.domain.recorded_effects import (
+    EscalationAnswered,
     NotFoundSince,
     PullNote,
     ReviewsSettling,
     StageShown,
+    StatusWritten,
     Topic,
 )
 from mulligan.domain.result import CheckKind, Proof, ProofState, SkippedCheck, VerifierOutcome
@@ -97,6 +99,15 @@ def test_every_event_is_as_the_schema_says(event: Event) -> None:
     assert line["name"] == event.kind
     assert "kind" not in line["payload"]
     VALID.validate(line)  # pyright: ignore[reportUnknownMemberType] - it has no types
+
+
+def test_effects_in_a_payload_are_told_apart_by_their_kind() -> None:
+    effects = (StatusWritten(comment=""), EscalationAnswered(comment=""))
+    event = Forgotten(reason="", number=0, act="", known_since=None, effects=effects)
+    line = json.loads(event_json(recorded(event), Redactor()))
+    VALID.validate(line)  # pyright: ignore[reportUnknownMemberType] - it has no types
+    line["payload"]["effects"][0]["kind"] = "unknown"
+    assert not VALID.is_valid(line)  # pyright: ignore[reportUnknownMemberType] - as above
 
 
 def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:

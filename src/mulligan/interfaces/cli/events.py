@@ -9,12 +9,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import get_args
 
 from pydantic import JsonValue, TypeAdapter
 
 from mulligan.config.schema import DRAFT
 from mulligan.domain.events import EVENT_TYPES, Event, RecordedEvent
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.recorded_effects import Effect
 from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import open_ledger
@@ -164,7 +166,7 @@ def schema() -> Json:
     published = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
     definitions = JSON.validate_python(published["$defs"])
     for kind in EVENT_TYPES:
-        definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
+        definitions[kind.__name__] = _payload(JSON.validate_python(definitions[kind.__name__]))
     properties: Json = {
         name: {**field_schema, "description": meaning}
         for name, (field_schema, meaning) in FIELDS.items()
@@ -190,9 +192,21 @@ def _one(kind: type[Event]) -> JsonValue:
     return {"properties": {"name": {"const": name_of(kind)}, "payload": payload}}
 
 
-def _without_kind(definition: Json) -> Json:
+def _payload(definition: Json) -> Json:
+    """Return the definition of an event without `kind`, which its line has as `name`.
+
+    Effects in it are of the same records, and have a `kind`.
+    """
     properties = JSON.validate_python(definition["properties"])
     required = definition.get("required")
     left = [name for name in required if name != "kind"] if isinstance(required, list) else []
     kept = {name: field_schema for name, field_schema in properties.items() if name != "kind"}
+    if "effects" in kept:
+        effects = JSON.validate_python(kept["effects"])
+        kept["effects"] = {**effects, "items": {"oneOf": [*map(_effect, get_args(Effect))]}}
     return {**definition, "properties": kept, "required": left}
+
+
+def _effect(kind: type[Event]) -> Json:
+    named: Json = {"kind": {"const": name_of(kind)}}
+    return {"$ref": f"#/$defs/{kind.__name__}", "properties": named, "required": ["kind"]}
