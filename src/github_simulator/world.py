@@ -210,7 +210,7 @@ class World:
         parameters: Mapping[str, JsonValue] | None = None,
         bypassed_by: Sequence[str] = (),
     ) -> None:
-        """Add a rule for the branches that match patterns; from now on, pushes obey it."""
+        """Add a rule for branches that match patterns; later pushes that break it are refused."""
         with self.lock:
             number = self.stamps.id()
             rule = Rule(number, type, tuple(branches), parameters or {}, tuple(bypassed_by))

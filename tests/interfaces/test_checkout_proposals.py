@@ -5,6 +5,8 @@ import pytest
 from mulligan.config.load import load_policy
 from mulligan.config.policy import RECURSIVE, CheckoutSettings
 from mulligan.interfaces.onboarding.checkout import checkout_lines, propose_checkout
+from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
+from mulligan.interfaces.onboarding.workflows import jobs_of
 
 MODULES = {".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ../x\n'}
 LFS = {"assets/.gitattributes": "*.png filter=lfs diff=lfs -text\n"}
@@ -13,7 +15,7 @@ LFS = {"assets/.gitattributes": "*.png filter=lfs diff=lfs -text\n"}
 def workflow(**given: str) -> str:
     lines = "".join(f"          {name}: {value}\n" for name, value in given.items())
     return (
-        "on: push\njobs:\n  test:\n    steps:\n      - uses: actions/checkout@v4\n"
+        "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n"
         f"        with:\n{lines or '          fetch-depth: 1'}\n      - run: make test\n"
     )
 
@@ -28,11 +30,7 @@ def workflow(**given: str) -> str:
         (MODULES, [], CheckoutSettings(submodules=True)),
         (MODULES, [workflow()], CheckoutSettings(submodules=True)),
         (MODULES, [workflow(submodules="true")], CheckoutSettings(submodules=True)),
-        (
-            MODULES,
-            ["a: [", "- x", "jobs: {a: {steps: [x, {uses: [y]}, {with: 1}]}}", "jobs: {a: 1}"],
-            CheckoutSettings(submodules=True),
-        ),
+        (MODULES, ["a: ["], CheckoutSettings(submodules=True)),
         (
             MODULES,
             [workflow(submodules="true"), workflow(submodules="'Recursive'")],
@@ -45,7 +43,9 @@ def workflow(**given: str) -> str:
 def test_what_is_proposed(
     files: dict[str, str], workflows: list[str], expected: CheckoutSettings
 ) -> None:
-    found = propose_checkout(files, workflows)
+    texts = {f".github/workflows/{at}.yml": text for at, text in enumerate(workflows)}
+    jobs = jobs_of(RepositoryFiles(frozenset(texts), texts), Machine())
+    found = propose_checkout(files, jobs)
     assert found == expected
     text = "\n".join([*checkout_lines(found), ""]) or "{}\n"
     assert load_policy(text.encode(), {}, "policy").checkout == expected

@@ -65,6 +65,7 @@ def lines_of(files: RepositoryFiles, machine: Machine = HERE) -> list[str]:
         (["pip install tox", "tox run -e py39 --skip-pkg-install -- -x"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox run -e py --notest", f"{ON}tox run -e py -- -x"]),
         (["pip install tox", "tox run --installpkg dist/a.whl -e py312"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox run -e py312 --notest", f"{ON}tox run -e py312"]),
         (["pip install tox", "tox -e ${{ matrix.none }}"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox -e py --notest", f"{ON}tox -e py"]),
+        (["pip install flake8", "flake8 --ignore=E501 .", "flake8 --extend-exclude x"], {}, [VENV, f"{ON}pip install --quiet flake8", f"{ON}flake8 --extend-exclude .venv --ignore=E501 .", f"{ON}flake8 --extend-exclude x"]),
         (["pip install poetry", "poetry install", "poetry run pytest"], {}, [VENV, f"{ON}pip install --quiet poetry", f"{ON}poetry install", f"{ON}poetry run pytest"]),
         (["pip install tox", "tox -e coverage", "tox -e docs", "tox -f lint"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}tox -f lint --notest", f"{ON}tox -f lint"]),
         (["pipx run nox -s tests-3.12"], {}, [VENV, f"{ON}pip install --quiet nox", f"{ON}nox -s tests-3.12"]),

@@ -18,17 +18,10 @@ TRAILING_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])", re.DOTALL)
 
 DOCKER_HUB = "docker.io"
 
-
 IGNORED = (
     *("features", "build", "dockerFile", "dockerComposeFile", "onCreateCommand"),
-    *(
-        "updateContentCommand",
-        "postCreateCommand",
-        "containerEnv",
-        "remoteEnv",
-        "mounts",
-        "runArgs",
-    ),
+    *("updateContentCommand", "postCreateCommand", "containerEnv", "remoteEnv"),
+    *("mounts", "runArgs"),
 )
 """Keys that a reader may expect to have an effect on checks."""
 

@@ -40,9 +40,9 @@ Tree = dict[str, "Tree | Kind"]
 def view_of(root: Path, targets: Mapping[Path, Kind]) -> ImageView:
     """Return how to show an image at `root`, so that a path can be bound at each target.
 
-    A directory of the image is bound as
-    it is if each target in it has something of the same kind to be bound over. Otherwise it is
-    made anew, with its other entries in it. A link on the way to a target is not shown.
+    A directory of the image is bound as it is if each target in it has something of the same kind
+    to be bound over. Otherwise it is made anew, with its other entries in it. A link on the way to
+    a target is not shown.
     MisconfiguredError if that takes too many entries.
     """
     view = _View(root)

@@ -38,6 +38,7 @@ from mulligan.sandbox.image_tools import (
     variables_for,
 )
 from mulligan.sandbox.process import Command, Finished, run
+from mulligan.sandbox.set_up_cache import hold
 
 log = structlog.get_logger()
 
@@ -125,12 +126,14 @@ class ImageStore:
         program = find_program(self.environment)
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = self._known(program, reference)
-        entry = self._hold(known, uses) if known else None
+        entry = hold(directory_of(self.root, known.digest), uses) if known else None
         if entry is None:
             with self._locked():
                 found = self._known(program, reference) or self._pull(program, reference)
                 self._require_platform(reference, found)
-                entry = self._hold(found, uses) or self._unpack(program, reference, found, uses)
+                entry = hold(directory_of(self.root, found.digest), uses) or self._unpack(
+                    program, reference, found, uses
+                )
         kept = Description.model_validate_json((entry / DESCRIPTION).read_bytes())
         variables = {"PATH": DEFAULT_PATH, **kept.environment}
         return Image(reference, kept.digest, entry / ROOT, variables)
@@ -177,21 +180,6 @@ class ImageStore:
                 except BlockingIOError:
                     sleep_until_cancelled(POLL_SECONDS)
             yield
-
-    def _hold(self, found: FoundImage, uses: ExitStack) -> Path | None:
-        """Return the entry of an image, which stays until `uses` is closed; None if none."""
-        entry = directory_of(self.root, found.digest)
-        try:
-            descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        uses.callback(os.close, descriptor)
-        # Others hold the exclusive lock only for a rename.
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        if not (entry.exists() and os.path.samestat(os.fstat(descriptor), entry.stat())):
-            return None
-        os.utime(descriptor)
-        return entry
 
     def _known(self, program: str, reference: str) -> FoundImage | None:
         """Return what the program has under a reference; None if it must be pulled first."""
@@ -259,7 +247,7 @@ class ImageStore:
         finally:
             clear(place, self.environment)
         log.info("image_unpacked", image=reference, digest=found.digest)
-        if held := self._hold(found, uses):
+        if held := hold(entry, uses):
             return held
         raise UnavailableError(f"The files of the image {reference} were deleted meanwhile.")
 

@@ -34,18 +34,7 @@ class SetUpCache:
 
     def find(self, key: str, uses: ExitStack) -> Path | None:
         """Return an entry that stays until `uses` is closed; None if there is none."""
-        entry = self.root / key
-        try:
-            descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        uses.callback(os.close, descriptor)
-        # Others hold the exclusive lock only for a rename.
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        if not (entry.exists() and os.path.samestat(os.fstat(descriptor), entry.stat())):
-            return None
-        os.utime(descriptor)
-        return entry
+        return hold(self.root / key, uses)
 
     def add(self, key: str, made: Path, uses: ExitStack) -> Path:
         """Turn a directory into an entry, and return its new path.
@@ -107,3 +96,21 @@ class SetUpCache:
         finally:
             os.close(descriptor)
         return True
+
+
+def hold(entry: Path, uses: ExitStack) -> Path | None:
+    """Return an entry that nobody deletes until `uses` is closed; None if there is none.
+
+    Who deletes it renames it first, under the exclusive lock on it.
+    """
+    try:
+        descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    uses.callback(os.close, descriptor)
+    # Others hold the exclusive lock only for a rename.
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    if not (entry.exists() and os.path.samestat(os.fstat(descriptor), entry.stat())):
+        return None
+    os.utime(descriptor)
+    return entry

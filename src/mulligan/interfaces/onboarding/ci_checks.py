@@ -203,6 +203,9 @@ class _Job:
         """Return a command in the form that changes nothing."""
         found = re.fullmatch(r"(?:npm|pnpm|yarn|bun) (?:run )?([\w:.-]+)", text)
         checking = checking_script(self.about.scripts.get(found[1], "") if found else "")
+        if self.active:
+            # Unlike other tools, it would read the environment, which is in the tree here.
+            text = re.sub(FLAKE8, r"\g<0> --extend-exclude .venv", text)
         return checking or checking_form(text, ruff_repairs=self.about.ruff_repairs)
 
     def _started(self, command: str) -> re.Match[str] | None:
@@ -296,6 +299,8 @@ NOISE = re.compile(
     r"|FIXME|^PY_COLORS$|^TERM$|^TOX_?ENV$|^NPM_CONFIG|^COVERAGE$"
 )
 """Names of variables that change how a tool prints or where it caches, not what it verifies."""
+
+FLAKE8 = r"(?:^|(?<=[\s/]))flake8(?=\s|$)(?!.*--extend-exclude)"
 
 BASH = re.compile(r"\[\[| == |<\(|\bpipefail\b|\$\{\w+\[|\bsource ")
 
@@ -422,7 +427,7 @@ def _tools(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the packages of `uv tool install` and `pipx install`, those of `--with` too."""
     rest = iter(arguments)
     for argument in rest:
-        if argument in {"--python", "-p", "--python-preference", "--index-url"}:
+        if argument in {"--python", "-p", "--python-preference"}:
             next(rest, "")
         elif argument in {"--with", "-w"}:
             yield quote(next(rest, ""))

@@ -8,8 +8,7 @@ from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
 from mulligan.interfaces.onboarding.ecosystems import propose_from_files
 from mulligan.interfaces.onboarding.proposal import Proposal
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
-
-WORKFLOWS = ".github/workflows/"
+from mulligan.interfaces.onboarding.workflows import jobs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,7 @@ class Plan:
 def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
     """Propose what CI runs, and for other kinds of checks what lock files and manifests say."""
     by_ci, by_files = propose_from_ci(tree, machine), propose_from_files(tree, machine)
-    workflows = [tree.texts[path] for path in sorted(tree.texts) if path.startswith(WORKFLOWS)]
-    checkout = propose_checkout(tree.texts, workflows)
+    checkout = propose_checkout(tree.texts, jobs_of(tree, machine))
     if not by_ci.checks:
         return Plan(replace(by_files, checkout=checkout), Proposal(""))
     kinds = {check.kind for check in by_ci.checks if not check.not_tried}
