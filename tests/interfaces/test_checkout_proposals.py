@@ -15,7 +15,8 @@ LFS = {"assets/.gitattributes": "*.png filter=lfs diff=lfs -text\n"}
 def workflow(**given: str) -> str:
     lines = "".join(f"          {name}: {value}\n" for name, value in given.items())
     return (
-        "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n"
+        "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n"
+        "      - uses: actions/checkout@v4\n"
         f"        with:\n{lines or '          fetch-depth: 1'}\n      - run: make test\n"
     )
 
