@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,14 @@ from mulligan.domain.errors import LeaseLostError
 from mulligan.domain.events import AttemptStarted, IssueSeen
 from mulligan.domain.issue import IssueRef, PollerLease
 from mulligan.storage.database import Database, open_database
-from mulligan.storage.jobs import MOST_STARTED, POLLER_LEASE, JobQueue, open_jobs, working
+from mulligan.storage.jobs import (
+    MOST_STARTED,
+    POLLER_LEASE,
+    JobQueue,
+    Visit,
+    open_jobs,
+    working,
+)
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from world.postgres import Server
@@ -437,7 +444,7 @@ def test_a_hint_of_one_worker_reaches_all(
     database: Database,
     clock: FrozenClock,
     postgres_url: str,
-    visit: Callable[[IssueRef, int], None] | None,
+    visit: Visit | None,
 ) -> None:
     queue, hinted = queue_of(database, clock), list[str]()
 
@@ -448,6 +455,28 @@ def test_a_hint_of_one_worker_reaches_all(
     with working(postgres_url, visit, 1, hinted.append):
         wait_until(has_arrived)
     assert set(hinted) == {"octo/one"}
+
+
+@pytest.mark.parametrize("visit", [None, print])
+def test_a_worker_ends_however_many_hints_come(
+    database: Database, clock: FrozenClock, postgres_url: str, visit: Visit | None
+) -> None:
+    queue, is_over = queue_of(database, clock), threading.Event()
+
+    def hint() -> None:
+        while not is_over.is_set():
+            queue.hint("octo/one")
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            pool.submit(hint)
+        try:
+            for _ in range(30):
+                hinted = list[str]()
+                with working(postgres_url, visit, 1, hinted.append):
+                    wait_until(lambda hinted=hinted: bool(hinted))
+        finally:
+            is_over.set()
 
 
 def test_leaving_waits_for_the_visits_that_have_begun(

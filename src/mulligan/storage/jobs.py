@@ -412,7 +412,12 @@ class _Connector(PsycopgConnector):
         """Listen for jobs, and on the same connection for hints."""
 
         async def notified(*, channel: str, payload: str) -> None:
-            if channel == HINTS:
+            if self._stopping.is_set():
+                # Before Python 3.12, asyncio.wait_for loses a cancellation that comes together
+                # with a notification (https://github.com/python/cpython/issues/86296): again.
+                if listener := asyncio.current_task():
+                    listener.cancel()
+            elif channel == HINTS:
                 self._hinted(payload)
             else:
                 self._is_notified = True
