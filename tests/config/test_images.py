@@ -5,11 +5,12 @@ import pytest
 from mulligan.config.devcontainer import (
     devcontainer_file,
     ignored_keys,
-    image_of_devcontainer,
+    source_of_devcontainer,
     whole_reference,
 )
 from mulligan.config.load import load_policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError
+from mulligan.domain.image import ImageBuild
 
 pytestmark = pytest.mark.pure
 DIGEST = f"sha256:{'0' * 64}"
@@ -56,8 +57,8 @@ def test_only_whole_references_are_images(image: str) -> None:
         load_policy(None, {"image": image}, "here")
 
 
-def read(text: str) -> str:
-    return image_of_devcontainer(".devcontainer.json", text.encode())
+def read(text: str, name: str = ".devcontainer.json") -> str | ImageBuild:
+    return source_of_devcontainer(name, text.encode())
 
 
 def test_comments_and_trailing_commas_are_no_part_of_a_devcontainer() -> None:
@@ -94,7 +95,14 @@ def test_a_short_name_is_one_of_docker_hub(image: str, whole: str) -> None:
         ("[" * 100_000, "not valid JSON"),
         ("[]", "not valid JSON"),
         ('{"image": 3}', "not valid JSON"),
-        ('{"build": {"dockerfile": "Dockerfile"}}', "names no `image`"),
+        ("{}", "names no image and no Dockerfile"),
+        ('{"dockerComposeFile": "compose.yml"}', "names no image and no Dockerfile"),
+        ('{"build": 1}', "not valid JSON"),
+        ('{"build": {"dockerfile": "${localEnv:FILE}"}}', "has the variable"),
+        ('{"build": {"dockerfile": "D", "args": {"A": "${localEnv:A}"}}}', "has the variable"),
+        ('{"build": {"dockerfile": "/etc/Dockerfile"}}', "not in the repository"),
+        ('{"build": {"dockerfile": "../Dockerfile"}}', "not in the repository"),
+        ('{"build": {"dockerfile": "D", "context": ".."}}', "not in the repository"),
         ('{"image": "${localEnv:IMAGE}"}', "no reference of an image"),
         ('{"image": "devcontainer"}', ""),
     ],
@@ -107,11 +115,40 @@ def test_a_devcontainer_without_a_usable_image_is_a_mistake(text: str, why: str)
         read(text)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "build"),
+    [
+        (".devcontainer.json", '{"build": {"dockerfile": "D"}}', ImageBuild("D", ".")),
+        (
+            ".devcontainer/devcontainer.json",
+            """{"image": "x", "build": {"dockerfile": "Dockerfile", "context": "..",
+                "target": "dev", "args": {"VARIANT": "3"}}}""",
+            ImageBuild(".devcontainer/Dockerfile", ".", "dev", (("VARIANT", "3"),)),
+        ),
+        (
+            ".devcontainer/devcontainer.json",
+            '{"dockerFile": "../docker/Dockerfile", "context": "../docker"}',
+            ImageBuild("docker/Dockerfile", "docker"),
+        ),
+        (
+            ".devcontainer/devcontainer.json",
+            '{"build": {"dockerfile": "Dockerfile"}}',
+            ImageBuild(".devcontainer/Dockerfile", ".devcontainer"),
+        ),
+    ],
+)
+def test_paths_of_a_build_are_relative_to_the_file(name: str, text: str, build: ImageBuild) -> None:
+    assert read(text, name) == build
+
+
 def test_the_first_file_counts_and_ignored_keys_are_named() -> None:
-    files = {".devcontainer.json": b'{"image": "b", "features": {}, "mounts": [],}'}
+    files = {
+        ".devcontainer.json": b'{"image": "b", "features": {}, "mounts": [],'
+        b' "build": {"options": [], "dockerfile": "D"}}'
+    }
     path, text = devcontainer_file(files.get)
     assert path == ".devcontainer.json"
-    assert ignored_keys(text) == ("features", "mounts")
+    assert ignored_keys(text) == ("features", "mounts", "build.options")
     files[".devcontainer/devcontainer.json"] = b"{}"
     assert devcontainer_file(files.get)[1] == b"{}"
     with pytest.raises(MisconfiguredError, match=r"has no \.devcontainer/devcontainer\.json"):

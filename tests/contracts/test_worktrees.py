@@ -389,6 +389,31 @@ def test_files_of_the_base_branch_can_be_read(worktrees: Clones, remote: Path) -
     assert worktrees.base_branch(REPOSITORY) == "main"
 
 
+def test_a_directory_of_the_base_branch_can_be_written(
+    worktrees: Clones, remote: Path, tmp_path: Path
+) -> None:
+    commit_to(remote, {"app/Dockerfile": "FROM a\n", "app/in/side.txt": "x\n"})
+    worktrees.fetch_base(REPOSITORY)
+    sha = branch_head(remote, "main") or ""
+    assert worktrees.base_tree(REPOSITORY, "nowhere", sha) is None
+    assert worktrees.base_tree(REPOSITORY, "README.md", sha) is None
+
+    def written(path: str) -> dict[str, str]:
+        tree = worktrees.base_tree(REPOSITORY, path, sha) or ""
+        assert tree == git(remote, "rev-parse", f"{sha}:{path.removeprefix('.')}")
+        (place := tmp_path / f"at-{path}").mkdir()
+        worktrees.write_tree(REPOSITORY, tree, place)
+        files = [each for each in place.rglob("*") if each.is_file()]
+        return {str(each.relative_to(place)): each.read_text() for each in files}
+
+    app = {"Dockerfile": "FROM a\n", "in/side.txt": "x\n"}
+    assert written("app") == app
+    whole = written(".")
+    assert whole["README.md"] == "Adds.\n"
+    assert {path for path in whole if path.startswith("app/")} == {f"app/{name}" for name in app}
+    assert not any(".git/" in path for path in whole)
+
+
 def lose_everything(tmp_path: Path) -> None:
     """Take away what was fetched and made here, as a new machine would."""
     shutil.rmtree(tmp_path / "work")

@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -18,10 +18,11 @@ import pytest
 from pydantic import JsonValue
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.domain.image import Image
+from mulligan.domain.image import CONTEXT, BuildFiles, Image, ImageBuild
 from mulligan.domain.outcome import Outcome
+from mulligan.git.worktrees.naming import image_directory
 from mulligan.sandbox.image_store import ImageStore
-from mulligan.sandbox.image_tools import PROGRAMS
+from mulligan.sandbox.image_tools import PROGRAMS, tag_of
 from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox
@@ -31,6 +32,7 @@ from world.place import BIN, NAME, mulligan_installation
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 TAG = f"localhost/mulligan-test-{os.getpid()}:1"
+NEEDED = ("sh", "tar", "rm", "sync", "runc", "newuidmap", "newgidmap")
 DOCKERFILE = f"""\
 FROM scratch
 ADD root.tar /
@@ -89,14 +91,14 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, 
     """Give a PATH with one of the programs."""
     place = tmp_path / "bin"
     place.mkdir()
-    for name in (request.param, "sh", "tar", "rm", "sync", "runc", "newuidmap", "newgidmap"):
+    for name in (request.param, *NEEDED):
         if found := shutil.which(name):
             (place / name).symlink_to(found)
     return {"PATH": str(place), "HOME": os.environ.get("HOME", "/")}
 
 
 def store_in(place: Path, environment: Mapping[str, str]) -> ImageStore:
-    return ImageStore(place, environment, lambda: datetime.now(UTC), ("*",))
+    return ImageStore(place, environment, lambda: datetime.now(UTC), ("*",), builds=("*",))
 
 
 def test_either_program_gives_the_files_and_variables(
@@ -155,3 +157,76 @@ def test_a_repository_in_its_own_image_gets_a_pull_request(built: Built, tmp_pat
         assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
         (pull,) = here.world.pulls_of(NAME)
         assert f"Checked in the image `{built.name}@sha256:" in (pull.body or "")
+
+
+OWN_DOCKERFILE = f"""\
+ARG BASE={TAG}
+FROM ${{BASE}} AS dev
+ARG WORD
+COPY notes.txt /opt/notes.txt
+RUN echo "echo $WORD" > /opt/own/word
+COPY --chmod=755 .devcontainer/built /opt/own/built
+FROM dev AS more
+RUN false
+"""
+DEVCONTAINER = """{
+    "build": {
+        "dockerfile": "Dockerfile", "context": "..", "target": "dev", "args": {"WORD": "hello"},
+    },
+}"""
+
+
+def test_a_repository_with_a_dockerfile_of_its_own_gets_a_pull_request(
+    built: Built, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    check: dict[str, JsonValue] = {
+        "name": "own",
+        "run": 'test "$(built)" = hello && test "$(cat /opt/notes.txt)" = one && cat fixed',
+        "kind": "test",
+    }
+    files = {
+        "notes.txt": "one\n",
+        ".devcontainer/Dockerfile": OWN_DOCKERFILE,
+        ".devcontainer/built": "#!/bin/sh\n. /opt/own/word\n",
+        ".devcontainer/devcontainer.json": DEVCONTAINER,
+    }
+    with mulligan_installation(tmp_path, files, [check], image="devcontainer") as here:
+        here.configure(sandbox={"mode": "required", "network": "none", "builds": [NAME]})
+        here.environment["PATH"] = f"{BIN}:{environment['PATH']}:{os.environ['PATH']}"
+        here.agent("pathlib.Path('fixed').write_text('yes')")
+        ref = here.issue()
+        assert here.run("once").returncode == 0
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
+        (pull,) = here.world.pulls_of(NAME)
+        assert "Checked in the image `.devcontainer/Dockerfile@sha256:" in (pull.body or "")
+    root = image_directory(tmp_path / "work")
+    call("buildah", "rmi", "--force", tag_of(root, NAME))
+
+
+def test_a_build_that_is_stopped_leaves_no_process(
+    built: Built, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    def write(place: Path) -> Path:
+        (place / CONTEXT).mkdir()
+        dockerfile = place / "Dockerfile"
+        dockerfile.write_text(
+            f"FROM {built.name}\nRUN /bin/sh -c 'while :; do :; done' {tmp_path}\n"
+        )
+        return dockerfile
+
+    def watch() -> UnavailableError | None:
+        return UnavailableError("The disk ran full.") if processes() else None
+
+    def processes() -> list[bytes]:
+        listed = (each / "cmdline" for each in Path("/proc").glob("[0-9]*"))
+        texts = [each.read_bytes() for each in listed if each.exists()]
+        return [text for text in texts if text.startswith(b"/bin/sh") and marker in text]
+
+    marker = os.fsencode(f"{tmp_path}\0")
+    store = replace(store_in(tmp_path / "images", environment), watch=watch)
+    files = BuildFiles("1", write)
+    with pytest.raises(UnavailableError, match="ran full"), ExitStack() as uses:
+        store.build("o/r", ImageBuild("Dockerfile", "."), files, tmp_path / "log", uses)
+    assert processes() == []
+    assert not list(store.root.glob("unpacking-*"))

@@ -1,7 +1,7 @@
 """From label to pull request with setup commands and checks in a repository's own image."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import pytest
@@ -158,7 +158,7 @@ def test_the_image_of_a_devcontainer_is_used(here: MulliganInstallation) -> None
     (meta,) = here.attempts(first)
     assert meta.outcome is Outcome.MISCONFIGURED
     assert "has no .devcontainer/devcontainer.json" in meta.failure_reason
-    commit_file(here, ".devcontainer/devcontainer.json", DEVCONTAINER)
+    commit_files(here, {".devcontainer/devcontainer.json": DEVCONTAINER})
     here.run("retry", str(first))
     here.run("once")
     assert here.attempts(first)[-1].image == f"{IMAGE}@{DIGEST}"
@@ -166,11 +166,97 @@ def test_the_image_of_a_devcontainer_is_used(here: MulliganInstallation) -> None
     assert "ignores `features` of .devcontainer/devcontainer.json" in said
 
 
-def commit_file(here: MulliganInstallation, path: str, text: str) -> None:
+def commit_files(here: MulliganInstallation, files: Mapping[str, str]) -> None:
     clone = here.directory / "pushing"
     git(here.directory, "clone", "-q", str(here.bare), str(clone))
-    (clone / path).parent.mkdir(parents=True, exist_ok=True)
-    (clone / path).write_text(text)
+    for path, text in files.items():
+        (clone / path).parent.mkdir(parents=True, exist_ok=True)
+        (clone / path).write_text(text)
     git(clone, "add", "-A")
     git(clone, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "Add")
     git(clone, "push", "-q", "origin", "HEAD")
+
+
+DOCKERFILE = {
+    ".devcontainer/devcontainer.json": '{"build": {"dockerfile": "Dockerfile", "context": ".."}}',
+    ".devcontainer/Dockerfile": "FROM localhost/base:1\nCOPY notes.txt /\n",
+    ".github/mulligan.yml": yaml.safe_dump({**POLICY, "image": "devcontainer"}),
+}
+
+
+@pytest.fixture
+def with_dockerfile(here: MulliganInstallation, podman: FakePodman) -> MulliganInstallation:
+    podman.only_in_registry()
+    commit_files(here, DOCKERFILE)
+    return here
+
+
+def allow_builds(here: MulliganInstallation, *repositories: str) -> None:
+    listed: list[JsonValue] = [*repositories]
+    here.configure(sandbox={"mode": "required", "network": "none", "builds": listed})
+
+
+def test_the_dockerfile_of_a_devcontainer_is_built_from_the_base_branch(
+    with_dockerfile: MulliganInstallation, podman: FakePodman
+) -> None:
+    here = with_dockerfile
+    allow_builds(here, NAME)
+    refs = [here.issue(), here.issue("Another")]
+    here.run("once")
+    for ref in refs:
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
+        assert meta.image == f".devcontainer/Dockerfile@{DIGEST}"
+    for pull in here.world.pulls_of(NAME):
+        assert f"Checked in the image `.devcontainer/Dockerfile@{DIGEST}`." in (pull.body or "")
+    assert podman.calls("build") == 1
+    assert (podman.context / "notes.txt").read_text() == "one\n"
+    assert "run in an image built from .devcontainer/Dockerfile" in here.run("doctor").stdout
+
+
+def test_a_build_that_is_not_allowed_stops_before_the_agent(
+    with_dockerfile: MulliganInstallation, podman: FakePodman
+) -> None:
+    here = with_dockerfile
+    ref = here.issue()
+    here.run("once")
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.MISCONFIGURED
+    assert "`sandbox.builds`" in meta.failure_reason
+    assert meta.agent is None
+    assert podman.calls("") == 0
+    assert "`sandbox.builds`" in here.run("doctor").stdout
+
+
+def test_a_build_that_fails_costs_no_attempt_and_shows_why(
+    with_dockerfile: MulliganInstallation, podman: FakePodman
+) -> None:
+    here = with_dockerfile
+    allow_builds(here, NAME)
+    podman.fails_to_pull("STEP 2/2: RUN apt-get install cowsay\nE: Unable to locate package\n")
+    ref = here.issue()
+    here.run("once")
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.INFRASTRUCTURE
+    assert "podman build --file .devcontainer/Dockerfile ." in meta.failure_reason
+    assert "Unable to locate package" in here.run("inspect", str(ref), "--log", "setup").stdout
+    podman.fails_to_pull("")
+    here.run("retry", str(ref))
+    here.run("once")
+    assert here.attempts(ref)[-1].outcome is Outcome.SUCCEEDED
+
+
+def test_check_builds_a_clones_image_if_that_is_allowed(
+    with_dockerfile: MulliganInstallation, podman: FakePodman, tmp_path: Path
+) -> None:
+    here = with_dockerfile
+    git(tmp_path, "clone", "-q", str(here.bare), "clone")
+    refused = here.run("check", str(tmp_path / "clone"))
+    assert "may be built for local/clone" in refused.stderr
+    allow_builds(here, "local/clone")
+    podman.fails_to_pull("E: Unable to locate package\n")
+    failed = here.run("check", str(tmp_path / "clone"))
+    assert "failed with exit code 125.\nE: Unable to locate package\n" in failed.stderr
+    podman.fails_to_pull("")
+    checked = here.run("check", str(tmp_path / "clone"))
+    assert "cat: fixed: No such file" in checked.stdout + checked.stderr

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.domain.image import Image
+from mulligan.domain.image import CONTEXT, BuildFiles, Image, ImageBuild
+from mulligan.domain.set_up import SetUpError
 from mulligan.sandbox.image_store import ImageStore
 from mulligan.sandbox.image_tools import pull_error, read_image
 from mulligan.sandbox.process import Command
@@ -402,3 +403,108 @@ def test_buildah_says_the_same_in_other_words() -> None:
     assert read_image("buildah", b"Error: no such image") is None
     assert read_image("podman", b"[]") is None
     assert read_image("podman", b'[{"Digest": "../..", "Architecture": "a", "Os": "b"}]') is None
+
+
+# Builds
+
+
+BUILD = ImageBuild(".devcontainer/Dockerfile", ".", "dev", (("VARIANT", "3"),))
+
+
+def built(store: ImageStore, content: str = "1", repository: str = "o/r") -> Image:
+    def write(place: Path) -> Path:
+        (place / CONTEXT).mkdir()
+        (place / CONTEXT / "notes.txt").write_text(content)
+        (place / "Dockerfile").write_text("FROM a\n")
+        return place / "Dockerfile"
+
+    log = store.root.parent / "build.log"
+    with ExitStack() as uses:
+        return store.build(repository, BUILD, BuildFiles(content, write), log, uses)
+
+
+@pytest.fixture
+def builder(store: ImageStore, podman: FakePodman) -> ImageStore:
+    podman.only_in_registry()
+    return replace(store, allowed=(), builds=("o/*",))
+
+
+def test_an_image_is_built_once_a_day_and_for_other_files(
+    builder: ImageStore, podman: FakePodman
+) -> None:
+    image = built(builder)
+    assert image.name == f".devcontainer/Dockerfile@sha256:{'a' * 64}"
+    assert (image.root / "etc" / "os-release").read_text() == "ID=own\n"
+    assert (podman.context / "notes.txt").read_text() == "1"
+    built(builder)
+    assert podman.calls("build") == 1
+    podman.has((podman.place / "image.tar").read_bytes(), "b")
+    assert built(builder, "2").digest == f"sha256:{'b' * 64}"
+    assert podman.calls("build") == 2
+    built(replace(builder, now=lambda: NOW + timedelta(days=1)), "2")
+    assert podman.calls("build") == 3
+    assert not list(builder.root.glob("unpacking-*"))
+
+
+def test_a_build_gets_its_stage_and_arguments(builder: ImageStore, podman: FakePodman) -> None:
+    built(builder)
+    (line,) = [each for each in podman.lines() if each.startswith("build ")]
+    assert "--target dev --build-arg VARIANT=3" in line
+    assert "--pull=newer --network host --tag localhost/mulligan/o-r-" in line
+
+
+def test_the_image_that_a_new_one_replaces_is_removed(
+    builder: ImageStore, podman: FakePodman
+) -> None:
+    built(builder)
+    built(builder, "2")
+    assert podman.calls("rmi") == 0
+    (podman.place / "remote.json").write_text(
+        (podman.place / "remote.json").read_text().replace("a" * 64, "b" * 64)
+    )
+    built(builder, "3")
+    assert f"rmi {'a' * 64}" in podman.lines()
+
+
+def test_repositories_have_images_of_their_own(builder: ImageStore, podman: FakePodman) -> None:
+    built(builder)
+    built(builder, "1", "o/R")
+    tags = [line.split("--tag ")[1].split()[0] for line in podman.lines() if "--tag" in line]
+    assert len(set(tags)) == 2
+
+
+def test_a_build_that_fails_shows_its_last_lines_and_is_tried_again(
+    builder: ImageStore, podman: FakePodman
+) -> None:
+    podman.fails_to_pull("STEP 1/2\n\nE: Unable to locate package cowsay\n")
+    with pytest.raises(SetUpError, match="podman build --file") as raised:
+        built(builder)
+    failed = raised.value.failed
+    assert failed.command == "podman build --file .devcontainer/Dockerfile --target dev ."
+    assert failed.exit_code == 125
+    assert failed.digest == "STEP 1/2\nE: Unable to locate package cowsay"
+    assert "cowsay" in (builder.root.parent / "build.log").read_text()
+    assert not list(builder.root.glob("unpacking-*"))
+    podman.fails_to_pull("")
+    assert built(builder).root.exists()
+
+
+def test_only_for_allowed_repositories_an_image_is_built(
+    builder: ImageStore, podman: FakePodman
+) -> None:
+    with pytest.raises(MisconfiguredError, match=r"built for other/r; .*`sandbox\.builds`"):
+        built(builder, "1", "other/r")
+    assert podman.calls("") == 0
+    assert builder.build_problem("o/r") == ""
+    closed = replace(builder, unusable="It needs the sandbox.")
+    assert closed.build_problem("o/r") == "The policy names a devcontainer. It needs the sandbox."
+    assert "podman or buildah is not installed" in replace(
+        builder, environment={"PATH": "/nowhere"}
+    ).build_problem("o/r")
+
+
+def test_a_full_disk_ends_a_build(builder: ImageStore, podman: FakePodman) -> None:
+    full = UnavailableError("The disk ran full.")
+    (podman.place / "slow").write_text("20")
+    with pytest.raises(UnavailableError, match="ran full"):
+        built(replace(builder, watch=lambda: full))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.text.escape import one_line, visible
+from mulligan.text.escape import LAST_LINES, last_lines, one_line, visible
 
 pytestmark = pytest.mark.pure
 
@@ -41,3 +41,11 @@ def test_one_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
 )
 def test_one_line_by_example(text: str, limit: int, expected: str) -> None:
     assert one_line(text, limit) == expected
+
+
+def test_last_lines_are_those_with_words_as_a_terminal_shows_them() -> None:
+    drawn = "\u2570\u2500> See above\r\n\u2502\n\n10 %\r100 %\n"
+    assert last_lines(drawn) == "See above\n100 %"
+    many = "\n".join(f"line {number}" for number in range(LAST_LINES + 5))
+    assert last_lines(many).split("\n") == [f"line {number + 5}" for number in range(LAST_LINES)]
+    assert last_lines("\n") == "It printed nothing."

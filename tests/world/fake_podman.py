@@ -18,6 +18,11 @@ case "$1 $2" in
     cat "$here/inspect.json";;
   "pull --quiet") test -f "$here/trouble" && {{ cat "$here/trouble"; exit 125; }}
     cp "$here/remote.json" "$here/inspect.json"; echo pulled;;
+  "build --layers") test -f "$here/trouble" && {{ cat "$here/trouble"; exit 125; }}
+    test -f "$here/slow" && sleep "$(cat "$here/slow")"
+    for each; do context=$each; done
+    rm -rf "$here/context" && cp -R "$context" "$here/context"
+    cp "$here/remote.json" "$here/inspect.json"; echo built;;
   "create --quiet") echo container;;
   export\\ *) test -f "$here/slow" && sleep "$(cat "$here/slow")"
     test -f "$here/broken" && {{ cat "$here/broken" >&2; exit 1; }}
@@ -90,6 +95,7 @@ class FakePodman:
         machine = AMD_OR_ARM.get(platform.machine(), platform.machine())
         found = {
             "Digest": f"sha256:{digit * 64}",
+            "Id": digit * 64,
             "Architecture": architecture or machine,
             "Os": "linux",
             "Config": {"Env": self.variables or None},
@@ -102,17 +108,25 @@ class FakePodman:
         """Let it not have its image before a pull."""
         (self.place / "inspect.json").unlink(missing_ok=True)
 
+    @property
+    def context(self) -> Path:
+        """The files of the last build."""
+        return self.place / "context"
+
     def fails_to_pull(self, message: str) -> None:
-        """Let each pull fail, with an empty message no more."""
+        """Let each pull and build fail, with an empty message no more."""
         (self.place / "trouble").write_text(message)
         if not message:
             (self.place / "trouble").unlink()
 
+    def lines(self) -> list[str]:
+        """List the arguments of all calls."""
+        calls = self.place / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
     def calls(self, word: str) -> int:
         """Count the calls that begin with a word."""
-        calls = self.place / "calls"
-        lines = calls.read_text().splitlines() if calls.exists() else []
-        return sum(line.startswith(word) for line in lines)
+        return sum(line.startswith(word) for line in self.lines())
 
 
 def fake_podman(place: Path, *variables: str) -> FakePodman:

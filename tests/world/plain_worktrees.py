@@ -57,6 +57,19 @@ def names_in(paths: Iterable[str], directories: Sequence[str]) -> tuple[str, ...
     return tuple(found)
 
 
+def write_files(store: ObjectStore, sha: str, directory: Path) -> None:
+    """Write the files of a commit, or of a tree."""
+    for name, entry in store.files(sha).items():
+        place = directory / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        content = store.blob(entry.sha)
+        if entry.mode == LINK:
+            place.symlink_to(content.decode())
+        else:
+            place.write_bytes(content)
+            place.chmod(0o755 if entry.mode == PROGRAM else 0o644)
+
+
 @dataclass(frozen=True)
 class PlainWorktree:
     """A directory with the files of a commit; it never has to be made anew, since it always is."""
@@ -132,15 +145,7 @@ class PlainWorktree:
     def check_out(self, head_sha: str, *, for_agent: bool = False) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir()
-        for name, entry in self.store.files(head_sha).items():
-            place = self.path / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            content = self.store.blob(entry.sha)
-            if entry.mode == LINK:
-                place.symlink_to(content.decode())
-            else:
-                place.write_bytes(content)
-                place.chmod(0o755 if entry.mode == PROGRAM else 0o644)
+        write_files(self.store, head_sha, self.path)
 
     def start_with(self, head_sha: str, paths: Collection[str]) -> str:
         ours, theirs = self.store.files(self.start_sha), self.store.files(head_sha)
@@ -253,6 +258,15 @@ class PlainWorktrees:
     def base_names(self, repository: str, *directories: str) -> tuple[str, ...]:
         known = self.base_sha(repository)
         return names_in(self.store.files(known) if known else {}, directories)
+
+    def base_tree(self, repository: str, path: str, sha: str) -> str | None:
+        below = "" if path == "." else f"{path}/"
+        files = self.store.files(sha).items()
+        found = {name.removeprefix(below): each for name, each in files if name.startswith(below)}
+        return self.store.write_tree(found) if found else None
+
+    def write_tree(self, repository: str, tree: str, place: Path) -> None:
+        write_files(self.store, tree, place)
 
     def base_branch(self, repository: str) -> str:
         return self.branch

@@ -67,7 +67,7 @@ from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.programs import machine_variables
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined, moved, place_in
 from mulligan.text.certificates import COMMAND_TRUST, says_untrusted
-from mulligan.text.escape import one_line, visible
+from mulligan.text.escape import last_lines, one_line
 from mulligan.text.redact import Redactor
 
 logger = structlog.get_logger()
@@ -531,12 +531,6 @@ def _file_log(worktree: RunDirectory) -> Path:
     return worktree.private / "file-of-a-check"
 
 
-LAST_LINES = 15
-"""How much of the output of a failed setup command is shown where it failed."""
-
-LINE_CHARS = 500
-
-
 def _failed_set_up(
     line: str, ended: Finished, found: Digest, hidden: HiddenProgram | None
 ) -> CheckResult:
@@ -557,18 +551,6 @@ def _failed_set_up(
         count=found.count,
         fingerprint=found.fingerprint,
     )
-
-
-BOX = re.compile(r"[\u2500-\u257f]+>? ?")
-"""Lines and corners that a tool draws, such as pip's `╰─>`."""
-
-
-def last_lines(output: str) -> str:
-    """Return the last lines of an output that have words, as a terminal shows them."""
-    shown = [visible(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
-    words = [BOX.sub("", line).rstrip() for line in shown]
-    kept = [line[:LINE_CHARS] for line in words if line.strip()][-LAST_LINES:]
-    return "\n".join(kept) or "It printed nothing."
 
 
 def _why_stopped(ended: Finished, timeout: timedelta) -> str:

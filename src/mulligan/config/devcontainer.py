@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Callable
+from posixpath import dirname, join, normpath
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mulligan.config.policy import DEVCONTAINER, IMAGE
 from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.image import ImageBuild
 
 DEVCONTAINER_FILES = (".devcontainer/devcontainer.json", ".devcontainer.json")
 """Where the file may be; the first one counts."""
@@ -19,18 +21,34 @@ TRAILING_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])", re.DOTALL)
 DOCKER_HUB = "docker.io"
 
 IGNORED = (
-    *("features", "build", "dockerFile", "dockerComposeFile", "onCreateCommand"),
+    *("features", "dockerComposeFile", "onCreateCommand"),
     *("updateContentCommand", "postCreateCommand", "containerEnv", "remoteEnv"),
-    *("mounts", "runArgs"),
+    *("mounts", "runArgs", "build.options", "build.cacheFrom"),
 )
 """Keys that a reader may expect to have an effect on checks."""
 
+VARIABLE = "${"
+
+
+class _Build(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+    dockerfile: str = ""
+    context: str = "."
+    target: str = ""
+    args: dict[str, str] = Field(default_factory=dict[str, str])
+
 
 class Devcontainer(BaseModel):
-    """The keys of the file that matter; all others are ignored."""
+    """The keys of the file that matter; all others are ignored.
 
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    `dockerFile` and `context` are older names of two keys of `build`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
     image: str = ""
+    build: _Build = _Build()
+    older_file: str = Field("", alias="dockerFile")
+    older_context: str = Field("", alias="context")
 
 
 def devcontainer_file(read: Callable[[str], bytes | None]) -> tuple[str, bytes]:
@@ -45,19 +63,55 @@ def devcontainer_file(read: Callable[[str], bytes | None]) -> tuple[str, bytes]:
     )
 
 
-def image_of_devcontainer(name: str, text: bytes) -> str:
-    """Return the whole reference of the image that a file names; MisconfiguredError if none."""
+def source_of_devcontainer(name: str, text: bytes) -> str | ImageBuild:
+    """Return the whole reference of a file's image, or its Dockerfile; MisconfiguredError if none.
+
+    `name` is the path of the file, which its own paths are relative to.
+    """
     try:
-        image = Devcontainer.model_validate(_content(text)).image
+        found = Devcontainer.model_validate(_content(text))
     except ValueError as error:
         raise MisconfiguredError(
             f"{name} of the base branch is not valid JSON with comments; fix it."
         ) from error
-    if not image:
+    if file := found.build.dockerfile or found.older_file:
+        return _build(name, file, found)
+    if found.image:
+        return _reference(name, found.image)
+    raise MisconfiguredError(
+        f"{name} of the base branch names no image and no Dockerfile; name an image in `image` of"
+        " the policy."
+    )
+
+
+def _build(name: str, file: str, found: Devcontainer) -> ImageBuild:
+    build = found.build
+    arguments = tuple(build.args.items())
+    context = found.older_context or build.context
+    for text in (file, context, build.target, *(value for _, value in arguments)):
+        if VARIABLE in text:
+            raise MisconfiguredError(
+                f"{name} of the base branch has the variable {text!r} in `build`, which Mulligan"
+                " does not know; write the value."
+            )
+    place = dirname(name)
+    return ImageBuild(
+        _inside(name, place, file), _inside(name, place, context), build.target, arguments
+    )
+
+
+def _inside(name: str, place: str, path: str) -> str:
+    """Return a path that is relative to a directory of the repository, relative to its root."""
+    whole = normpath(join(place, path))
+    if whole.startswith(("/", "../")) or whole == "..":
         raise MisconfiguredError(
-            f"{name} of the base branch names no `image`, and Mulligan builds none; build it, and"
-            " name the image in `image` of the policy."
+            f"{name} of the base branch names {path!r}, which is not in the repository; name a"
+            " path in it."
         )
+    return whole
+
+
+def _reference(name: str, image: str) -> str:
     reference = whole_reference(image)
     if reference == DEVCONTAINER or not IMAGE.fullmatch(reference):
         raise MisconfiguredError(
@@ -69,8 +123,9 @@ def image_of_devcontainer(name: str, text: bytes) -> str:
 
 def ignored_keys(text: bytes) -> tuple[str, ...]:
     """List the keys of a valid file that have no effect here."""
-    content = _content(text)
-    return tuple(key for key in IGNORED if isinstance(content, dict) and key in content)
+    found = Devcontainer.model_validate(_content(text))
+    keys = (*(found.model_extra or ()), *(f"build.{key}" for key in found.build.model_extra or ()))
+    return tuple(key for key in IGNORED if key in keys)
 
 
 def whole_reference(image: str) -> str:

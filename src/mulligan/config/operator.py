@@ -421,6 +421,13 @@ class SandboxSettings(Settings):
 
     Example: ["docker.io/library/python:*", "ghcr.io/octocat/*"]
     """
+    builds: tuple[str, ...] = ()
+    """Patterns of the repositories for which podman or buildah may build an image from the
+    Dockerfile of their devcontainer.json. Their code then runs in containers of that program, not
+    in the sandbox. Default: none. See [Security](security.md#images).
+
+    Example: ["octocat/*"]
+    """
     image_mib: int = Field(default=8192, ge=1)
     """The maximum size of the files of an image, in MiB."""
     ca_file: LocalPath | None = None

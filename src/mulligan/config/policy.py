@@ -525,8 +525,9 @@ class Policy(Settings):
     ] = ""
     """The container image in whose file system setup commands and checks run, instead of the
     machine's; the operator must allow it in `sandbox.images`. `devcontainer`: the image of
-    `.devcontainer/devcontainer.json` or `.devcontainer.json`. Default: the machine's own file
-    system. See [Verification](verification.md#an-image).
+    `.devcontainer/devcontainer.json` or `.devcontainer.json`, or what is built from its Dockerfile
+    (`sandbox.builds`). Default: the machine's own file system. See
+    [Verification](verification.md#an-image).
 
     Example: docker.io/library/python:3.12
     """

@@ -10,7 +10,7 @@ from typing import Protocol
 import yaml
 from pydantic import BaseModel
 
-from mulligan.config.devcontainer import devcontainer_file, ignored_keys, image_of_devcontainer
+from mulligan.config.devcontainer import devcontainer_file, ignored_keys, source_of_devcontainer
 from mulligan.config.document import split_mistakes
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.config.policy import DEVCONTAINER, POLICY_FILE, POLICY_FILES, Policy
@@ -42,6 +42,7 @@ from mulligan.domain.host import (
     note,
     warning,
 )
+from mulligan.domain.image import ImageBuild
 from mulligan.domain.issue import BRANCH_PREFIX, Issue, IssueRef, RepositoryFacts
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.ownership import StandBack
@@ -228,6 +229,7 @@ class Probes:
     - `title_style`: the form of titles in a repository.
     - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     - `image_problem`: why a repository cannot use an image, by both names; "" if it can.
+    - `build_problem`: why no image is built for a repository; "" if one may be.
     - `hidden_program`: what the sandbox hides of a shell command, and the cure; None for nothing.
     """
 
@@ -262,6 +264,7 @@ class Probes:
     command_network: Callable[[], CommandNetworkStatus] = CommandNetworkStatus
     valid_part: Callable[[str], Policy] = lambda _: Policy()
     image_problem: Callable[[str, str], str] = lambda _name, _reference: ""
+    build_problem: Callable[[str], str] = lambda _name: ""
 
 
 class MachineProbes(Protocol):
@@ -524,23 +527,29 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
 
 def _image(name: str, image: str, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
     """Check whether the image of a policy can be used here (IMAGE-1)."""
-    reference = image
+    source: str | ImageBuild = image
     if image == DEVCONTAINER:
         if not known:
             return
         try:
             path, text = devcontainer_file(lambda path: probes.file(name, path))
-            reference = image_of_devcontainer(path, text)
+            source = source_of_devcontainer(path, text)
         except MisconfiguredError as error:
             yield fault(name, str(error), NO_IMAGE)
             return
         if ignored := ignored_keys(text):
             message = f"Mulligan ignores {' and '.join(f'`{key}`' for key in ignored)} of {path}."
             yield note(name, message, "Put what the checks need into the image or `setup`.")
-    if problem := probes.image_problem(name, reference):
+    if isinstance(source, str):
+        named, problem = f"the image {source}", probes.image_problem(name, source)
+    else:
+        named, problem = f"an image built from {source.file}", probes.build_problem(name)
+        if not problem and probes.file(name, source.file) is None:
+            problem = f"{source.file}, which the devcontainer.json names, does not exist; add it."
+    if problem:
         yield fault(name, problem, NO_IMAGE)
     else:
-        yield fine(name, f"Setup commands and checks run in the image {reference}.")
+        yield fine(name, f"Setup commands and checks run in {named}.")
 
 
 NO_IMAGE = "Without `image` in the policy, checks run with the machine's programs."

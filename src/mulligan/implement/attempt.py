@@ -104,7 +104,7 @@ def _run_steps(
         with stopwatch.measure(Part.WORKTREE):
             tree = tree.with_checkout(policy.checkout)
         with stopwatch.measure(Part.SET_UP):
-            tree = in_image(tree, ref.repository, policy, context, opened)
+            tree = in_image(tree, ref, case.status.number, policy, context, opened)
             known = replace(known, image=tree.image.name if tree.image else "")
             yield known
             ready = set_up(tree, ref, case.status.number, policy, context, stopwatch)

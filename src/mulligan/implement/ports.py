@@ -29,7 +29,7 @@ from mulligan.domain.events import BaselineRecorded, Event, FailedCheck, Recorde
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.hold import Hold, Pause
 from mulligan.domain.host import AgentIdentity, RunLimits
-from mulligan.domain.image import Image
+from mulligan.domain.image import BuildFiles, Image, ImageBuild
 from mulligan.domain.in_hand import Closers
 from mulligan.domain.issue import (
     Act,
@@ -514,6 +514,14 @@ class Worktrees(Branches, Protocol):
         """List the paths directly in directories of the base branch, "." for its root."""
         ...
 
+    def base_tree(self, repository: str, path: str, sha: str) -> str | None:
+        """Return the id of a directory of a commit, "." for its root; None if it is absent."""
+        ...
+
+    def write_tree(self, repository: str, tree: str, place: Path) -> None:
+        """Write the files of a directory, by its id, into an empty directory."""
+        ...
+
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and pull requests target."""
         ...
@@ -622,6 +630,15 @@ class Images(Protocol):
         """
         ...
 
+    def build(
+        self, repository: str, build: ImageBuild, files: BuildFiles, log: Path, uses: ExitStack
+    ) -> Image:
+        """Return an image from a Dockerfile that stays until `uses` is closed; build it if needed.
+
+        MisconfiguredError if that is not allowed, SetUpError if it fails.
+        """
+        ...
+
     def prune(self, before: datetime) -> None:
         """Delete the images that nobody used since a time."""
         ...
@@ -634,6 +651,13 @@ class NoImages:
         """Refuse every image."""
         del repository, uses
         raise MisconfiguredError(f"The image {reference} cannot be used here.")
+
+    def build(
+        self, repository: str, build: ImageBuild, files: BuildFiles, log: Path, uses: ExitStack
+    ) -> Image:
+        """Refuse every build."""
+        del files, log
+        return self.open(repository, build.file, uses)
 
     def prune(self, before: datetime) -> None:
         """Delete nothing."""

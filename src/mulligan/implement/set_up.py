@@ -58,7 +58,7 @@ def set_up(
         log = tools.artifacts.path(ref, number, SET_UP_LOG)
         if tree.fork_sha != tree.start_sha:
             tree.check_out(tree.fork_sha)
-        _require(tools.verifier.set_up(policy.setup.run, tree, log), ref)
+        require_passed(tools.verifier.set_up(policy.setup.run, tree, log), ref)
         found = tree.keep_set_up(key)
     stopwatch.copies = found.copies
     found.check_out(found.start_sha)
@@ -73,13 +73,14 @@ def set_up(
     found.check_out(found.start_sha)
     note = _note("pull request", touched, policy.setup)
     # As on a change (SETUP-3).
-    _require(tools.verifier.set_up_again(policy.setup, found, log, note), ref)
+    require_passed(tools.verifier.set_up_again(policy.setup, found, log, note), ref)
     kept = found.keep_set_up()
     kept.check_out(kept.start_sha)
     return kept
 
 
-def _require(result: CheckResult, ref: IssueRef) -> None:
+def require_passed(result: CheckResult, ref: IssueRef) -> None:
+    """Raise SetUpError for people of an issue if a setup command or a build failed."""
     if not result.passed:
         whole = f"For its whole output, run: mulligan inspect {ref} --log setup"
         raise SetUpError(f"{verdict(result)} {whole}", result)

@@ -1,4 +1,4 @@
-"""Keep the files of images, unpacked once for each digest (IMAGE-1).
+"""Keep the files of images, unpacked once for each digest (IMAGE-1), and build some (IMAGE-2).
 
 An entry appears by one rename and never changes. An attempt that uses it holds a lock on its
 directory, so that no other process deletes it meanwhile.
@@ -11,23 +11,27 @@ import platform
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.domain.host import MIB
-from mulligan.domain.image import Image
+from mulligan.domain.image import BuildFiles, Image, ImageBuild
+from mulligan.domain.result import CheckKind, CheckResult
+from mulligan.domain.set_up import SetUpError
 from mulligan.sandbox.cancellation import meanwhile, sleep_until_cancelled
 from mulligan.sandbox.home import clear, do
 from mulligan.sandbox.image_files import TooLargeError, Unpacking, UnreadableImageError
 from mulligan.sandbox.image_tools import (
     LOCAL,
     FoundImage,
+    build_command,
     directory_of,
     export_command,
     find_program,
@@ -35,21 +39,27 @@ from mulligan.sandbox.image_tools import (
     pull_command,
     pull_error,
     read_image,
+    remove_command,
+    shown_command,
+    tag_of,
     variables_for,
 )
 from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.set_up_cache import hold
+from mulligan.text.escape import last_lines
+from mulligan.text.redact import Redactor
 
 log = structlog.get_logger()
 
 PULL_TIMEOUT = timedelta(minutes=30)
+BUILD_TIMEOUT = timedelta(hours=1)
 TIMEOUT = timedelta(minutes=2)
 
 ROOT, DESCRIPTION = "root", "image.json"
 """The parts of an entry: the files, and what the image says of itself."""
 
-PULLED = "pulled-"
-"""Begins the name of a file that says which tag was pulled; a tag is pulled once a day."""
+MADE = "pulled-"
+"""Begins the name of a file that says of which day a tag is, and from which files it was built."""
 
 UNPACKING, TRASH = "unpacking-", "trash-"
 
@@ -75,7 +85,9 @@ class ImageStore:
     """Images below `root`, of at most `max_bytes` each; `environment` is Mulligan's own.
 
     `allowed` are patterns of references, and `granted` is the one that the operator gave a
-    repository. `free_bytes` of the disk stay free. `unusable` says why no image can be used here.
+    repository. Images are built for the repositories that `builds` matches; `watch` may return the
+    error that ends a build, and its output is redacted. `free_bytes` of the disk stay free.
+    `unusable` says why no image can be used here.
     """
 
     root: Path
@@ -86,6 +98,9 @@ class ImageStore:
     max_bytes: int = 8192 * MIB
     free_bytes: int = 512 * MIB
     unusable: str = ""
+    builds: tuple[str, ...] = ()
+    redactor: Redactor | None = field(default=None, repr=False)
+    watch: Callable[[], MulliganError | None] | None = None
 
     def refusal(self, repository: str, reference: str) -> str:
         """Return why a repository may not use an image; empty if it may."""
@@ -124,12 +139,92 @@ class ImageStore:
         if refused := self.refusal(repository, reference):
             raise MisconfiguredError(refused)
         program = find_program(self.environment)
+        known = partial(self._known, program, reference)
+        return self._image(program, reference, known, partial(self._pull, program, reference), uses)
+
+    def build_problem(self, repository: str) -> str:
+        """Return why no image is built for a repository here; empty if one may be."""
+        if self.unusable:
+            return f"The policy names a devcontainer. {self.unusable}"
+        if not any(fnmatchcase(repository, pattern) for pattern in self.builds):
+            return (
+                "The devcontainer.json names a Dockerfile, and no image may be built for"
+                f" {repository}; the operator can add it to `sandbox.builds` in mulligan.yml, or"
+                " name an image in `image` of the policy."
+            )
+        try:
+            find_program(self.environment)
+        except MisconfiguredError as error:
+            return str(error)
+        return ""
+
+    def build(
+        self, repository: str, build: ImageBuild, files: BuildFiles, log: Path, uses: ExitStack
+    ) -> Image:
+        """Return an image from a Dockerfile, as `open` does; build it if needed.
+
+        It is built again on another day, or if its files change. MisconfiguredError if that is not
+        allowed, SetUpError if it fails; the `log` has the output.
+        """
+        if problem := self.build_problem(repository):
+            raise MisconfiguredError(problem)
+        program, tag = find_program(self.environment), tag_of(self.root, repository)
+        made = f"{self._today} {hashlib.sha256(repr((build, files.content)).encode()).hexdigest()}"
+
+        def known() -> FoundImage | None:
+            return self._inspect(program, tag) if self._note(tag) == made else None
+
+        def make() -> FoundImage:
+            before = self._inspect(program, tag)
+            self._build(program, tag, build, files, log)
+            found = self._found(program, tag)
+            self._note_file(tag).write_text(made)
+            if before and before.identity != found.identity:
+                self._run(remove_command(program, before.identity), TIMEOUT)
+            return found
+
+        return replace(self._image(program, tag, known, make, uses), reference=build.file)
+
+    def _build(
+        self, program: str, tag: str, build: ImageBuild, files: BuildFiles, log: Path
+    ) -> None:
+        place = Path(tempfile.mkdtemp(dir=self.root, prefix=UNPACKING))
+        try:
+            argv = build_command(program, tag, build, files.write(place), place)
+            command = self._command(argv, BUILD_TIMEOUT, log)
+            ended = run(replace(command, redactor=self.redactor, watch=self.watch))
+        finally:
+            clear(place, self.environment)
+        if ended.exit_code or ended.stopped_by:
+            shown = shown_command(program, build)
+            failed = CheckResult(
+                name="image",
+                kind=CheckKind.OTHER,
+                command=shown,
+                passed=False,
+                is_set_up=True,
+                exit_code=ended.exit_code,
+                timed_out=ended.stopped_by is not None,
+                duration_ms=round(ended.duration.total_seconds() * 1000),
+                digest=last_lines(ended.text),
+            )
+            raise SetUpError(f"{shown} failed.", failed)
+
+    def _image(
+        self,
+        program: str,
+        reference: str,
+        known: Callable[[], FoundImage | None],
+        make: Callable[[], FoundImage],
+        uses: ExitStack,
+    ) -> Image:
+        """Return an image that is `known`, or else is made; unpack it if needed."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = self._known(program, reference)
-        entry = hold(directory_of(self.root, known.digest), uses) if known else None
+        found = known()
+        entry = hold(directory_of(self.root, found.digest), uses) if found else None
         if entry is None:
             with self._locked():
-                found = self._known(program, reference) or self._pull(program, reference)
+                found = known() or make()
                 self._require_platform(reference, found)
                 entry = hold(directory_of(self.root, found.digest), uses) or self._unpack(
                     program, reference, found, uses
@@ -147,7 +242,7 @@ class ImageStore:
             for entry in self.root.glob("sha256-*"):
                 if entry.stat().st_mtime < oldest:
                     self._delete(entry)
-            for left in self.root.glob(f"{PULLED}*"):
+            for left in self.root.glob(f"{MADE}*"):
                 if left.stat().st_mtime < oldest:
                     left.unlink()
             self._clear_left()
@@ -192,30 +287,34 @@ class ImageStore:
                 )
             return found
         # A digest never changes, a tag may.
-        return found if "@" in reference or self._is_pulled_today(reference) else None
+        return found if "@" in reference or self._note(reference) == self._today else None
 
     def _pull(self, program: str, reference: str) -> FoundImage:
         ended = self._run(pull_command(program, reference), PULL_TIMEOUT)
         if ended.exit_code or ended.stopped_by:
             raise pull_error(reference, ended.text)
-        found = self._inspect(program, reference)
-        if found is None:
-            raise UnavailableError(f"{program} has pulled {reference}, and does not find it.")
-        self._pulled(reference).write_text(self._today)
+        found = self._found(program, reference)
+        self._note_file(reference).write_text(self._today)
         return found
 
     @property
     def _today(self) -> str:
         return f"{self.now():%Y%m%d}"
 
-    def _pulled(self, reference: str) -> Path:
-        return self.root / f"{PULLED}{hashlib.sha256(reference.encode()).hexdigest()}"
+    def _note_file(self, reference: str) -> Path:
+        return self.root / f"{MADE}{hashlib.sha256(reference.encode()).hexdigest()}"
 
-    def _is_pulled_today(self, reference: str) -> bool:
+    def _note(self, reference: str) -> str:
         try:
-            return self._pulled(reference).read_text() == self._today
+            return self._note_file(reference).read_text()
         except OSError:
-            return False
+            return ""
+
+    def _found(self, program: str, reference: str) -> FoundImage:
+        found = self._inspect(program, reference)
+        if found is None:
+            raise UnavailableError(f"{program} has made {reference}, and does not find it.")
+        return found
 
     def _inspect(self, program: str, reference: str) -> FoundImage | None:
         with tempfile.TemporaryDirectory(prefix="mulligan-") as place:
@@ -309,8 +408,17 @@ class ImageStore:
         output: Path | None = None,
         pass_fds: tuple[int, ...] = (),
     ) -> Finished:
+        return run(self._command(argv, timeout, output, pass_fds))
+
+    def _command(
+        self,
+        argv: tuple[str, ...],
+        timeout: timedelta,
+        output: Path | None = None,
+        pass_fds: tuple[int, ...] = (),
+    ) -> Command:
         environment = variables_for(self.environment)
-        return run(Command(argv, self.root, environment, timeout, log=output, pass_fds=pass_fds))
+        return Command(argv, self.root, environment, timeout, log=output, pass_fds=pass_fds)
 
 
 def _free(place: Path) -> int:

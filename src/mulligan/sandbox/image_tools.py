@@ -1,17 +1,21 @@
 """The programs that pull and read images: podman, or buildah. Mulligan has no client of its own."""
 
+import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.image import CONTEXT, ImageBuild
 
 LOCAL = "localhost/"
 """How references begin that no registry has: what is built on this machine."""
@@ -69,6 +73,7 @@ class _Podman(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     digest: str = Field(alias="Digest")
+    identity: str = Field("", alias="Id")
     architecture: str = Field(alias="Architecture")
     system: str = Field(alias="Os")
     config: _Config = Field(_NO_CONFIG, alias="Config")
@@ -87,6 +92,7 @@ class _Buildah(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     digest: str = Field(alias="FromImageDigest")
     image: _Inner = Field(alias="OCIv1")
+    identity: str = Field("", alias="FromImageID")
 
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -94,9 +100,10 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image that a program has: its digest, platform and variables."""
+    """An image that a program has: its digest, its `identity` there, platform and variables."""
 
     digest: str
+    identity: str
     architecture: str
     system: str
     environment: Mapping[str, str]
@@ -134,6 +141,41 @@ def pull_command(program: str, reference: str) -> tuple[str, ...]:
     return (program, "pull", "--quiet", reference)
 
 
+def tag_of(root: Path, repository: str) -> str:
+    """Return the tag of the image that is built for a repository, below a store's root."""
+    about = hashlib.sha256(os.fsencode(root / repository)).hexdigest()[:12]
+    name = re.sub(r"[^a-z0-9]+", "-", repository.lower()).strip("-")
+    return f"{LOCAL}mulligan/{name}-{about}:devcontainer"
+
+
+def build_command(
+    program: str, tag: str, build: ImageBuild, file: Path, place: Path
+) -> tuple[str, ...]:
+    """Return the command that builds an image from a `file` and the context in a place.
+
+    A newer base image is pulled. An unchanged line is not run again. The network is that of setup
+    commands: the one that rootless programs make needs more of the system.
+    """
+    arguments = chain.from_iterable(
+        ("--build-arg", f"{name}={value}") for name, value in build.arguments
+    )
+    target = ("--target", build.target) if build.target else ()
+    how = ("--layers", "--pull=newer", "--network", "host")
+    what = ("--tag", tag, "--file", str(file), *target, *arguments)
+    return (program, "build", *how, *what, str(place / CONTEXT))
+
+
+def shown_command(program: str, build: ImageBuild) -> str:
+    """Return the command by which a person can try a build in a clone."""
+    target = ("--target", build.target) if build.target else ()
+    return shlex.join((program, "build", "--file", build.file, *target, build.context))
+
+
+def remove_command(program: str, identity: str) -> tuple[str, ...]:
+    """Return the command that removes an image without a tag, and what only that needs."""
+    return (program, "rmi", identity)
+
+
 def export_command(program: str, reference: str, container: str, fd: int) -> tuple[str, ...]:
     """Return the command that writes the files of an image to a descriptor, as a tar archive."""
     if program == PODMAN:
@@ -151,18 +193,19 @@ def read_image(program: str, output: bytes) -> FoundImage | None:
         found = json.JSONDecoder().raw_decode(text, start.start())[0] if start else None
         if program == PODMAN:
             first = _Podman.model_validate(found[0] if isinstance(found, list) and found else None)
-            parts = first.digest, first.architecture, first.system, first.config
+            parts = first.digest, first.identity, first.architecture, first.system, first.config
         else:
             image = _Buildah.model_validate(found)
-            parts = image.digest, image.image.architecture, image.image.os, image.image.config
+            inner = image.image
+            parts = image.digest, image.identity, inner.architecture, inner.os, inner.config
     except (ValueError, ValidationError):
         return None
-    digest, architecture, system, config = parts
+    digest, identity, architecture, system, config = parts
     if not DIGEST.fullmatch(digest):
         return None
     pairs = (each.partition("=") for each in config.variables)
     variables = {name: value for name, _, value in pairs if name}
-    return FoundImage(digest, architecture, system, variables)
+    return FoundImage(digest, identity, architecture, system, variables)
 
 
 def pull_error(reference: str, output: str) -> MisconfiguredError | UnavailableError:

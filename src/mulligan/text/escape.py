@@ -114,3 +114,20 @@ class Excerpt:
 
 def _size(lines: tuple[str, ...]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
+
+
+LAST_LINES = 15
+"""How much of the output of a failed setup command is shown where it failed."""
+
+LINE_CHARS = 500
+
+BOX = re.compile(r"[\u2500-\u257f]+>? ?")
+"""Lines and corners that a tool draws, such as pip's `╰─>`."""
+
+
+def last_lines(output: str) -> str:
+    """Return the last lines of an output that have words, as a terminal shows them."""
+    shown = [visible(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
+    words = [BOX.sub("", line).rstrip() for line in shown]
+    kept = [line[:LINE_CHARS] for line in words if line.strip()][-LAST_LINES:]
+    return "\n".join(kept) or "It printed nothing."

@@ -1,8 +1,9 @@
 """Bare mirror of a repository: fetched by literal URL, without remotes, hooks or drivers."""
 
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mulligan.git.worktrees.naming import (
 WORK_REFS = "refs/heads/mulligan/*"
 """The refs that keep Mulligan's commits, pushed or not."""
 FETCH_TIMEOUT = timedelta(hours=2)
+WRITE_TIMEOUT = timedelta(minutes=30)
 MAX_PACKS = 50
 MAX_COMMIT = 1024 * 1024
 """Limit of a commit in bytes to read without git."""
@@ -100,6 +102,21 @@ class Mirror:
         listed, _, _ = self.git.line("ls-tree", sha, "--", path).partition("\t")
         kind, _, blob = listed.partition(" ")[2].partition(" ")
         return self.git.read("cat-file", "blob", blob) if kind == "blob" else None
+
+    def tree(self, path: str, sha: str) -> str | None:
+        """Return the id of a directory of a commit; None if the commit has no such directory."""
+        if path == ".":
+            return self.git.line("rev-parse", f"{sha}^{{tree}}")
+        listed, _, _ = self.git.line("ls-tree", sha, "--", path).partition("\t")
+        kind, _, tree = listed.partition(" ")[2].partition(" ")
+        return tree if kind == "tree" else None
+
+    def write_tree(self, tree: str, place: Path) -> None:
+        """Write the files of a directory, by its id, into an empty directory."""
+        with tempfile.TemporaryDirectory(prefix="mulligan-") as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+            git = replace(self.git, work_tree=place, extra=index)
+            git.run("read-tree", "--reset", "-u", tree, timeout=WRITE_TIMEOUT)
 
     def names(self, directories: Sequence[str], sha: str) -> tuple[str, ...]:
         """List the paths directly in directories of a commit; none in one that does not exist."""

@@ -162,6 +162,14 @@ class GitWorktrees:
             self.names[key] = (sha, names)
         return names
 
+    @disk_faults()
+    def base_tree(self, repository: str, path: str, sha: str) -> str | None:
+        return self._mirror(repository).tree(path, sha)
+
+    @disk_faults()
+    def write_tree(self, repository: str, tree: str, place: Path) -> None:
+        self._mirror(repository).write_tree(tree, place)
+
     def base_branch(self, repository: str) -> str:
         known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
         return known or self._upstream(repository)[1]

@@ -194,6 +194,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             program_of=program_of,
             has_program=lambda program: program_exists(program, environment),
             image_problem=images.problem,
+            build_problem=images.build_problem,
             hidden_program=lambda line: _hidden_program(line, environment, sandbox),
             pauses=lambda: read_pauses(operator),
             stand_backs=lambda: read_stand_backs(operator),

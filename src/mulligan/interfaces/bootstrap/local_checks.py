@@ -290,8 +290,11 @@ class AttemptChecks:
 
     def in_image(self) -> "AttemptChecks":
         """Return the same in the image of the policy, if it names one."""
-        repository, policy = self.ref.repository, self.commit.policy
-        return replace(self, tree=in_image(self.tree, repository, policy, self, self.uses))
+        policy, uses = self.commit.policy, self.uses
+        try:
+            return replace(self, tree=in_image(self.tree, self.ref, ATTEMPT, policy, self, uses))
+        except SetUpError as error:
+            raise _failed_set_up(error.failed, self._log(SET_UP_LOG)) from error
 
     def set_up(self, lines: Sequence[str]) -> tuple["AttemptChecks", bool]:
         """Set up as an attempt does; the lines are the policy's."""

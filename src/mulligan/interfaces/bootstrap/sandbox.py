@@ -25,6 +25,7 @@ from mulligan.domain.host import (
 )
 from mulligan.git.worktrees.naming import image_directory
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.stores import publishing_redactor_of
 from mulligan.sandbox.client_configuration import client_configuration
 from mulligan.sandbox.image_store import ImageStore
 from mulligan.sandbox.operator_network import CA_FILE_KEY, operator_network
@@ -125,6 +126,9 @@ def image_store(
         operator.sandbox.image_mib * MIB,
         operator.limits.free_mib * MIB,
         NEEDS_SANDBOX if isinstance(sandbox, Unconfined) else "",
+        operator.sandbox.builds,
+        publishing_redactor_of(operator, environment),
+        partial(disk_full_error, operator),
     )
 
 
