@@ -6,6 +6,7 @@ from mulligan.domain.result import CheckKind
 from mulligan.interfaces.onboarding.checkout import propose_checkout
 from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
 from mulligan.interfaces.onboarding.ecosystems import propose_from_files
+from mulligan.interfaces.onboarding.images import find_image
 from mulligan.interfaces.onboarding.proposal import Proposal
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
 from mulligan.interfaces.onboarding.workflows import jobs_of
@@ -22,9 +23,10 @@ class Plan:
 def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
     """Propose what CI runs, and for other kinds of checks what lock files and manifests say."""
     by_ci, by_files = propose_from_ci(tree, machine), propose_from_files(tree, machine)
-    checkout = propose_checkout(tree.texts, jobs_of(tree, machine))
+    jobs = jobs_of(tree, machine)
+    checkout, image = propose_checkout(tree.texts, jobs), find_image(tree, jobs)
     if not by_ci.checks:
-        return Plan(replace(by_files, checkout=checkout), Proposal(""))
+        return Plan(replace(by_files, checkout=checkout, image=image), Proposal(""))
     kinds = {check.kind for check in by_ci.checks if not check.not_tried}
     others = {check.kind for check in by_files.checks} - kinds
     added = only(by_files, others)
@@ -32,7 +34,8 @@ def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
         # CI verifies without them, and they would install more.
         added = only(by_files, set())
     name = by_files.ecosystem or by_ci.ecosystem
-    first = replace(joined(by_ci, added), ecosystem=name, checkout=checkout)
+    first = joined(by_ci, added)
+    first = replace(first, ecosystem=name, checkout=checkout, image=image)
     return Plan(first, only(by_files, kinds))
 
 

@@ -16,6 +16,7 @@ from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import COMMIT_SHA
 from mulligan.domain.result import CheckKind
 from mulligan.interfaces.onboarding.checkout import checkout_lines
+from mulligan.interfaces.onboarding.images import OwnImage, image_lines
 from mulligan.text.foreign import code
 
 # Checks and setup commands
@@ -53,12 +54,16 @@ class ProposedCheck:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Setup commands that all checks need, the checks, and which further files they need."""
+    """Setup commands that all checks need, the checks, and which further files they need.
+
+    `image` is one that the repository has; it is only named, in a comment.
+    """
 
     ecosystem: str
     setup: tuple[str, ...] = ()
     checks: tuple[ProposedCheck, ...] = ()
     checkout: CheckoutSettings = field(default_factory=CheckoutSettings)
+    image: OwnImage | None = None
 
     @property
     def set_up(self) -> tuple[str, ...]:
@@ -181,15 +186,14 @@ NO_CHECKS = """\
 def policy_text(proposal: Proposal) -> str:
     """Return the text of `.github/mulligan.yml`; a check that is left out becomes a comment."""
     if not proposal.checks:
-        lines = checkout_lines(proposal.checkout)
-        return "\n".join([f"{POLICY}{NO_CHECKS}", *lines, *([""] if lines else [])])
+        lines = [*_further(proposal)]
+        return "\n".join([f"{POLICY}{NO_CHECKS}", *lines])
     return POLICY + "\n".join(["", *_lines(proposal), ""])
 
 
 def _lines(proposal: Proposal) -> Iterator[str]:
     kept = [check for check in proposal.checks if check.is_kept]
-    if lines := checkout_lines(proposal.checkout):
-        yield from (*lines, "")
+    yield from _further(proposal)
     if proposal.set_up:
         yield "# Run before the agent, with network access, to install what the checks need."
         yield "setup:"
@@ -203,6 +207,12 @@ def _lines(proposal: Proposal) -> Iterator[str]:
         if not check.is_kept:
             yield f"  # Left out, since {check.reason}:"
             yield from (f"  # {line.removeprefix('  ')}" for line in _check(check))
+
+
+def _further(proposal: Proposal) -> Iterator[str]:
+    for lines in (checkout_lines(proposal.checkout), image_lines(proposal.image)):
+        if lines:
+            yield from (*lines, "")
 
 
 def _check(check: ProposedCheck) -> Iterator[str]:

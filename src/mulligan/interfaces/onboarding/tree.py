@@ -30,6 +30,7 @@ FILES_TO_READ = (
         ".pre-commit-config.y*ml",
     ),
     *(".github/workflows/*.yml", ".github/workflows/*.yaml", "action.yml", "action.yaml"),
+    *(".devcontainer/devcontainer.json", ".devcontainer.json"),
     *(".gitmodules", ".gitattributes", "*/.gitattributes", "*/*/.gitattributes"),
     *(".github/*/action.yml", ".github/actions/*/action.yml", ".github/actions/*/action.yaml"),
     *("requirements/*.txt", "tests/requirements.txt", "test_*.py", "tests/*.py", "test/*.py"),

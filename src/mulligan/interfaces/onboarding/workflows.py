@@ -45,13 +45,15 @@ class CiStep:
 class CiJob:
     """A job on Linux, in the row of its matrix that fits this machine best.
 
-    `needs` names what the sandbox does not have, such as "the service postgres".
+    `needs` names what the sandbox does not have, such as "the service postgres". `image` is the
+    container image in which the job runs; empty if that is none, or not known.
     """
 
     path: str
     name: str
     steps: tuple[CiStep, ...]
     needs: tuple[str, ...] = ()
+    image: str = ""
 
 
 def jobs_of(tree: RepositoryFiles, machine: Machine) -> tuple[CiJob, ...]:
@@ -131,11 +133,13 @@ def _job(reader: _Reader, name: str, job: JsonValue) -> CiJob | None:
     )
     services = part(job, "services")
     needs = [f"the service {each}" for each in (services if isinstance(services, dict) else {})]
-    if part(job, "container"):
+    container = part(job, "container")
+    image = container if isinstance(container, str) else part(container, "image")
+    if container:
         needs.append("a container image")
     if any("actions/checkout" in each.action and each.inputs.get("repository") for each in found):
         needs.append("another repository")
-    return CiJob(reader.path, name, found, tuple(needs))
+    return CiJob(reader.path, name, found, tuple(needs), substitute(str(image or ""), best) or "")
 
 
 def _directory(job: JsonValue, workflow: Mapping[str, JsonValue]) -> str:
