@@ -7,7 +7,7 @@ import pytest
 
 from mulligan.checks.digest import digest
 from mulligan.checks.digest.documents import BufferedOutput, documents
-from mulligan.checks.digest.reports import LARGEST_REPORT, read_report
+from mulligan.checks.digest.reports import LARGEST_REPORT, PackageReport, read_report
 from mulligan.domain.result import RanTests
 
 pytestmark = pytest.mark.pure
@@ -284,6 +284,32 @@ test_a.py:2: AssertionError</failure></testcase></testsuite>
 def test_a_report_wins_over_an_output_that_mixes_two_tests_up() -> None:
     (found,) = digest(MIXED_UP, exit_code=1, report=EXACT.encode()).findings
     assert (found.test_id, found.line, found.message) == ("test_a.py::test_old", 2, "assert 3 == 4")
+
+
+def test_a_report_of_a_package_names_the_package_and_paths_from_the_root() -> None:
+    package = PackageReport(JUNIT, "shop", lambda file: f"packages/shop/{file}")
+    found = package.read(package.content)
+    located = [(each.finding.test_id, each.finding.file) for each in found.found]
+    assert located == [
+        ("[shop] tests.test_a::test_x", "packages/shop/tests/test_a.py"),
+        ("[shop] test/b.php › goes wrong", "packages/shop/test/b.php"),
+        ("[shop] s::Cart total", "packages/shop/cart.py"),
+    ]
+    assert all(each.heading.startswith("[shop] ") for each in found.found)
+    assert "(packages/shop/cart.py" in found.found[2].heading
+    assert found.tests
+    assert found.tests.ran[1] == "[shop] tests.test_a::test_fine"
+
+
+def test_a_report_of_a_package_has_findings_without_a_test_or_a_file_too() -> None:
+    package = PackageReport(report_of("ruff.json"), "shop", lambda file: f"shop{file}")
+    (found,) = package.read(package.content).found
+    assert (found.finding.test_id, found.finding.file) == (None, "shop/repo/src/a.py")
+    nowhere = PackageReport(
+        b"<testsuite><testcase name='x'><failure/></testcase></testsuite>", "shop", str
+    )
+    (found,) = nowhere.read(nowhere.content).found
+    assert (found.finding.test_id, found.finding.file) == ("[shop] x", None)
 
 
 def test_each_subtest_is_a_failure_of_its_own() -> None:

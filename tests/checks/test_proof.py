@@ -22,6 +22,7 @@ from mulligan.checks.proof import (
     needs_second_run,
     proof_of,
     proof_without_files,
+    source_files,
     unproved,
 )
 from mulligan.checks.runner import CommandVerifier
@@ -305,3 +306,15 @@ def test_a_missing_proof_is_a_failed_check_that_says_what_is_wanted() -> None:
     assert none.fingerprint != missing.fingerprint
     for state in (ProofState.PROVED, ProofState.NOT_TRIED):
         assert unproved(Proof(state=state)) is None
+
+
+@pytest.mark.pure
+def test_source_files_are_the_code_of_the_program() -> None:
+    code = {"src/app.py", "lib/cart.js", "cmd/main.go"}
+    others = {"README.md", "docs/conf.py", "setup.py", "scripts/release.py", ".ci/run.py"}
+    tests = {"tests/test_app.py", "cart.test.js", "cmd/main_test.go"}
+    assert source_files({*code, *others, *tests}, ()) == code
+    # The patterns of a repository take the place of those that are usual.
+    assert source_files({*code, "cart.test.js"}, ("cmd/",)) == {
+        *("src/app.py", "lib/cart.js", "cart.test.js")
+    }

@@ -32,6 +32,7 @@ from mulligan.domain.attempt import (
 from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
+    ReviewsWithdrawnError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
@@ -397,3 +398,19 @@ def test_without_a_budget_a_run_may_use_anything() -> None:
     here = Path("/work")
     task = Task("octo/hello#1", 1, 0, "Do it.", here, here, here / "agent.log", "hash")
     assert task.meter(AgentFacts(kind="command", cost_usd=1e9, input_tokens=10**12))
+
+
+def test_the_newest_title_of_any_round_is_proposed() -> None:
+    early = AttemptState(run=replace(run(), title="Fix add()"))
+    late = AttemptState(run=replace(run(), title="Fix add() for negative numbers"))
+    silent = AttemptState(run=run())
+    assert replace(silent, earlier=(early, late)).proposed_title == late.proposed_title
+    assert late.proposed_title == "Fix add() for negative numbers"
+    assert replace(AttemptState(), earlier=(early, silent)).proposed_title == "Fix add()"
+    assert AttemptState().proposed_title == ""
+
+
+def test_withdrawn_reviews_cancel_an_attempt_and_keep_its_pull_request() -> None:
+    fault = fault_of(ReviewsWithdrawnError("none asks for it"))
+    assert (fault.outcome, fault.keeps_pull) == (Outcome.CANCELLED, True)
+    assert not fault_of(WithdrawnError("label off")).keeps_pull

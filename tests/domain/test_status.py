@@ -32,6 +32,7 @@ from mulligan.domain.issue import CommentAct, LabelAct, Stage
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.recorded_effects import (
     CommandAnswered,
+    EscalationAnswered,
     InHand,
     PublicationDelayed,
     PullNote,
@@ -231,3 +232,11 @@ def test_the_end_of_the_work_is_all_that_an_abort_and_the_first_skip_wanted() ->
     assert done(STOOD_DOWN) == [True, False, False]
     assert done(RESOLVED) == [False, True, False]
     assert done(STOOD_DOWN, RESOLVED) == [True, True, False]
+
+
+def test_an_answer_counts_for_the_escalation_that_it_names() -> None:
+    answered = EscalationAnswered(comment=ESCALATED.comment)
+    assert not after(GIVE_UP, ESCALATED).is_escalation_answered
+    assert after(GIVE_UP, ESCALATED, answered).is_escalation_answered
+    again = Escalated(reason="Again.", comment="https://x/1#d")
+    assert not after(GIVE_UP, ESCALATED, answered, AUTHORISED, again).is_escalation_answered

@@ -9,6 +9,7 @@ from mulligan.git.worktrees.naming import (
     BRANCH,
     TOOL_LEFTOVERS,
     binary_attribute,
+    image_directory,
     leftover_in,
     repository_paths,
     set_up_cache,
@@ -28,14 +29,17 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
         for path in (
             *(place.tree, place.agent_git_dir, place.private, place.lock, place.git_dir),
             *(place.repository.mirror, place.repository.mirror_lock, place.repository.trash),
+            *(place.repository.submodules, place.repository.lfs),
         )
     }
     assert names == {
         *("issue-12", "issue-12.git", "issue-12.run", "issue-12.lock"),
         *("mirror.git/worktrees/issue-12", "mirror.git", "mirror.lock", "trash"),
+        *("submodules", "lfs"),
     }
     assert place.all_paths == (place.tree, place.git_dir, place.agent_git_dir, place.private)
     assert set_up_cache(Path("/srv")) == Path("/srv/.set-up")
+    assert image_directory(Path("/srv")) == Path("/srv/.images")
 
 
 def test_no_path_of_a_second_worktree_is_one_of_any_issue() -> None:

@@ -10,7 +10,7 @@ from mulligan.domain.events import Remark
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue_context import IssueContext, Pattern, PatternKind
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.domain.result import FileChange, Finding, GuardKind, GuardViolation
 from mulligan.github.escalation import (
     ADVICE,
     AGENT_KILLED_ADVICE,
@@ -240,6 +240,16 @@ def test_long_lists_are_counted_instead_of_shown() -> None:
 def test_the_failing_test_stands_before_the_suggestions() -> None:
     summary = section(help_wanted(red_three_times()), "Failure summary")
     assert "Failing test: `tests/test_add.py::test_negative`" in summary
+
+
+def test_several_failing_tests_are_named_each_once() -> None:
+    names = [f"tests/test_add.py::test_{number}" for number in (1, 2, 1)]
+    findings = tuple(Finding(summary="assert 1 == 2", test_id=name) for name in names)
+    check = red_check().model_copy(update={"findings": findings, "fingerprint": "f1"})
+    red = attempt(1).model_copy(update={"checks": (check,)})
+    summary = section(help_wanted(escalated(red, reason="Red.")), "Failure summary")
+    shown = "Failing tests: `tests/test_add.py::test_1`, `tests/test_add.py::test_2`"
+    assert shown in summary.splitlines()
 
 
 @pytest.mark.parametrize(

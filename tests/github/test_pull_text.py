@@ -133,3 +133,8 @@ def test_without_the_description_in_the_template_the_part_has_it() -> None:
 def test_a_template_that_is_empty_or_too_long_leaves_mulligans_part_alone(template: str) -> None:
     own = OwnText("Fix it", "y" * 59_000, "", "z" * 59_000)
     assert new_text(own, REF, "abc123", template) == new_text(own, REF, "abc123")
+
+
+def test_every_text_is_changed_before_it_is_compared_with_what_github_shows() -> None:
+    own = OwnText("a title", "a text", "a description", "a rest")
+    assert own.mapped(str.upper) == OwnText("A TITLE", "A TEXT", "A DESCRIPTION", "A REST")

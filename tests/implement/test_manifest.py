@@ -8,6 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from mulligan.config.policy import Policy
+from mulligan.domain.attachment import Attachment, Withheld
 from mulligan.domain.issue_context import IssueContext
 from mulligan.implement.prompt.manifest import (
     Manifest,
@@ -15,6 +16,7 @@ from mulligan.implement.prompt.manifest import (
     hash_of,
     inputs_of,
     inputs_of_round,
+    verify_manifests,
 )
 from world.attempts import case, check, red
 
@@ -103,3 +105,25 @@ def test_the_inputs_of_a_fix_round_are_the_manifest_its_place_and_the_failed_che
         inputs_of_round("1" * 64, (1, 2), [check("lint")]),
     ]
     assert hash_of(inputs) not in set(map(hash_of, others))
+
+
+def test_an_attachment_that_is_gone_or_changed_breaks_the_record() -> None:
+    kept, none = b"a picture", Attachment(address="https://h.example/b", withheld=Withheld.NO_TIME)
+    names = {name: hashlib.sha256(kept).hexdigest() for name in ("1.png", "2.png", "3.png")}
+    given = tuple(
+        Attachment(address=f"https://h.example/{name}", name=name, sha256=digest)
+        for name, digest in names.items()
+    )
+    manifest = Manifest(
+        inputs_hash="",
+        context_hash=None,
+        delivered_hash="",
+        prior_manifest_hashes=(),
+        agent="command",
+        attachments=(*given, none),
+    )
+    files = {"manifest.json": manifest.canonical(), "1.png": kept, "2.png": b"another"}
+    meta = red(1).model_copy(update={"manifest_hash": manifest.digest()})
+    (proof,) = verify_manifests([meta], lambda _, name: files.get(name))
+    assert [line.partition(" ")[0] for line in proof.broken] == ["2.png", "3.png"]
+    assert proof.broken[1] == "3.png is gone."

@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.config.policy import Baseline, Check, ContextLimits, Policy, Scope
+from mulligan.domain.attachment import Attachment, Withheld
 from mulligan.domain.host import Network, RunLimits
 from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.protected import Protected
 from mulligan.domain.result import CheckKind
 from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.prompt import PromptRequest, criteria_in, render_prompt
+from mulligan.implement.prompt.prompt import (
+    PromptRequest,
+    attachment_text,
+    criteria_in,
+    render_prompt,
+)
 from world.attempts import DIFF, ISSUE, NINE, attempt, case, check, failing_test, red
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -260,3 +266,25 @@ def test_what_is_not_protected_is_not_forbidden() -> None:
     owners = Policy(scope=Scope(protect=(Protected.OWNERS,)))
     assert "- Never change these either: `CODEOWNERS`.\n" in first(policy=owners)
     assert "Never change" not in first(policy=Policy(scope=Scope(protect=())))
+
+
+@pytest.mark.pure
+def test_an_attachment_that_the_agent_does_not_get_is_named_with_the_reason() -> None:
+    given = Attachment(address="https://h.example/a", name="1.png", sha256="1" * 64)
+    missing = [Attachment(address=given.address, withheld=why) for why in Withheld]
+    assert attachment_text(given) == "1.png"
+    told = list(map(attachment_text, missing))
+    assert told[0] == "missing, the issue has more than 20"
+    assert told[1] == "missing, it is larger than 5 MB"
+    assert len(set(told)) == len(told)
+
+
+@pytest.mark.pure
+def test_a_check_for_some_paths_names_the_first_of_them() -> None:
+    paths = tuple(f"web/{number}/" for number in range(12))
+    many = Check(name="web", run="make web", paths=paths)
+    shown = ", ".join(f"`web/{number}/`" for number in range(10))
+    line = f"- web, within 10m, if the change touches {shown}, 2 more: `make web`"
+    assert line in first(policy=Policy(checks=(many,))).splitlines()
+    one = many.model_copy(update={"paths": paths[:1]})
+    assert "if the change touches `web/0/`: `make web`" in first(policy=Policy(checks=(one,)))

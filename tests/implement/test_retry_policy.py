@@ -34,6 +34,7 @@ from mulligan.implement.decide import (
     decide,
     epoch_of,
     reconsider,
+    round_of,
 )
 from mulligan.implement.prompt.outcome_text import DIED
 from world.attempts import REF, attempt, check, red
@@ -392,6 +393,15 @@ def test_only_the_attempts_of_the_epoch_count() -> None:
     earlier, later = red(1), attempt(2, O.ZERO_COMMIT).model_copy(update={"epoch": 2})
     status = IssueStatus(REF, epoch=2)
     assert epoch_of(status, [earlier, later]) == [EndedAttempt.of(later)]
+
+
+def test_attempts_for_a_review_do_not_count_those_before_it() -> None:
+    history = [red(1), red(2), red(3)]
+    ended = [EndedAttempt.of(each) for each in history]
+    status = IssueStatus(REF, epoch=1)
+    assert round_of(status, history) == ended
+    assert round_of(replace(status, review_start=2), history) == ended[2:]
+    assert round_of(replace(status, epoch=2), history) == []
 
 
 def test_an_issue_that_others_close_waits_for_them() -> None:

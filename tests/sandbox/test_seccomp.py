@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.seccomp import ALLOW, MACHINES, REFUSE, filter_for
+from mulligan.sandbox.seccomp import ALLOW, MACHINES, REFUSE, chroot_filter, filter_for
 
 pytestmark = pytest.mark.pure
 X86, ARM = "x86_64", "aarch64"
@@ -16,9 +16,17 @@ EPERM, ENOSYS, NO_FAMILY, NOT_SUPPORTED = (
 THREAD, SIGCHLD, NEW_USER = 0x3D0F00, 17, 0x10000000
 
 
-def verdict(machine: str, number: int, first: int = 0, second: int = 0, audit: int = 0) -> int:
-    """Interpret the filter for one call (struct seccomp_data: nr, arch, pointer, arguments)."""
-    program = filter_for(machine)
+def verdict(
+    machine: str,
+    number: int,
+    first: int = 0,
+    second: int = 0,
+    audit: int = 0,
+    *,
+    program: bytes | None = None,
+) -> int:
+    """Interpret a filter for one call (struct seccomp_data: nr, arch, pointer, arguments)."""
+    program = program or filter_for(machine)
     assert program
     call = struct.pack(
         "<IIQ6Q", number, audit or MACHINES[machine].audit, 0, first, second, *[0] * 4
@@ -110,3 +118,17 @@ def test_the_numbers_are_those_of_this_machines_headers() -> None:
     for name, number in (("mount", 40), ("setns", 268), ("keyctl", 219), ("bpf", 280)):
         assert f"#define __NR_{name} {number}\n" in text
         assert number in MACHINES[ARM].refused
+
+
+@pytest.mark.parametrize(("machine", "chroot"), [(X86, 161), (ARM, 51)])
+def test_a_command_in_an_image_can_change_its_root_until_its_own_filter_is_there(
+    machine: str, chroot: int
+) -> None:
+    before, then = filter_for(machine, allows_chroot=True), chroot_filter(machine)
+    assert before
+    assert then
+    assert verdict(machine, chroot) == EPERM
+    assert verdict(machine, chroot, program=before) == ALLOW
+    assert verdict(machine, chroot, program=then) == EPERM
+    assert verdict(machine, chroot + 1, program=then) == ALLOW
+    assert chroot_filter("riscv64") is None

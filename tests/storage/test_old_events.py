@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import Forgotten, RecordedEvent, Restored
+from mulligan.domain.events import Forgotten, RecordedEvent, Resolution, Resolved, Restored
 from mulligan.domain.issue import CommentAct, ConsoleAct, IssueRef, LabelAct, Stage, UnknownAct
 from mulligan.domain.recorded_effects import (
     NO_EFFECTS,
@@ -202,6 +202,24 @@ def test_what_replaces_earlier_events_keeps_their_effects() -> None:
         reason="merged", number=2, act="labeled:7", known_since=None, effects=effects, epochs=1
     )
     assert read(restored, "restored").event == Restored(source="labels", number=2, effects=effects)
+
+
+@pytest.mark.parametrize(
+    ("reason", "resolution"),
+    [
+        ("Its pull request was merged.", Resolution.MERGED),
+        ("Its pull request was closed without being merged.", Resolution.CLOSED),
+        ("ada wrote /mulligan skip.", Resolution.SKIPPED),
+    ],
+)
+def test_the_end_of_a_pull_request_is_read_from_its_sentence(
+    reason: str, resolution: Resolution
+) -> None:
+    counts = '"total_attempts":2,"total_duration_ms":5'
+    body = f'{{"kind":"resolved","resolution":"{reason}",{counts}}}'
+    assert read(body, "resolved").event == Resolved(
+        resolution=resolution, reason=reason, total_attempts=2, total_duration_ms=5
+    )
 
 
 def read(body: str, kind: str) -> RecordedEvent:

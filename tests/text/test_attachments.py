@@ -50,6 +50,11 @@ def test_what_a_reader_does_not_see_is_not_found(text: str) -> None:
     assert found(text) == []
 
 
+def test_other_links_beside_an_attachment_are_none() -> None:
+    beside = "[here](https://elsewhere.example/a.png)"
+    assert found(f"![x]({AT}/assets/a) {beside}") == [(f"{AT}/assets/a", True)]
+
+
 def test_each_is_named_where_it_stood() -> None:
     words = {f"{AT}/assets/a": "1.png", f"{AT}/files/1/log.txt": "2.txt"}
     text = f"a ![x]({AT}/assets/a?b) c [log]({AT}/files/1/log.txt) d ![y](https://e.example/f.png)"
@@ -79,6 +84,8 @@ def test_a_file_is_text_without_what_nobody_sees() -> None:
     )
     windows = BOM_UTF16_LE + "a é".encode("utf-16-le")
     assert read_attachment(windows, is_picture=False) == Readable(b"a \xc3\xa9", "txt")
+    assert Readable(b"a", "txt").is_text
+    assert not Readable(png(64, 32), "png").is_text
 
 
 @pytest.mark.parametrize(
