@@ -19,7 +19,7 @@ from mulligan.interfaces.onboarding.commands import (
 )
 from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck
 from mulligan.interfaces.onboarding.tox import environments_of
-from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles, part
+from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles, mapping_of, part
 from mulligan.interfaces.onboarding.workflows import CiJob, CiStep, jobs_of
 
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
@@ -87,9 +87,8 @@ class _About:
 
 
 def _scripts(tree: RepositoryFiles) -> dict[str, str]:
-    scripts = part(tree.mapping("package.json"), "scripts")
-    found = scripts if isinstance(scripts, dict) else {}
-    return {name: text for name, text in found.items() if isinstance(text, str)}
+    scripts = mapping_of(part(tree.mapping("package.json"), "scripts"))
+    return {name: text for name, text in scripts.items() if isinstance(text, str)}
 
 
 def ruff_repairs(tree: RepositoryFiles) -> bool:

@@ -20,6 +20,7 @@ from mulligan.interfaces.onboarding.tree import (
     Machine,
     RepositoryFiles,
     keys_of,
+    mapping_of,
     part,
     texts_of,
 )
@@ -206,8 +207,7 @@ def propose_node(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     if "package.json" not in tree.paths:
         return None
     package, manager = tree.mapping("package.json"), _manager(tree)
-    scripts = part(package, "scripts")
-    written = scripts if isinstance(scripts, dict) else {}
+    written = mapping_of(part(package, "scripts"))
     real = {name for name, line in written.items() if PLACEHOLDER not in str(line)}
     checks = tuple(
         make(

@@ -94,9 +94,14 @@ def part(value: JsonValue, *keys: str) -> JsonValue:
     return value
 
 
+def mapping_of(value: JsonValue) -> dict[str, JsonValue]:
+    """Return a mapping; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 def keys_of(value: JsonValue) -> list[str]:
     """List the keys of a mapping, in order; empty for anything else."""
-    return list(value) if isinstance(value, dict) else []
+    return list(mapping_of(value))
 
 
 def texts_of(value: JsonValue) -> list[str]:

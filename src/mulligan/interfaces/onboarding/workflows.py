@@ -20,6 +20,7 @@ from mulligan.interfaces.onboarding.tree import (
     Machine,
     RepositoryFiles,
     keys_of,
+    mapping_of,
     part,
 )
 
@@ -64,7 +65,7 @@ def jobs_of(tree: RepositoryFiles, machine: Machine) -> tuple[CiJob, ...]:
     called = [
         str(uses).removeprefix("./")
         for path in started
-        for job in _jobs(workflows[path]).values()
+        for job in mapping_of(workflows[path].get("jobs")).values()
         if (uses := part(job, "uses"))
     ]
     wanted = dict.fromkeys([*started, *(path for path in called if path in workflows)])
@@ -72,7 +73,7 @@ def jobs_of(tree: RepositoryFiles, machine: Machine) -> tuple[CiJob, ...]:
     found = [
         _job(_Reader(path, workflows[path], actions, machine), name, job)
         for path in wanted
-        for name, job in _jobs(workflows[path]).items()
+        for name, job in mapping_of(workflows[path].get("jobs")).items()
     ]
     return tuple(job for job in found if job)
 
@@ -84,11 +85,6 @@ def _mapping(text: str) -> dict[str, JsonValue]:
         return MAPPING.validate_python(found)
     except (yaml.YAMLError, ValidationError, RecursionError):
         return {}
-
-
-def _jobs(workflow: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    jobs = workflow.get("jobs")
-    return jobs if isinstance(jobs, dict) else {}
 
 
 def _runs_for_changes(on: JsonValue) -> bool:
@@ -131,8 +127,7 @@ def _job(reader: _Reader, name: str, job: JsonValue) -> CiJob | None:
         if (fitting := _where_it_runs(step, (best, *others))) is not None
         for each in _steps(step, fitting, reader, _directory(job, reader.workflow))
     )
-    services = part(job, "services")
-    needs = [f"the service {each}" for each in (services if isinstance(services, dict) else {})]
+    needs = [f"the service {each}" for each in keys_of(part(job, "services"))]
     container = part(job, "container")
     image = container if isinstance(container, str) else part(container, "image")
     if container:
@@ -168,7 +163,7 @@ def _rows(matrix: JsonValue, machine: Machine) -> list[Row]:
     """List the rows as GitHub makes them; an axis that is not known has this machine's version."""
     if isinstance(matrix, str):
         return [{name: _here(name, machine) for name in GUESSED}]
-    parts = matrix if isinstance(matrix, dict) else {}
+    parts = mapping_of(matrix)
     axes = {key: value for key, value in parts.items() if key not in {"include", "exclude"}}
     values = [_values(key, value, machine) for key, value in axes.items()]
     rows: list[dict[str, JsonValue | Value]] = [
@@ -234,7 +229,7 @@ def _context(row: Row, workflow: Mapping[str, JsonValue], job: JsonValue) -> Con
     }
     variables = dict[str, Value]()
     for place in (workflow.get("env"), part(job, "env")):
-        for key, value in (place if isinstance(place, dict) else {}).items():
+        for key, value in mapping_of(place).items():
             known = substitute(str(value), {**base, "env": variables})
             variables[key] = UNKNOWN if known is None else known
     return {**base, "env": variables}
@@ -310,11 +305,8 @@ def _of_action(path: str, step: JsonValue, context: Context, reader: _Reader) ->
     """Yield the steps of a composite action, with its inputs."""
     names = (f"{path}/action.yml", f"{path}/action.yaml") if path else ("action.yml",)
     action = next((dict(reader.actions[name]) for name in names if name in reader.actions), None)
-    steps, wanted = part(action, "runs", "steps"), part(action, "inputs")
-    inputs = {
-        key: str(part(each, "default") or "")
-        for key, each in (wanted if isinstance(wanted, dict) else {}).items()
-    }
+    steps, wanted = part(action, "runs", "steps"), mapping_of(part(action, "inputs"))
+    inputs = {key: str(part(each, "default") or "") for key, each in wanted.items()}
     given, _ = _variables(part(step, "with"), context)
     inner = {**context, "inputs": {**inputs, **given}}
     for each in steps if isinstance(steps, list) else []:
@@ -326,7 +318,7 @@ def _of_action(path: str, step: JsonValue, context: Context, reader: _Reader) ->
 def _variables(given: JsonValue, context: Context) -> tuple[dict[str, str], bool]:
     """Return the variables that are known, and whether one of the others is a secret."""
     known, secret = dict[str, str](), False
-    for key, value in (given if isinstance(given, dict) else {}).items():
+    for key, value in mapping_of(given).items():
         text = substitute(str(value), context)
         if text is not None:
             known[key] = text
