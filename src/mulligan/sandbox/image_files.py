@@ -55,7 +55,7 @@ class Unpacking:
         self._prepare()
 
     def _add(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        path = PurePosixPath(*(part for part in member.name.split("/") if part not in {"", "."}))
+        path = _path(member.name)
         if path == PurePosixPath() or ".." in path.parts or path.parts[0] in OWN:
             return
         self._count(member.size if member.isreg() else 0)
@@ -91,7 +91,7 @@ class Unpacking:
 
     def _link(self, place: Path, name: str) -> None:
         """Make a hard link to a file that was unpacked; skip one to anything else."""
-        target = PurePosixPath(*(part for part in name.split("/") if part not in {"", "."}))
+        target = _path(name)
         source = self._root / target
         if ".." not in target.parts and target.parent in self._directories:
             if source.is_symlink():
@@ -130,6 +130,10 @@ class Unpacking:
         if not os.path.lexists(place):
             place.touch()
             place.chmod(FILE_MODE)
+
+
+def _path(name: str) -> PurePosixPath:
+    return PurePosixPath(*(part for part in name.split("/") if part not in {"", "."}))
 
 
 class TooLargeError(Exception):

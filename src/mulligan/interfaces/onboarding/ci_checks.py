@@ -11,6 +11,7 @@ from shlex import quote
 from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import CheckKind
 from mulligan.interfaces.onboarding.commands import (
+    RUNNER_OPTIONS,
     Command,
     Role,
     classify,
@@ -243,12 +244,9 @@ class _Job:
         return not locks or manager in {LOCKS[name] for name in locks}
 
     def _node_install(self, command: str, manager: str) -> str:
-        """Return the install without changes to tracked files; npm without a lock writes none."""
-        has_lock = self.about.tree.has("package-lock.json", "npm-shrinkwrap.json")
-        if manager == "npm" and not has_lock:
-            return "npm install --no-audit --no-fund --no-package-lock"
+        """Return the install without changes to tracked files."""
         if manager == "npm":
-            return "npm ci --no-audit --no-fund"
+            return npm_install(self.about.tree)
         if manager == "pnpm" and "pnpm-lock.yaml" in self.about.tree.paths:
             return "pnpm install --frozen-lockfile"
         return command
@@ -264,7 +262,7 @@ class _Job:
         if words[:1] == ["go"] and "go.sum" in self.about.tree.paths:
             yield "go mod download"
         if words[:1] == ["cargo"]:
-            yield f"cargo fetch{' --locked' if 'Cargo.lock' in self.about.tree.paths else ''}"
+            yield f"cargo fetch{cargo_lock(self.about.tree)}"
         if words[:1] == ["tox"]:
             yield f"{self.active}{command.partition(' -- ')[0]} --notest"
         if words[:2] == ["pre-commit", "run"]:
@@ -439,9 +437,21 @@ def _uv_options(command: str) -> str:
     kept, rest = ["uv", "run"], iter(command.split()[2:])
     for word in takewhile(lambda each: each.startswith("-") and each != "-m", rest):
         kept.append(word)
-        if word in UV_VALUES:
+        if word in RUNNER_OPTIONS:
             kept.append(next(rest, ""))
     return " ".join(kept)
+
+
+def npm_install(tree: RepositoryFiles) -> str:
+    """Return how npm installs; without a lock file it writes none."""
+    if tree.has("package-lock.json", "npm-shrinkwrap.json"):
+        return "npm ci --no-audit --no-fund"
+    return "npm install --no-audit --no-fund --no-package-lock"
+
+
+def cargo_lock(tree: RepositoryFiles) -> str:
+    """Return the option with which Cargo keeps to its lock file; empty without one."""
+    return " --locked" if "Cargo.lock" in tree.paths else ""
 
 
 LOCKS = {
@@ -453,8 +463,3 @@ LOCKS = {
     "bun.lockb": "bun",
 }
 """The package manager of each lock file of Node."""
-
-UV_VALUES = {
-    *("--group", "--only-group", "--extra", "--with", "--python", "-p", "--project", "--package"),
-    *("--no-group", "--with-requirements", "--env-file", "--directory"),
-}

@@ -6,7 +6,14 @@ from dataclasses import replace
 from shlex import quote
 
 from mulligan.domain.repairing import checking_form
-from mulligan.interfaces.onboarding.ci_checks import LOCKS, VENV, checking_script, ruff_repairs
+from mulligan.interfaces.onboarding.ci_checks import (
+    LOCKS,
+    VENV,
+    cargo_lock,
+    checking_script,
+    npm_install,
+    ruff_repairs,
+)
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
     ProposedCheck,
@@ -238,10 +245,8 @@ def _install(tree: RepositoryFiles, manager: str) -> tuple[str, ...]:
         case "yarn":
             frozen = "--immutable" if ".yarnrc.yml" in tree.paths else "--frozen-lockfile"
             return (f"yarn install {frozen}",)
-        case _ if tree.has("package-lock.json", "npm-shrinkwrap.json"):
-            return ("npm ci --no-audit --no-fund",)
         case _:
-            return ("npm install --no-audit --no-fund --no-package-lock",)
+            return (npm_install(tree),)
 
 
 # Go
@@ -262,7 +267,7 @@ def propose_rust(tree: RepositoryFiles, _: Machine) -> Proposal | None:
     """Propose for a crate or a workspace; checks are offline, so dependencies come before."""
     if "Cargo.toml" not in tree.paths:
         return None
-    locked = " --locked" if "Cargo.lock" in tree.paths else ""
+    locked = cargo_lock(tree)
     check = suite(f"cargo test{locked}", "Cargo.toml")
     return Proposal("Rust", (f"cargo fetch{locked}",), (check,))
 
