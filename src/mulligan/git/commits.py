@@ -90,6 +90,6 @@ def read_signing_key(file: Path, environment: Mapping[str, str]) -> SigningKeySt
         )
     )
     if ended.exit_code:
-        words = one_line(ended.text.strip().rpartition("\n")[2]).rpartition(": ")[2]
+        words = one_line(ended.last_line).rpartition(": ")[2]
         return SigningKeyStatus(file, found, mode, failure=words)
     return SigningKeyStatus(file, found, mode, public_key=" ".join(ended.text.split()[:2]))

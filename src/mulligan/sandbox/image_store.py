@@ -45,7 +45,7 @@ from mulligan.sandbox.image_tools import (
     variables_for,
 )
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.set_up_cache import hold
+from mulligan.sandbox.set_up_cache import TRASH, hold, move_away
 from mulligan.text.escape import last_lines
 from mulligan.text.redact import Redactor
 
@@ -61,7 +61,7 @@ ROOT, DESCRIPTION = "root", "image.json"
 MADE = "pulled-"
 """Begins the name of a file that says of which day a tag is, and from which files it was built."""
 
-UNPACKING, TRASH = "unpacking-", "trash-"
+UNPACKING = "unpacking-"
 
 ARCHITECTURES = {"x86_64": ("amd64", "386"), "aarch64": ("arm64",)}
 """What a machine runs, by `uname -m`, in the words of images."""
@@ -240,8 +240,8 @@ class ImageStore:
         oldest = before.timestamp()
         with self._locked():
             for entry in self.root.glob("sha256-*"):
-                if entry.stat().st_mtime < oldest:
-                    self._delete(entry)
+                if entry.stat().st_mtime < oldest and move_away(entry):
+                    log.info("image_removed", image=entry.name)
             for left in self.root.glob(f"{MADE}*"):
                 if left.stat().st_mtime < oldest:
                     left.unlink()
@@ -251,18 +251,6 @@ class ImageStore:
         for pattern in (UNPACKING, TRASH):
             for left in self.root.glob(f"{pattern}*"):
                 clear(left, self.environment)
-
-    def _delete(self, entry: Path) -> None:
-        """Delete an entry, unless it is in use."""
-        descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            entry.rename(self.root / f"{TRASH}{entry.name}")
-            log.info("image_removed", image=entry.name)
-        except BlockingIOError:
-            return
-        finally:
-            os.close(descriptor)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -387,7 +375,7 @@ class ImageStore:
         """Return the error of the program; raise that of the unpacking if it came first."""
         with suppress(UnreadableImageError):
             unpacked()
-        last = ended.text.strip().rpartition("\n")[2]
+        last = ended.last_line
         return UnavailableError(f"{program} cannot export the image {reference}: {last}.")
 
     def _too_large(self, reference: str, free: int) -> MisconfiguredError | UnavailableError:

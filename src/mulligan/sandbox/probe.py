@@ -207,8 +207,7 @@ def _layer_problem(sandbox: Sandbox, place: Path, environment: Mapping[str, str]
     is_whole = (lower / "given").read_text() == "old\n" and (lower / "directory").is_dir()
     if ended.text.strip() == PROBE_OUTPUT and is_whole:
         return ""
-    last = ended.text.strip().rpartition("\n")[2]
-    return f"{NOT_LIKE_FILES} ({last or 'the trial said nothing'})"
+    return f"{NOT_LIKE_FILES} ({ended.last_line or 'the trial said nothing'})"
 
 
 def _refusal(error: str) -> str:

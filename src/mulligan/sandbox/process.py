@@ -122,6 +122,11 @@ class Finished:
         """The end of the output as text; bytes that are not UTF-8 are replaced."""
         return self.tail.decode(errors="replace")
 
+    @property
+    def last_line(self) -> str:
+        """The last line of the output; empty if there is none."""
+        return self.text.strip().rpartition("\n")[2]
+
 
 def run(command: Command) -> Finished:
     """Run a command until it and everything it started has ended.

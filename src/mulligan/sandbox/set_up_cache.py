@@ -74,7 +74,7 @@ class SetUpCache:
         kept = 0
         for entry, size in self._entries():
             kept += size
-            if (kept > most or not entry.name.startswith(f"{day}-")) and self._delete(entry):
+            if (kept > most or not entry.name.startswith(f"{day}-")) and move_away(entry):
                 kept -= size
         for left in self.root.glob(f"{TRASH}*"):
             clear(left, self.environment)
@@ -84,18 +84,6 @@ class SetUpCache:
         entries = [each for each in self.root.glob("*-*") if not each.name.startswith(TRASH)]
         for entry in sorted(entries, key=lambda each: each.stat().st_mtime_ns, reverse=True):
             yield entry, int((entry / SIZE).read_text())
-
-    def _delete(self, entry: Path) -> bool:
-        """Move an entry away for deletion, unless it is in use."""
-        descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            entry.rename(Path(tempfile.mkdtemp(prefix=TRASH, dir=self.root), entry.name))
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(descriptor)
-        return True
 
 
 def hold(entry: Path, uses: ExitStack) -> Path | None:
@@ -114,3 +102,16 @@ def hold(entry: Path, uses: ExitStack) -> Path | None:
         return None
     os.utime(descriptor)
     return entry
+
+
+def move_away(entry: Path) -> bool:
+    """Move an entry beside the others for deletion, unless it is in use; tell whether it moved."""
+    descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        entry.rename(Path(tempfile.mkdtemp(prefix=TRASH, dir=entry.parent), entry.name))
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -83,7 +83,7 @@ def _give(places: Sequence[str], environment: Mapping[str, str]) -> None:
     argv = ("find", *places, "-xdev", *NOT_OWN, *change)
     ended = run(Command(argv, Path("/"), {"PATH": ":".join(path), "LC_ALL": "C"}, CHOWN_TIMEOUT))
     if ended.exit_code or ended.stopped_by:
-        raise _not_allowed(ended.text.strip().rpartition("\n")[2])
+        raise _not_allowed(ended.last_line)
 
 
 def _not_allowed(why: str) -> UnavailableError:

@@ -150,7 +150,7 @@ def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None
         answer = repository.attempt(*counted, timeout=COUNT_TIMEOUT)
     except UnavailableError:
         return None
-    return None if answer.exit_code else int(answer.text.rstrip().rpartition("\n")[2])
+    return None if answer.exit_code else int(answer.last_line)
 
 
 def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
