@@ -29,11 +29,13 @@ def test_another_process_is_waited_for_until_it_dies(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE
     ) as holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(UnavailableError, match="busy with it"), locked(place, SHORT, "it"):
-            pass
-        holder.kill()
+        try:
+            assert holder.stdout
+            assert holder.stdout.readline() == b"held\n"
+            with pytest.raises(UnavailableError, match="busy with it"), locked(place, SHORT, "it"):
+                pass
+        finally:
+            holder.kill()
     with locked(place, timedelta(seconds=5), "it"):
         pass
 

@@ -18,7 +18,7 @@ from mulligan.interfaces.onboarding.commands import (
     split_script,
     words_of,
 )
-from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck
+from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck, free_name
 from mulligan.interfaces.onboarding.tox import environments_of
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles, mapping_of, part
 from mulligan.interfaces.onboarding.workflows import CiJob, CiStep, jobs_of
@@ -70,9 +70,7 @@ def _named(checks: Sequence[ProposedCheck]) -> tuple[ProposedCheck, ...]:
     named = dict[str, ProposedCheck]()
     for check in checks:
         kind = KIND_NAMES[check.kind]
-        numbered = (f"{kind} {number}" for number in range(2, len(checks) + 2))
-        choices = (kind, f"{kind} ({check.name})", *numbered)
-        name = next(each for each in choices if each not in named)
+        name = free_name(named, kind, f"{kind} ({check.name})")
         named[name] = replace(check, name=name)
     return tuple(named.values())
 

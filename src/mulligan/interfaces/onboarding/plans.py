@@ -7,7 +7,7 @@ from mulligan.interfaces.onboarding.checkout import propose_checkout
 from mulligan.interfaces.onboarding.ci_checks import propose_from_ci
 from mulligan.interfaces.onboarding.ecosystems import propose_from_files
 from mulligan.interfaces.onboarding.images import find_image
-from mulligan.interfaces.onboarding.proposal import Proposal
+from mulligan.interfaces.onboarding.proposal import Proposal, free_name
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles
 from mulligan.interfaces.onboarding.workflows import jobs_of
 
@@ -49,16 +49,11 @@ def joined(first: Proposal, second: Proposal) -> Proposal:
     """Return the setup commands and checks of both; a name of two kept checks gets a number."""
     names, checks = {each.name for each in first.checks if each.is_kept}, list(first.checks)
     for check in second.checks:
-        name = _free(check.name, names)
+        name = free_name(names, check.name)
         names.add(name)
         checks.append(replace(check, name=name))
     setup = tuple(dict.fromkeys((*first.setup, *second.setup)))
     return replace(first, setup=setup, checks=tuple(checks))
-
-
-def _free(name: str, names: set[str]) -> str:
-    numbered = (f"{name} {number}" for number in range(2, len(names) + 3))
-    return name if name not in names else next(each for each in numbered if each not in names)
 
 
 def missing(tried: Proposal, spare: Proposal) -> Proposal:

@@ -4,8 +4,9 @@ import configparser
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 
 import yaml
@@ -107,6 +108,12 @@ def merge_proposals(proposals: list[Proposal]) -> Proposal:
         setup=tuple(line for each in proposals for line in each.setup),
         checks=tuple(checks),
     )
+
+
+def free_name(taken: Collection[str], name: str, *others: str) -> str:
+    """Return the first of these names that is not taken; else the first one with a number."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(each for each in chain((name, *others), numbered) if each not in taken)
 
 
 # Where the clone comes from

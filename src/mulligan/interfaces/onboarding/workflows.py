@@ -105,8 +105,8 @@ class _Reader:
     """A workflow, and the local actions that its steps may use."""
 
     path: str
-    workflow: Mapping[str, JsonValue]
-    actions: Mapping[str, Mapping[str, JsonValue]]
+    workflow: dict[str, JsonValue]
+    actions: Mapping[str, dict[str, JsonValue]]
     machine: Machine
 
 
@@ -137,9 +137,9 @@ def _job(reader: _Reader, name: str, job: JsonValue) -> CiJob | None:
     return CiJob(reader.path, name, found, tuple(needs), substitute(str(image or ""), best) or "")
 
 
-def _directory(job: JsonValue, workflow: Mapping[str, JsonValue]) -> str:
+def _directory(job: JsonValue, workflow: JsonValue) -> str:
     path = ("defaults", "run", "working-directory")
-    return str(part(job, *path) or part(dict(workflow), *path) or "")
+    return str(part(job, *path) or part(workflow, *path) or "")
 
 
 def _where_it_runs(step: JsonValue, contexts: Sequence[Context]) -> Context | None:
@@ -215,7 +215,7 @@ def _flat(row: Mapping[str, JsonValue | Value], before: str = "") -> Iterator[tu
             yield f"{before}{key}", UNKNOWN if isinstance(value, list) else value
 
 
-def _context(row: Row, workflow: Mapping[str, JsonValue], job: JsonValue) -> Context:
+def _context(row: Row, workflow: JsonValue, job: JsonValue) -> Context:
     base: dict[str, Mapping[str, Value]] = {
         "matrix": row,
         "runner": {"os": "Linux", "arch": "X64"},
@@ -228,7 +228,7 @@ def _context(row: Row, workflow: Mapping[str, JsonValue], job: JsonValue) -> Con
         "strategy": {},
     }
     variables = dict[str, Value]()
-    for place in (workflow.get("env"), part(job, "env")):
+    for place in (part(workflow, "env"), part(job, "env")):
         for key, value in mapping_of(place).items():
             known = substitute(str(value), {**base, "env": variables})
             variables[key] = UNKNOWN if known is None else known
@@ -304,7 +304,7 @@ def _steps(step: JsonValue, context: Context, reader: _Reader, directory: str) -
 def _of_action(path: str, step: JsonValue, context: Context, reader: _Reader) -> Iterator[CiStep]:
     """Yield the steps of a composite action, with its inputs."""
     names = (f"{path}/action.yml", f"{path}/action.yaml") if path else ("action.yml",)
-    action = next((dict(reader.actions[name]) for name in names if name in reader.actions), None)
+    action = next((reader.actions[name] for name in names if name in reader.actions), None)
     steps, wanted = part(action, "runs", "steps"), mapping_of(part(action, "inputs"))
     inputs = {key: str(part(each, "default") or "") for key, each in wanted.items()}
     given, _ = _variables(part(step, "with"), context)
