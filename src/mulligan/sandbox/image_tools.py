@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.image import CONTEXT, ImageBuild
@@ -198,7 +198,7 @@ def read_image(program: str, output: bytes) -> FoundImage | None:
             image = _Buildah.model_validate(found)
             inner = image.image
             parts = image.digest, image.identity, inner.architecture, inner.os, inner.config
-    except (ValueError, ValidationError):
+    except ValueError:
         return None
     digest, identity, architecture, system, config = parts
     if not DIGEST.fullmatch(digest):

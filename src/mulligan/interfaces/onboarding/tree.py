@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 FILES_TO_READ = (
     *(
@@ -66,7 +66,7 @@ class RepositoryFiles:
                 else json.loads(self.text(name) or "{}")
             )
             return MAPPING.validate_python(found)
-        except (ValueError, ValidationError, RecursionError):
+        except (ValueError, RecursionError):
             return {}
 
     def says(self, pattern: str, *names: str) -> bool:
