@@ -2,11 +2,18 @@
 
 import os
 import sys
+from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from mulligan.config.load import load_policy
+from mulligan.interfaces.bootstrap.trial import NO_TIME
+from mulligan.interfaces.cli.trial import try_plan
+from mulligan.interfaces.onboarding.plans import Plan
+from mulligan.interfaces.onboarding.proposal import Proposal, suite
 from world.confined import sandbox
 from world.pseudo_terminal import on_a_terminal
 from world.repositories import git
@@ -137,6 +144,19 @@ def test_without_a_trial_or_a_commit_the_proposal_is_written(tmp_path: Path) -> 
     assert [check.run for check in load_policy(written(here).encode(), {}, "").checks] == [
         "make test"
     ]
+
+
+def test_after_its_time_a_check_is_proposed_without_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = repository(tmp_path, "make test", Makefile="test:\n\ttouch begun\n\tfalse\n")
+    monkeypatch.setattr("mulligan.interfaces.cli.trial.TRIAL_LIMIT", timedelta(seconds=-1))
+    monkeypatch.setattr("mulligan.interfaces.cli.trial.start_logs", lambda: None)
+    check, said = suite("make test", "Makefile"), StringIO()
+    plan = Plan(Proposal("make", checks=(check,)), Proposal(""))
+    proposal = try_plan(Console(file=said, width=100), plan, here, here / "none.yml")
+    assert [(each.run, each.is_kept) for each in proposal.checks] == [("make test", True)]
+    assert f"– tests: {NO_TIME}" in said.getvalue()
 
 
 def test_ctrl_c_ends_the_trial_and_writes_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mulligan.domain.errors import MulliganError, ShutdownError
 from mulligan.implement.prompt.outcome_text import duration_text
-from mulligan.interfaces.bootstrap.trial import SET_UP, TRIAL_LIMIT, Trial, try_proposal
+from mulligan.interfaces.bootstrap.trial import NO_TIME, SET_UP, TRIAL_LIMIT, Trial, try_proposal
 from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import environment, start_logs, stopping_on_signals
 from mulligan.interfaces.cli.terminal import print_point, print_text
@@ -94,7 +94,7 @@ class _Trials:
 
         def report(check: ProposedCheck) -> None:
             text = f"{check.name}: {check.found or check.fails}"
-            self._say(text, began, passed=check.is_kept)
+            self._say(text, began, passed=check.is_kept and check.found != NO_TIME)
 
         self.console.print()
         trial = try_proposal(
