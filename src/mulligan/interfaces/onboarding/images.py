@@ -31,7 +31,9 @@ def find_image(tree: RepositoryFiles, jobs: Iterable[CiJob]) -> OwnImage | None:
                 source = source_of_devcontainer(path, tree.texts[path].encode())
             except MisconfiguredError:
                 break
-            allowed = f'{{images: ["{source}"]}}' if isinstance(source, str) else "{builds: [OWNER/NAME]}"
+            allowed = (
+                f'{{images: ["{source}"]}}' if isinstance(source, str) else "{builds: [OWNER/NAME]}"
+            )
             return OwnImage(DEVCONTAINER, path, allowed)
     for job in jobs:
         reference = whole_reference(job.image) if job.image else ""
