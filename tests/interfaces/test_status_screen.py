@@ -174,3 +174,18 @@ def test_status_is_kept_up_to_date_on_a_terminal_until_a_key_ends_it(tmp_path: P
         shown.press("\x03")
         assert shown.end() == Exit.INTERRUPTED
         assert not re.search("Traceback", shown.text)
+
+
+def test_a_title_is_cut_with_a_sign_and_fits_the_terminal_again_after_a_resize() -> None:
+    title = "The average of no values is an error that names the missing values"
+
+    def line(screen: StatusScreen) -> str:
+        return "".join(each.text for each in screen.table.render_line(1)).rstrip()
+
+    async def use(screen: StatusScreen, pilot: Pilot[None]) -> None:
+        assert line(screen).endswith("  The average of no values is an…")
+        await pilot.resize_terminal(120, 24)
+        await pilot.pause()
+        assert line(screen).endswith(f"  {title}")
+
+    on_screen(lambda: ScreenContent((), (row(1, title=title),)), use)

@@ -127,7 +127,7 @@ def _screen_row(found: IssueStatus, github: str) -> ScreenRow:
     return ScreenRow(
         issue,
         (issue, stage, attempt, outcome, title),
-        (title, *lines, f"To see its attempts: {typed(f'inspect {ref}', OUTPUT_FILTER.config)}"),
+        (title, *lines, "To see its attempts:", typed(f"inspect {ref}", OUTPUT_FILTER.config)),
         tuple(clean(page) for page in pages if page),
     )
 

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.events import Resize
 from textual.widgets import DataTable, Footer, Input, Static
 
 from mulligan.domain.errors import MulliganError
@@ -18,8 +20,12 @@ from mulligan.interfaces.cli.status import NO_ISSUES, ScreenContent, ScreenRow
 
 REFRESH_SECONDS = 1.0
 
-
 COLUMNS = ("issue", "stage", "attempt", "outcome", "title")
+
+SCROLL_BAR = 2
+"""The columns of the scroll bar, which a longer list needs."""
+
+MIN_TITLE = 10
 
 
 class IssueTable(DataTable[Text]):
@@ -64,6 +70,7 @@ class StatusScreen(App[None]):
         self._read = read
         self._content = ScreenContent((), ())
         self._shown: tuple[ScreenRow, ...] = ()
+        self._width = 0
         self.table = IssueTable(cursor_type="row")
         self.fault: MulliganError | None = None
 
@@ -80,8 +87,8 @@ class StatusScreen(App[None]):
 
     def on_mount(self) -> None:
         """Show the first content, and refresh it every second."""
-        self.table.add_columns(*COLUMNS)
         self.table.focus()
+        self._width = self.size.width
         self._update(self._read())
         self.set_interval(REFRESH_SECONDS, self._refresh_content)
 
@@ -112,15 +119,29 @@ class StatusScreen(App[None]):
         )
         self.query_one("#count", Static).update(f"{shown} · {datetime.now(UTC):%H:%M:%S} UTC")
 
+    def on_resize(self, event: Resize) -> None:
+        """Fit the titles to the new width."""
+        self._width = event.size.width
+        self._fill(self._shown)
+
     def _fill(self, rows: tuple[ScreenRow, ...]) -> None:
         """Write the list anew; the cursor stays on its issue."""
         before = self._selected
         self._shown = rows
-        self.table.clear()
+        self.table.clear(columns=True)
+        for name, width in zip(COLUMNS, self._widths(rows), strict=True):
+            self.table.add_column(name, width=width)
         for row in rows:
             self.table.add_row(*map(_cell, row.cells), key=row.issue)
         places = [place for place, row in enumerate(rows) if before and row.issue == before.issue]
         self.table.move_cursor(row=places[0] if places else 0)
+
+    def _widths(self, rows: tuple[ScreenRow, ...]) -> list[int]:
+        """Return the widths of the columns; the titles get what the others leave."""
+        columns = zip(COLUMNS, *(row.cells for row in rows), strict=True)
+        *others, _ = (max(map(cell_len, column)) for column in columns)
+        taken = sum(others) + 2 * self.table.cell_padding * len(COLUMNS) + SCROLL_BAR
+        return [*others, max(self._width - taken, MIN_TITLE)]
 
     @property
     def _selected(self) -> ScreenRow | None:
@@ -186,4 +207,4 @@ class StatusScreen(App[None]):
 
 
 def _cell(text: str) -> Text:
-    return Text(text, no_wrap=True)
+    return Text(text, no_wrap=True, overflow="ellipsis")
