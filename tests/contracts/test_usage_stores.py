@@ -53,7 +53,7 @@ def test_runs_add_up_to_the_cent_by_repository(accounts: UsageStore) -> None:
         accounts.record(run(ONE, number), used(0.1, 1))
     accounts.record(run(TWO), used(0.000001))
     accounts.record(run(ELSEWHERE), used(None, 5))
-    assert accounts.used_on(TODAY) == {"o/r": Spent(1.000001, 10), "o/s": Spent(0.0, 5)}
+    assert accounts.used_on(TODAY) == {"o/r": Spent(1.000001, 10), "o/s": Spent(None, 5)}
 
 
 def test_a_run_counts_for_the_day_in_utc_on_which_it_began(accounts: UsageStore) -> None:

@@ -47,7 +47,7 @@ def spent(here: MulliganInstallation) -> float:
     """Ask the books beside the worker that writes them."""
     with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
         on = SqlUsageStore(database).used_on(SystemClock().now().date())
-    return sum(each.usd for each in on.values())
+    return sum(each.usd or 0 for each in on.values())
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def visit(
 
 
 def spent(here: WorkerEnvironment) -> float:
-    return sum(each.usd for each in here.accounts.used_on(TEN.date()).values())
+    return sum(each.usd or 0 for each in here.accounts.used_on(TEN.date()).values())
 
 
 @pytest.mark.parametrize("budget", [DAY, REPOSITORY_DAY])
@@ -88,7 +88,7 @@ def test_what_is_used_up_starts_nothing_until_the_next_day(here: WorkerEnvironme
     waiting = visit(here, second, DAY)
     assert waiting.attempts == 0
     assert waiting.skipped == (
-        "The budget of the day is used up: $1.00 and 1000 tokens of $1.00."
+        "The budget of the day is used up: $1.00 and 1,000 tokens of $1.00."
         " The next day begins at midnight UTC; budget.day in mulligan.yml sets the limit."
     )
     status = here.ledger.status(second)

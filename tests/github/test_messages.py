@@ -558,7 +558,9 @@ def test_tokens_are_told_where_no_cost_is_known() -> None:
 
 def test_an_agent_that_reports_nothing_costs_nothing_known() -> None:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"agent": None})
-    assert "no cost reported" in pull_request_body(published(meta))
+    body = pull_request_body(published(meta))
+    assert "$" not in body
+    assert "token" not in body
 
 
 def test_a_pull_request_without_an_attempt_on_record_still_closes_its_issue() -> None:

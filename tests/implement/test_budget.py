@@ -9,7 +9,7 @@ from mulligan.config.settings import AllowanceSettings, Budget
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, TimeLimit, classify, next_round
 from mulligan.domain.outcome import Escalate, Outcome, WaitForBudget
 from mulligan.domain.result import AgentFacts, FixRound, WorkerResultMeta
-from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, bounded, spent_by, spent_on
+from mulligan.domain.spending import UNREPORTED, Allowance, Run, Spent, bounded, spent_by, spent_on
 from mulligan.implement.budget_meter import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, decide
 from mulligan.implement.prompt.outcome_text import error_line
@@ -77,7 +77,7 @@ def test_the_larger_of_two_limits_is_none_if_one_is() -> None:
 DAY = {"o/here": Spent(3.0, 3000), "o/there": Spent(4.0, 4000)}
 
 
-def so_far(now: Spent = NOTHING) -> Used:
+def so_far(now: Spent = UNREPORTED) -> Used:
     return used_so_far(PAST, now, "o/here", DAY)
 
 
@@ -90,7 +90,7 @@ def daily(here: float | None = None, day: float | None = None, tokens: int | Non
 def test_what_was_used_is_added_up_for_every_budget() -> None:
     now = Spent(0.5, 7)
     assert so_far(now) == Used(now, Spent(0.8, 207), Spent(3.0, 3000), Spent(7.0, 7000))
-    assert used_so_far((), NOTHING, "o/new", {}) == Used()
+    assert used_so_far((), UNREPORTED, "o/new", {}) == Used()
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_what_was_used_is_added_up_for_every_budget() -> None:
         (budget(issue=0.8), Spent(0.5), True),
         (budget(issue=0.8), Spent(0.51), False),
         (budget(issue=9, tokens=210), Spent(0, 11), False),
-        (daily(here=3), NOTHING, True),
-        (daily(here=2.99), NOTHING, False),
-        (daily(day=7), NOTHING, True),
-        (daily(day=6.99), NOTHING, False),
-        (daily(here=3, tokens=6999), NOTHING, False),
+        (daily(here=3), UNREPORTED, True),
+        (daily(here=2.99), UNREPORTED, False),
+        (daily(day=7), UNREPORTED, True),
+        (daily(day=6.99), UNREPORTED, False),
+        (daily(here=3, tokens=6999), UNREPORTED, False),
     ],
 )
 def test_a_run_goes_on_while_it_is_within_every_budget(
@@ -148,12 +148,12 @@ def test_a_budget_of_the_day_says_when_it_is_there_again() -> None:
     here, everywhere = (used_up(so_far(), limits) for limits in (daily(here=2), daily(day=2)))
     assert here
     assert here.reason == (
-        "The budget of this repository for the day is used up: $3.00 and 3000 tokens of $2.00."
+        "The budget of this repository for the day is used up: $3.00 and 3,000 tokens of $2.00."
         " The next day begins at midnight UTC; budget.repository_day in mulligan.yml "
         "sets the limit."
     )
     assert everywhere
-    assert "The budget of the day is used up: $7.00 and 7000 tokens" in everywhere.reason
+    assert "The budget of the day is used up: $7.00 and 7,000 tokens" in everywhere.reason
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_fix_rounds_use_the_budget_of_their_attempt_and_of_their_issue() -> None
 def test_fix_rounds_of_earlier_attempts_count() -> None:
     rounds = (FixRound(number=1, usage=used(0.5)), FixRound(number=2))
     meta = cost(1, 0.1).model_copy(update={"fix_rounds": rounds})
-    assert spent_by([meta]) == Spent(0.6, 0)
+    assert spent_by([meta]) == Spent(0.6)
 
 
 def test_a_limit_of_tokens_is_named_with_that_of_dollars() -> None:

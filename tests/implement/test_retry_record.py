@@ -100,14 +100,12 @@ def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> N
     assert meta.outcome is Outcome.INTERRUPTED
     assert meta.error == meta.failure_reason == "Mulligan crashed during the attempt."
     assert meta.duration_ms == (120_000 if started else 0)
-    assert spent_by([meta]) == Spent(0.75, 0)
+    assert spent_by([meta]) == Spent(0.75)
 
 
 def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> None:
     stopped = AttemptState(fault=Fault(Outcome.INTERRUPTED, "shutdown"), start_sha="start")
-    assert spent_by([attempt_record(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(
-        0.25, 0
-    )
+    assert spent_by([attempt_record(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(0.25)
     again = replace(stopped, earlier=(AttemptState(run=RUN),))
     meta = attempt_record(case(), again, {0: used(9), 1: used(0.5)}, "w", LATER)
     assert [each.usage for each in meta.fix_rounds] == [used(0.5)]

@@ -585,6 +585,27 @@ def test_the_larger_share_of_a_budget_is_shown() -> None:
 
 
 @pytest.mark.pure
+@pytest.mark.parametrize(
+    ("day", "limits", "shown"),
+    [
+        ((), (None, None), "nothing"),
+        ((), (8, 2000), "nothing of $8.00 and 2,000 tokens"),
+        ((Spent(),), (None, None), "not reported"),
+        ((Spent(),), (8, None), "cost not reported, limit $8.00"),
+        ((Spent(None, 900), Spent()), (8, None), "cost not reported, limit $8.00 · 900 tokens"),
+        ((Spent(0.0, 0),), (None, None), "$0.00 · 0 tokens"),
+        ((Spent(1.0), Spent(3.0, 100)), (8, 2000), "$4.00 of $8.00 · 100 tokens of 2,000 tokens"),
+    ],
+)
+def test_what_no_agent_reported_today_is_not_shown_as_zero(
+    day: tuple[Spent, ...], limits: tuple[float | None, int | None], shown: str
+) -> None:
+    used = {f"octo/{number}": spent for number, spent in enumerate(day)}
+    budget = Budget(day=AllowanceSettings(usd=limits[0], tokens=limits[1]))
+    assert used_today(used, budget)[0].text == shown
+
+
+@pytest.mark.pure
 def test_attempts_are_compared_check_by_check() -> None:
     history = [attempt(number) for number in range(1, MAX_COMPARED + 3)]
     lint = history[-1].model_copy(update={"checks": (red_check("lint"), green_check("types"))})
@@ -594,7 +615,7 @@ def test_attempts_are_compared_check_by_check() -> None:
     assert found.check(lint, "tests") is None
     shown = AttemptView(lint, ())
     assert (shown.red, shown.others) == ((red_check("lint"),), (green_check("types"),))
-    assert shown.spent == Spent(0.21, 0)
+    assert shown.spent == Spent(0.21)
     running = RunningAttempt(replace(RUNNING, started_at=START), "the agent runs", Spent())
     assert running.since == START
 

@@ -49,9 +49,9 @@ def test_a_good_agent_shows_all_of_it() -> None:
     assert [each.message for each in found] == [
         "It can write in its worktree.",
         "None of its tools was refused.",
-        "It reports its usage: $0.0100 and 100 tokens.",
+        "It reports its usage: $0.01 and 100 tokens.",
         "It stops on TERM and leaves no process behind.",
-        "These two runs cost $0.0200 and 200 tokens.",
+        "These two runs cost $0.02 and 200 tokens.",
     ]
 
 

@@ -91,10 +91,8 @@ def succeeded(*checks: CheckResult, proof: Proof | None = None) -> WorkerResultM
 def test_the_cost_is_that_of_all_attempts() -> None:
     first = attempt(1, Outcome.CHECKS_FAILED, "", failing_test())
     good = succeeded(check(passed=True))
-    assert said(REVIEWED, first, good)[1:] == [" 2 attempts, 8m20s, 1,234 tokens, $0.30"]
-    assert said(REVIEWED, first)[1:] == [
-        " 1 attempt, 4m10s, cost unknown (the agent reported none)"
-    ]
+    assert said(REVIEWED, first, good)[1:] == [" 2 attempts, 8m20s, $0.30, 1,234 tokens"]
+    assert said(REVIEWED, first)[1:] == [" 1 attempt, 4m10s, cost not reported"]
 
 
 UNTRIED = Proof(state=ProofState.NOT_TRIED)

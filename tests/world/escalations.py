@@ -176,7 +176,7 @@ def denied() -> IssueContext:
 
 def over_budget() -> IssueContext:
     said = (
-        "The budget of this issue is used up: $5.02 and 812345 tokens of $5.00. Raise budget.issue "
+        "The budget of this issue is used up: $5.02 and 812,345 tokens of $5.00. Raise budget.issue "
         "in mulligan.yml, then add the label again."
     )
     meta = attempt(2, Outcome.OVER_BUDGET, said, cost=4.81)
@@ -185,7 +185,7 @@ def over_budget() -> IssueContext:
 
 def too_much_for_a_day() -> IssueContext:
     said = (
-        "The budget of the day is used up: $10.02 and 1812345 tokens of $10.00. The next day begins"
+        "The budget of the day is used up: $10.02 and 1,812,345 tokens of $10.00. The next day begins"
         " at midnight UTC; budget.day in mulligan.yml sets it."
     )
     tries = [attempt(number, Outcome.OVER_BUDGET, said, cost=9.61) for number in (1, 2)]

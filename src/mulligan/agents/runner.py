@@ -82,7 +82,7 @@ from mulligan.domain.host import AgentIdentity, AgentPresence, Network, RunLimit
 from mulligan.domain.image import Image
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, RestKind
-from mulligan.domain.spending import NOTHING, bounded, spent_in
+from mulligan.domain.spending import UNREPORTED, bounded, spent_in
 from mulligan.sandbox.egress import AccessLog, open_access_log, open_proxy
 from mulligan.sandbox.egress_rules import ModelAccess
 from mulligan.sandbox.home import clear
@@ -366,7 +366,7 @@ class CommandAgent:
         self, reader: Reader, task: Task, traffic: ModelTraffic
     ) -> Callable[[bytes], TimeLimit | None]:
         """Return a callback that reads the output, and stops the agent once its budget is spent."""
-        last = NOTHING
+        last = UNREPORTED
 
         def on_output(chunk: bytes) -> TimeLimit | None:
             nonlocal last

@@ -49,7 +49,7 @@ from mulligan.domain.ownership import StandBack
 from mulligan.domain.repairing import checking_form, repairs_by_default
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.signing import SIGNED_COMMITS, SigningKeyStatus, signing_problem
-from mulligan.domain.spending import spent_in
+from mulligan.domain.spending import spending_text, spent_in
 from mulligan.implement.change_title import TitleStyle, issue_title
 from mulligan.implement.commit_message import CommitText, message_of
 from mulligan.implement.prompt.outcome_text import pluralize
@@ -132,9 +132,8 @@ def _try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
         return
     second = stage.run(WAIT_PROMPT, STOP_AFTER)
     yield _stops(stage.agent, second)
-    usd = sum(spent_in(run.facts).usd for run in (first, second))
-    tokens = sum(spent_in(run.facts).tokens for run in (first, second))
-    yield fine(stage.agent, f"These two runs cost ${usd:.4f} and {tokens} tokens.")
+    if used := spending_text(spent_in(first.facts).plus(spent_in(second.facts)), " and "):
+        yield fine(stage.agent, f"These two runs cost {used}.")
 
 
 def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
@@ -181,11 +180,11 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
 def _reports(agent: str, facts: AgentFacts) -> Diagnosis:
     spent = spent_in(facts)
     if facts.cost_usd is not None:
-        return fine(agent, f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens.")
+        return fine(agent, f"It reports its usage: {spending_text(spent, ' and ')}.")
     if spent.tokens:
         return warning(
             agent,
-            f"It reports {spent.tokens} tokens but no cost, and its model has no known price.",
+            f"It reports {spending_text(spent)} but no cost, and its model has no known price.",
             "Add the price of the model under prices, or limit tokens in the budget.",
         )
     return warning(

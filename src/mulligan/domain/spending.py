@@ -11,17 +11,19 @@ from mulligan.domain.result import AgentFacts, WorkerResultMeta
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """An amount spent: US dollars, and input and output tokens together."""
+    """An amount spent: US dollars, and input and output tokens together; None: not reported."""
 
-    usd: float = 0.0
-    tokens: int = 0
+    usd: float | None = None
+    tokens: int | None = None
 
     def plus(self, other: "Spent") -> "Spent":
-        """Return the sum, rounded to a millionth of a dollar."""
-        return Spent(round(self.usd + other.usd, 6), self.tokens + other.tokens)
+        """Return the sum of what is reported, rounded to a millionth of a dollar."""
+        usd = [each.usd for each in (self, other) if each.usd is not None]
+        tokens = [each.tokens for each in (self, other) if each.tokens is not None]
+        return Spent(round(sum(usd), 6) if usd else None, sum(tokens) if tokens else None)
 
 
-NOTHING = Spent()
+UNREPORTED = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,14 @@ class Allowance:
 
     def covers(self, spent: Spent) -> bool:
         """Return whether an amount is within the limit, which itself is allowed."""
-        is_within = self.usd is None or spent.usd <= self.usd
-        return is_within and (self.tokens is None or spent.tokens <= self.tokens)
+        is_within = self.usd is None or (spent.usd or 0.0) <= self.usd
+        return is_within and (self.tokens is None or (spent.tokens or 0) <= self.tokens)
 
     def after(self, spent: Spent) -> "Allowance":
         """Return the remaining allowance."""
         return Allowance(
-            usd=None if self.usd is None else max(self.usd - spent.usd, 0.0),
-            tokens=None if self.tokens is None else max(self.tokens - spent.tokens, 0),
+            usd=None if self.usd is None else max(self.usd - (spent.usd or 0.0), 0.0),
+            tokens=None if self.tokens is None else max(self.tokens - (spent.tokens or 0), 0),
         )
 
     def at_least(self, other: "Allowance") -> "Allowance":
@@ -95,9 +97,18 @@ def dollars(usd: float) -> str:
     return f"${usd:,.2f}" if usd >= CENT or not usd else f"${max(usd, CENT / 100):.4f}"
 
 
+def spending_text(spent: Spent, between: str = " · ") -> str:
+    """Format what agents reported: `$0.31 · 52,131 tokens`; empty if they reported nothing."""
+    cost = [] if spent.usd is None else [dollars(spent.usd)]
+    plural = "" if spent.tokens == 1 else "s"
+    tokens = [] if spent.tokens is None else [f"{spent.tokens:,} token{plural}"]
+    return between.join([*cost, *tokens])
+
+
 def spent_in(run: AgentFacts) -> Spent:
     """Return the usage of a run as far as its agent reported it."""
-    return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
+    tokens = [each for each in (run.input_tokens, run.output_tokens) if each is not None]
+    return Spent(run.cost_usd, sum(tokens) if tokens else None)
 
 
 def bounded(run: AgentFacts, bound: Allowance) -> AgentFacts:
@@ -119,7 +130,7 @@ def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
     runs = [
         run for meta in attempts for run in (meta.agent, *(each.usage for each in meta.fix_rounds))
     ]
-    return reduce(Spent.plus, (spent_in(run) for run in runs if run), Spent())
+    return reduce(Spent.plus, (spent_in(run) for run in runs if run), UNREPORTED)
 
 
 def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:

@@ -14,7 +14,7 @@ from mulligan.domain.result import (
     SkippedCheck,
     WorkerResultMeta,
 )
-from mulligan.domain.spending import dollars
+from mulligan.domain.spending import Spent, spending_text, spent_by
 from mulligan.domain.verification import Verification
 from mulligan.implement.prompt.outcome_text import (
     MESSAGE_CHARS,
@@ -144,8 +144,7 @@ def spending_line(case: IssueContext) -> str:
         return "nothing"
     took = duration_text(sum(meta.duration_ms for meta in history))
     agents = agents_text(history)
-    by = f", by {agents}" if agents else ""
-    return f"{took}, {_cost(history) or 'no cost reported'}{by}"
+    return ", ".join(filter(None, [took, _cost(history), agents and f"by {agents}"]))
 
 
 def agents_text(history: Iterable[WorkerResultMeta]) -> str:
@@ -168,17 +167,8 @@ def times_line(case: IssueContext) -> str:
 
 def _cost(history: Iterable[WorkerResultMeta]) -> str:
     """Return the sum that agents reported: dollars, else tokens, else nothing."""
-    runs = [run for meta in history for run in _runs(meta)]
-    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
-    if costs:
-        return dollars(sum(costs))
-    tokens = sum((run.input_tokens or 0) + (run.output_tokens or 0) for run in runs)
-    return f"{tokens:,} tokens" if tokens else ""
-
-
-def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
-    found = (meta.agent, *(fix.usage for fix in meta.fix_rounds))
-    return (run for run in found if run)
+    spent = spent_by(history)
+    return spending_text(spent if spent.usd is None else Spent(spent.usd))
 
 
 def verification(meta: WorkerResultMeta | None) -> str:

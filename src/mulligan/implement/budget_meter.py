@@ -12,11 +12,11 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
 from mulligan.domain.spending import (
-    NOTHING,
+    UNREPORTED,
     Allowance,
     Run,
     Spent,
-    dollars,
+    spending_text,
     spent_by,
     spent_in,
     spent_on,
@@ -29,11 +29,11 @@ from mulligan.implement.ports import CodingAgent, ReadContext
 class Used:
     """The usage so far, one for each budget; `own_day` is what this issue used on the day."""
 
-    attempt: Spent = NOTHING
-    issue: Spent = NOTHING
-    repository_day: Spent = NOTHING
-    day: Spent = NOTHING
-    own_day: Spent = NOTHING
+    attempt: Spent = UNREPORTED
+    issue: Spent = UNREPORTED
+    repository_day: Spent = UNREPORTED
+    day: Spent = UNREPORTED
+    own_day: Spent = UNREPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ def open_budget_meter(
 def spent_today(ref: IssueRef, context: ReadContext) -> Fault | None:
     """Return which of today's budgets is used up for an issue's repository; None for none."""
     today = context.clock.now().astimezone(UTC).date()
-    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
+    used = used_so_far((), UNREPORTED, ref.repository, _used_on(today, context))
     return used_up(used, context.budget)
 
 
 def spent_now(known: AttemptState) -> Spent:
     """Add up the usage of all runs of an attempt."""
     runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
-    return reduce(Spent.plus, runs, Spent())
+    return reduce(Spent.plus, runs, UNREPORTED)
 
 
 # What was used, against every budget.
@@ -106,8 +106,8 @@ def used_so_far(
     return Used(
         attempt=now,
         issue=spent_by(history).plus(now),
-        repository_day=day.get(repository, Spent()),
-        day=reduce(Spent.plus, day.values(), Spent()),
+        repository_day=day.get(repository, UNREPORTED),
+        day=reduce(Spent.plus, day.values(), UNREPORTED),
     )
 
 
@@ -144,19 +144,10 @@ def _shared(used: Used, budget: Budget) -> Iterator[tuple[str, Allowance, Spent]
 
 
 def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
-    used, limit = _describe_spending(spent), _describe_allowance(allowed)
+    limit = spending_text(Spent(allowed.usd, allowed.tokens), " and ")
+    used = spending_text(spent, " and ") or "nothing"
     message = f"The budget {NAMES[name]} is used up: {used} of {limit}."
     if name == ISSUE_BUDGET:
         return f"{message} Raise budget.issue in mulligan.yml, then add the label again."
     limit_key = f"budget.{name} in mulligan.yml sets the limit"
     return f"{message} The next day begins at midnight UTC; {limit_key}."
-
-
-def _describe_spending(spent: Spent) -> str:
-    return f"{dollars(spent.usd)} and {spent.tokens} tokens"
-
-
-def _describe_allowance(allowance: Allowance) -> str:
-    amount = [] if allowance.usd is None else [dollars(allowance.usd)]
-    tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
-    return " and ".join([*amount, *tokens])

@@ -42,8 +42,8 @@ class SqlUsageStore:
             "attempt": run.number,
             "fix_round": run.fix_round,
             "day": run.day.isoformat(),
-            "microdollars": round(spent.usd * MILLION),
-            "tokens": spent.tokens,
+            "microdollars": round((spent.usd or 0.0) * MILLION),
+            "tokens": spent.tokens or 0,
             "usage": _redacted(usage, self.redactor).model_dump_json(),
             "agent": run.agent,
             "began": write_time(run.began),
@@ -54,12 +54,15 @@ class SqlUsageStore:
             connection.execute(insert(RUNS_TABLE).values(values))
 
     def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Read only the index of days."""
+        """Read only the index of days; there, no report and a reported 0 are the same."""
         sums = (func.sum(RUN.microdollars), func.sum(RUN.tokens))
         wanted = select(RUN.repository, *sums).where(RUN.day == day.isoformat())
         with self.database.read() as connection:
             rows = connection.execute(wanted.group_by(RUN.repository)).all()
-        return {name: Spent(int(micro) / MILLION, int(tokens)) for name, micro, tokens in rows}
+        return {
+            name: Spent(int(micro) / MILLION or None, int(tokens) or None)
+            for name, micro, tokens in rows
+        }
 
     def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
         wanted = select(RUN.fix_round, RUN.usage).where(_of(ref, number)).order_by(RUN.fix_round)

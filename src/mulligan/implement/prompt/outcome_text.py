@@ -21,7 +21,6 @@ from mulligan.domain.attempt import (
 from mulligan.domain.attempt_times import total_times
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import (
-    AgentFacts,
     CheckResult,
     Finding,
     Proof,
@@ -29,7 +28,7 @@ from mulligan.domain.result import (
     SetUpFiles,
     WorkerResultMeta,
 )
-from mulligan.domain.spending import dollars
+from mulligan.domain.spending import spending_text, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification, is_unverified
 from mulligan.text.escape import one_line, visible
@@ -217,7 +216,8 @@ def _last_words_of(outcome: Outcome, run: AgentRun, change: Change | None) -> st
 
 def _timed_out(run: AgentRun) -> str:
     if run.stopped_by is TimeLimit.BUDGET:
-        return f"Mulligan stopped the agent because it exceeded its budget: {used(run.facts)}."
+        spent = spending_text(spent_in(run.facts), " and ")
+        return f"Mulligan stopped the agent because it exceeded its budget: {spent}."
     if run.stopped_by is TimeLimit.DISK:
         return "Mulligan stopped the agent because it filled the disk with its own files."
     if run.stopped_by is TimeLimit.OWN_LIMIT:
@@ -667,9 +667,3 @@ def set_up_files_text(files: SetUpFiles) -> str:
         return "setup files: as layers"
     took = f"{files.copied_ms / SECOND_MS:.1f} s in all"
     return f"setup files: copied for each command ({took}): {files.copied_because}"
-
-
-def used(facts: AgentFacts) -> str:
-    """Return the usage of a run: `$0.31 and 52131 tokens`."""
-    tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
-    return tokens if facts.cost_usd is None else f"{dollars(facts.cost_usd)} and {tokens}"

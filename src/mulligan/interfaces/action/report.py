@@ -47,7 +47,7 @@ class IssueReport:
     def cost(self) -> str:
         """Return the agents' cost in USD; empty if they reported none."""
         usd = spent_by(self.history).usd
-        return f"{usd:.2f}" if usd else ""
+        return "" if usd is None else f"{usd:.2f}"
 
 
 def cleaned(done: PassResult, clean: Callable[[str], str]) -> PassResult:
@@ -181,7 +181,7 @@ def _row(meta: WorkerResultMeta) -> Sequence[str]:
         title_of(meta),
         table_cell(attempt_error(meta), 200) or "–",
         duration_text(meta.duration_ms),
-        dollars(usd) if usd else "–",
+        "–" if usd is None else dollars(usd),
     )
 
 

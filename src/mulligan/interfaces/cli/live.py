@@ -32,7 +32,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.spending import NOTHING, Spent, dollars, spent_in
+from mulligan.domain.spending import UNREPORTED, Spent, spending_text, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Artifacts, UsageStore
 from mulligan.implement.prompt.outcome_text import duration_text
@@ -93,16 +93,15 @@ class Glimpse:
     """The last line of an output, and what the agent has used so far."""
 
     last: str = ""
-    spent: Spent = NOTHING
+    spent: Spent = UNREPORTED
 
 
 def describe(now: Activity, seen: Glimpse, at: float) -> str:
     """Describe an activity in one line: issue, attempt, step, elapsed time, usage, output."""
     step = f"{now.phase} {duration_text(round((at - now.since) * 1000))}"
-    used = [dollars(seen.spent.usd)] if seen.spent.usd else []
-    used += [f"{seen.spent.tokens:,} tokens"] if seen.spent.tokens else []
+    used = spending_text(seen.spent)
     return "  ".join(
-        [str(now.issue), " · ".join(filter(None, [now.attempt, step, *used, seen.last]))]
+        [str(now.issue), " · ".join(filter(None, [now.attempt, step, used, seen.last]))]
     )
 
 
@@ -144,7 +143,7 @@ def looking(artifacts: Artifacts, usage: UsageStore) -> Look:
         printed = last_line(directory, now.since)
         # An agent that streams JSON says what it does in its usage reports.
         printed = _activity_of(list(runs)) if printed.startswith("{") else printed
-        return Glimpse(printed, reduce(Spent.plus, map(spent_in, runs), NOTHING))
+        return Glimpse(printed, reduce(Spent.plus, map(spent_in, runs), UNREPORTED))
 
     return look
 

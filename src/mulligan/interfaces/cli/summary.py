@@ -22,7 +22,7 @@ from mulligan.domain.explanation import STAGE_TITLES, describe_publication
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.spending import dollars, spent_by
+from mulligan.domain.spending import spending_text, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
 from mulligan.implement.ports import ReadContext
@@ -134,8 +134,6 @@ def _standing(status: IssueStatus, now: datetime) -> str:
 
 def _expense(made: Sequence[WorkerResultMeta]) -> str:
     """Return the number of attempts, their time and their cost."""
-    spent = spent_by(made)
-    tokens = f"{spent.tokens:,} tokens" if spent.tokens else ""
-    cost = dollars(spent.usd) if spent.usd else "cost unknown (the agent reported none)"
     took = duration_text(sum(each.duration_ms for each in made))
-    return ", ".join(filter(None, [pluralize(len(made), "attempt"), took, tokens, cost]))
+    cost = spending_text(spent_by(made), ", ") or "cost not reported"
+    return f"{pluralize(len(made), 'attempt')}, {took}, {cost}"

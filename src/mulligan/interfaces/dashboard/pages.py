@@ -19,7 +19,7 @@ from mulligan.domain.explanation import STAGE_TITLES
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
+from mulligan.domain.spending import UNREPORTED, Spent, spending_text, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import is_unverified
 from mulligan.implement.prompt.outcome_text import (
@@ -171,8 +171,8 @@ def _path_of(meta: WorkerResultMeta) -> str:
     return page_of(IssueRef.parse(meta.issue))
 
 
-def _usd(meta: WorkerResultMeta) -> float:
-    return spent_by([meta]).usd
+def _cost(meta: WorkerResultMeta) -> str:
+    return spending_text(Spent(spent_by([meta]).usd))
 
 
 def _times(meta: WorkerResultMeta) -> str:
@@ -196,9 +196,9 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "counted": pluralize,
     "page_of": page_of,
     "path_of": _path_of,
-    "usd": _usd,
+    "cost": _cost,
     "stage_name": STAGE_TITLES.__getitem__,
-    "dollars": dollars,
+    "spending": spending_text,
     "grouped": "{:,}".format,
 }
 """The filters that templates may use."""
@@ -398,7 +398,7 @@ class Pages:
         return RunningAttempt(
             status=status,
             doing=doing,
-            spent=reduce(Spent.plus, map(spent_in, used), Spent()),
+            spent=reduce(Spent.plus, map(spent_in, used), UNREPORTED),
             log=log if follows else "\n".join(log.splitlines()[-GLIMPSE_LINES:]),
             follow=f"{page_of(ref)}/attempts/{number}/follow?after={quote(str(position))}",
             files=files_of(ref, number, None, stores.artifacts) if follows else (),

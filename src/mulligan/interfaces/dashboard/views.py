@@ -13,7 +13,7 @@ from mulligan.domain.events import Escalated, IssueSeen, RecordedEvent
 from mulligan.domain.explanation import QUEUED
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, SkippedCheck, WorkerResultMeta
-from mulligan.domain.spending import Spent, spent_by
+from mulligan.domain.spending import UNREPORTED, Spent, spending_text, spent_by
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import broken, failing
 from mulligan.interfaces.dashboard.diff_view import DiffView
@@ -59,20 +59,37 @@ class IssueList:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The part of a daily budget that is used; `most` is None if there is no limit."""
+    """The part of a daily budget that is used; `spent` is None before the day's first run."""
 
     name: str
-    spent: Spent
+    spent: Spent | None
     most: AllowanceSettings
+
+    @property
+    def text(self) -> str:
+        """Return each amount that is reported or limited: `$0.31 of $5.00 · 52,131 tokens`."""
+        limit = spending_text(Spent(self.most.usd, self.most.tokens), " and ")
+        if self.spent is None:
+            return f"nothing of {limit}" if limit else "nothing"
+        spent = self.spent
+        amounts = (
+            ("cost", Spent(usd=spent.usd), Spent(usd=self.most.usd)),
+            ("tokens", Spent(tokens=spent.tokens), Spent(tokens=self.most.tokens)),
+        )
+        parts = (
+            _amount(name, spending_text(used), spending_text(most)) for name, used, most in amounts
+        )
+        return " · ".join(filter(None, parts)) or "not reported"
 
     @property
     def share(self) -> float | None:
         """Return the larger share of both limits, from 0 to 1; None without a limit."""
+        spent = self.spent or UNREPORTED
         parts = [
             used / most
             for used, most in (
-                (self.spent.usd, self.most.usd),
-                (self.spent.tokens, self.most.tokens),
+                (spent.usd or 0.0, self.most.usd),
+                (spent.tokens or 0, self.most.tokens),
             )
             if most is not None
         ]
@@ -151,9 +168,17 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
             return status.reason or "Mulligan is checking who requested the work."
 
 
+def _amount(name: str, used: str, limit: str) -> str:
+    """Return what is used, and of what limit; empty if both are unknown."""
+    if not limit:
+        return used
+    return f"{used} of {limit}" if used else f"{name} not reported, limit {limit}"
+
+
 def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:
     """Return today's usage: in total, and by repository if there are several or a budget is set."""
-    total = Used("All repositories", reduce(Spent.plus, day.values(), Spent()), budget.day)
+    spent = reduce(Spent.plus, day.values(), UNREPORTED) if day else None
+    total = Used("All repositories", spent, budget.day)
     limited = budget.repository_day.usd is not None or budget.repository_day.tokens is not None
     each = [Used(name, spent, budget.repository_day) for name, spent in sorted(day.items())]
     return (total, *(each if limited or len(each) > 1 else ()))
