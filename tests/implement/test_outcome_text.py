@@ -502,29 +502,34 @@ def test_the_time_of_a_check_is_that_of_all_its_runs(runs: int, wall_ms: int, wo
     ("times", "words"),
     [
         (None, ""),
-        (AttemptTimes(agent_ms=999), ""),
-        (AttemptTimes(agent_ms=700, other_ms=700), "1s in all"),
-        (AttemptTimes(waited_ms=4000, agent_ms=300, set_up_reused=True), ""),
+        (AttemptTimes(waited_ms=25_000, agent_ms=34_999), ""),
         (
-            AttemptTimes(waited_ms=4000, agent_ms=600, checks_ms=600),
-            "5s in all: waited 4s, other 1s",
+            AttemptTimes(waited_ms=25_000, agent_ms=35_000),
+            "Total time 1m: 25s waiting to start, 35s in the agent",
         ),
-        (AttemptTimes(agent_ms=61_000), "1m1s in all: agent 1m1s"),
+        (AttemptTimes(agent_ms=610_000, checks_ms=30_000), ""),
         (
-            AttemptTimes(agent_ms=5000, set_up_reused=True),
-            "5s in all: setup reused, agent 5s",
+            AttemptTimes(waited_ms=1_200_000, worktree_ms=4000, agent_ms=300_000, other_ms=9000),
+            "Total time 25m13s: 20m waiting to start, 5m in the agent",
         ),
         (
-            AttemptTimes(waited_ms=1_200_000, worktree_ms=4000, set_up_ms=9000, set_up_reused=True),
-            "20m13s in all: waited 20m, worktree 4s, setup 9s",
-        ),
-        (
-            AttemptTimes(checks_ms=34_000, reviewer_ms=8000, other_ms=2000),
-            "44s in all: checks 34s, reviewer 8s, other 2s",
+            AttemptTimes(
+                worktree_ms=9000,
+                set_up_ms=20_000,
+                checks_ms=34_000,
+                reviewer_ms=8000,
+                other_ms=8000,
+            ),
+            (
+                "Total time 1m19s: 9s preparing the files, 20s in setup commands, 34s in checks, "
+                "8s in the reviewer command, 8s for everything else"
+            ),
         ),
     ],
 )
-def test_the_parts_of_the_time_are_named_in_order(times: AttemptTimes | None, words: str) -> None:
+def test_the_main_parts_of_a_long_time_are_named_in_order(
+    times: AttemptTimes | None, words: str
+) -> None:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"times": times})
     assert times_text([meta]) == words
 

@@ -103,13 +103,13 @@ def test_nothing_to_show_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_attempt_says_where_its_time_went() -> None:
-    times = AttemptTimes(waited_ms=1_200_000, agent_ms=61_000, checks_ms=34_000)
+    times = AttemptTimes(waited_ms=1_200_000, agent_ms=161_000, checks_ms=34_000)
     often = red_check().model_copy(update={"runs": 4, "wall_ms": 34_000, "digest": ""})
     old = green_check("old").model_copy(update={"duration_ms": 0})
     console, meta = terminal(), tried(1).model_copy(update={"times": times})
     print_attempt(meta.model_copy(update={"checks": (often, old)}), console)
     shown = lines(console)
-    assert shown[2] == "  21m35s in all: waited 20m, agent 1m1s, checks 34s"
+    assert shown[2] == "  Total time 23m15s: 20m waiting to start, 2m41s in the agent"
     assert shown[-2:] == ["  ✗ tests  4 runs, 34s", "  ✓ old"]
 
 

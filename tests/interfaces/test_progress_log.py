@@ -218,7 +218,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         FIRST,
         AttemptCompleted(meta=attempt(1, Outcome.SUCCEEDED).model_copy(update={"times": TIMES})),
-        "  1m4s in all: waited 20s, setup reused, agent 10s, checks 34s",
+        "  Total time 1m4s: 20s waiting to start, 10s in the agent, 34s in checks",
     ),
     (
         FIRST,

@@ -369,7 +369,7 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-def test_the_time_of_attempts_is_shown_with_its_parts(tmp_path: Path) -> None:
+def test_the_time_of_attempts_is_recorded_with_its_parts(tmp_path: Path) -> None:
     with mulligan_installation(tmp_path, FILES, [TESTS], setup=["sleep 1"]) as here:
         here.agent(SPOIL)
         ref = here.issue()
@@ -390,9 +390,6 @@ def test_the_time_of_attempts_is_shown_with_its_parts(tmp_path: Path) -> None:
         (check,) = first.checks
         assert check.runs >= 3
         assert check.wall_ms >= check.duration_ms
-        (pull,) = here.world.pulls_of(NAME)
-        for text in (told, here.run("inspect", str(ref)).stdout, pull.body or ""):
-            assert " in all: " in text
         assert here.run("inspect", str(ref)).stdout.count("setup files: ") == 2
         assert f"✗ tests ({check.runs} runs, " in told
 

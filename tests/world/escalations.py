@@ -176,8 +176,8 @@ def denied() -> IssueContext:
 
 def over_budget() -> IssueContext:
     said = (
-        "The budget of this issue is used up: $5.02 and 812,345 tokens of $5.00. Raise budget.issue "
-        "in mulligan.yml, then add the label again."
+        "The budget of this issue is used up: $5.02 and 812,345 tokens of $5.00. Raise "
+        "budget.issue in mulligan.yml, then add the label again."
     )
     meta = attempt(2, Outcome.OVER_BUDGET, said, cost=4.81)
     return escalated_case(attempt(1), meta.model_copy(update={"budget": "issue"}))
@@ -185,8 +185,8 @@ def over_budget() -> IssueContext:
 
 def too_much_for_a_day() -> IssueContext:
     said = (
-        "The budget of the day is used up: $10.02 and 1,812,345 tokens of $10.00. The next day begins"
-        " at midnight UTC; budget.day in mulligan.yml sets it."
+        "The budget of the day is used up: $10.02 and 1,812,345 tokens of $10.00. The next day "
+        "begins at midnight UTC; budget.day in mulligan.yml sets it."
     )
     tries = [attempt(number, Outcome.OVER_BUDGET, said, cost=9.61) for number in (1, 2)]
     eaten = {"budget": "day", "eats_budget": True}

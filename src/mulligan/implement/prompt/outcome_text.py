@@ -611,6 +611,11 @@ def duration_text(milliseconds: int) -> str:
 
 SECOND_MS = 1000
 
+MINUTE_MS = 60 * SECOND_MS
+
+MAIN_SHARE = 0.05
+"""A smaller share of a time is not worth a reader's attention."""
+
 
 def took_text(check: CheckResult) -> str:
     """Return the time that a check took, with the number of its runs: `3 runs, 34s`."""
@@ -634,31 +639,26 @@ def run_text(check: CheckResult) -> str:
 
 
 def times_text(history: Sequence[WorkerResultMeta]) -> str:
-    """Return the time from the request on, and its parts: `41m in all: waited 20m, agent 21m`.
+    """Return the time from the request on, and its main parts.
 
-    Parts of less than a second count as other time. Empty if no attempt recorded its parts, or if
-    nothing but waiting took a second.
+    For example `Total time 41m: 20m waiting to start, 21m in the agent`. Empty for less than a
+    minute, or if a single part took nearly all of it.
     """
-    if not any(meta.times for meta in history):
-        return ""
     sums = total_times(history)
     parts = {
-        "waited": sums.waited_ms,
-        "worktree": sums.worktree_ms,
-        "setup": sums.set_up_ms,
-        "agent": sums.agent_ms,
-        "checks": sums.checks_ms,
-        "reviewer": sums.reviewer_ms,
+        "waiting to start": sums.waited_ms,
+        "preparing the files": sums.worktree_ms,
+        "in setup commands": sums.set_up_ms,
+        "in the agent": sums.agent_ms,
+        "in checks": sums.checks_ms,
+        "in the reviewer command": sums.reviewer_ms,
+        "for everything else": sums.other_ms,
     }
-    whole = sum(parts.values()) + sums.other_ms
-    parts["other"] = sums.other_ms + sum(ms for ms in parts.values() if ms < SECOND_MS)
-    words = {name: f"{name} {duration_text(ms)}" for name, ms in parts.items() if ms >= SECOND_MS}
-    if not words.keys() - {"waited"}:
+    whole = sum(parts.values())
+    main = [f"{duration_text(ms)} {what}" for what, ms in parts.items() if ms >= whole * MAIN_SHARE]
+    if whole < MINUTE_MS or len(main) == 1:
         return ""
-    if sums.set_up_reused:
-        words.setdefault("setup", "setup reused")
-    named = ", ".join(words[name] for name in parts if name in words)
-    return f"{duration_text(whole)} in all" + (f": {named}" if words.keys() != {"other"} else "")
+    return f"Total time {duration_text(whole)}: {', '.join(main)}"
 
 
 def set_up_files_text(files: SetUpFiles) -> str:
