@@ -550,6 +550,21 @@ def test_costs_are_added_up_over_fix_rounds() -> None:
     assert "$0.51" in pull_request_body(published(meta))
 
 
+IMAGE = f"ghcr.io/octo/{'tools-' * 20}ci:22.04@sha256:{'5e' * 32}"
+
+
+def test_a_pull_request_and_a_draft_name_the_image_of_the_checks() -> None:
+    in_image, text = (
+        {"image": IMAGE},
+        f"Container image of the setup commands and checks: `{IMAGE}`",
+    )
+    good = attempt(1, Outcome.SUCCEEDED).model_copy(update=in_image)
+    assert text in pull_request_body(published(good))
+    bad = attempt(1).model_copy(update=in_image)
+    assert text in draft_body(drafted(bad))
+    assert text in draft_body(drafted(bad.model_copy(update={"checks": ()})))
+
+
 def test_tokens_are_told_where_no_cost_is_known() -> None:
     used = AgentFacts(kind="command", input_tokens=12_000, output_tokens=345)
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"agent": used})

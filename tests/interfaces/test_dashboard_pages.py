@@ -195,6 +195,13 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     assert "running claude" in section(page, "under-way")
 
 
+def test_the_page_of_an_issue_names_the_image_of_the_checks(dashboard: Dashboard) -> None:
+    image = f"ghcr.io/octo/{'tools-' * 20}ci:22.04@sha256:{'5e' * 32}"
+    dashboard.begin(ONE, "Mend it")
+    dashboard.end(ONE, tried(1).model_copy(update={"image": image}))
+    assert f"Container image: <code>{image}</code>" in dashboard.ask("/issues/octo/one/1").text
+
+
 def test_the_page_of_an_issue_says_where_the_time_went(dashboard: Dashboard) -> None:
     times = AttemptTimes(waited_ms=1_200_000, agent_ms=161_000, checks_ms=34_000)
     often = {"runs": 4, "wall_ms": 34_000}

@@ -156,7 +156,7 @@ def test_a_repository_in_its_own_image_gets_a_pull_request(built: Built, tmp_pat
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
         (pull,) = here.world.pulls_of(NAME)
-        assert f"Checked in the image `{built.name}@sha256:" in (pull.body or "")
+        assert f"checks: `{built.name}@sha256:" in (pull.body or "")
 
 
 OWN_DOCKERFILE = f"""\
@@ -199,7 +199,7 @@ def test_a_repository_with_a_dockerfile_of_its_own_gets_a_pull_request(
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
         (pull,) = here.world.pulls_of(NAME)
-        assert "Checked in the image `.devcontainer/Dockerfile@sha256:" in (pull.body or "")
+        assert "checks: `.devcontainer/Dockerfile@sha256:" in (pull.body or "")
     root = image_directory(tmp_path / "work")
     call("buildah", "rmi", "--force", tag_of(root, NAME))
 

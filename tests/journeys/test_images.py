@@ -77,7 +77,7 @@ def test_setup_and_checks_run_in_the_image_which_the_pull_request_names(
         assert meta.image == f"{IMAGE}@{DIGEST}"
         assert "checks run in a container image" in here.prompt(ref, 1)
     for pull in here.world.pulls_of(NAME):
-        assert f"Checked in the image `{IMAGE}@{DIGEST}`." in (pull.body or "")
+        assert f"checks: `{IMAGE}@{DIGEST}`" in (pull.body or "")
     assert f"image: {IMAGE}@{DIGEST}" in here.run("inspect", str(refs[0])).stdout
     assert podman.calls("export") == 1
 
@@ -208,7 +208,7 @@ def test_the_dockerfile_of_a_devcontainer_is_built_from_the_base_branch(
         assert meta.outcome is Outcome.SUCCEEDED, meta.failure_reason
         assert meta.image == f".devcontainer/Dockerfile@{DIGEST}"
     for pull in here.world.pulls_of(NAME):
-        assert f"Checked in the image `.devcontainer/Dockerfile@{DIGEST}`." in (pull.body or "")
+        assert f"checks: `.devcontainer/Dockerfile@{DIGEST}`" in (pull.body or "")
     assert podman.calls("build") == 1
     assert (podman.context / "notes.txt").read_text() == "one\n"
     assert "run in an image built from .devcontainer/Dockerfile" in here.run("doctor").stdout

@@ -182,7 +182,8 @@ def verification(meta: WorkerResultMeta | None) -> str:
 
 def image_line(meta: WorkerResultMeta | None) -> str:
     """Name the image in which setup commands and checks ran; empty if they ran in none."""
-    return f"Checked in the image {code(meta.image, 400)}." if meta and meta.image else ""
+    named = meta.image if meta else ""
+    return f"Container image of the setup commands and checks: {code(named, 400)}" if named else ""
 
 
 def _check_name(name: str) -> str:

@@ -95,6 +95,7 @@ def draft_body(case: IssueContext, *, is_described: bool = False) -> str:
         missed_line(case),
         "### Failing checks",
         body(verification(last), listed) if listed else "No check ran.",
+        image_line(last),
         last_failure(case, last),
         *(() if is_described else ("### What changed", what_changed(last))),
         "### Attempt history",
