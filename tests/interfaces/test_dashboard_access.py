@@ -17,7 +17,7 @@ from mulligan.interfaces.dashboard.access import (
     is_ours,
     key_in,
 )
-from mulligan.interfaces.dashboard.app import link_to
+from mulligan.interfaces.dashboard.app import LINK_TEXT, link_to
 from world.dashboards import Dashboard, HttpAnswer, serve_dashboard
 
 REF = IssueRef("octo/one", 1)
@@ -219,3 +219,9 @@ def test_without_a_link_nothing_opens_one(tmp_path: Path) -> None:
 def test_the_link_leads_to_this_machine(url: str, local: str) -> None:
     key = OneTimeKey()
     assert link_to(url, key) == f"{local}/open?key={key.secret}"
+
+
+def test_the_path_of_the_key_has_a_line_of_its_own() -> None:
+    text = LINK_TEXT.format(link="http://127.0.0.1:8787/open?key=1", key_file="/s/dashboard.key")
+    assert text.splitlines()[-1] == "/s/dashboard.key"
+    assert max(map(len, text.splitlines())) <= 80

@@ -1,6 +1,7 @@
 """Ctrl-C on a terminal ends every command with exit code 130, and no traceback."""
 
 import os
+import re
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -81,6 +82,12 @@ def test_rehearse(home: Path) -> None:
 def test_check(home: Path) -> None:
     configure(home)
     assert_interrupted(*interrupt(home, "slow .*started", "check", "tools"))
+
+
+def test_the_message_is_not_on_the_line_of_the_spinner(home: Path) -> None:
+    configure(home)
+    _, terminal = interrupt(home, "slow .*started", "check", "tools")
+    assert re.search(r"\x1b\[2K(?:\x1b\[0m)?mulligan: SIGINT: ", terminal.seen), terminal.seen
 
 
 def test_init(home: Path) -> None:

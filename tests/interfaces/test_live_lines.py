@@ -91,7 +91,7 @@ def test_between_issues_it_says_so_after_a_second(waited: float, shown: list[str
 
 def test_a_line_is_cut_to_the_terminal() -> None:
     (line,) = lines((STATUS, STARTED), width=40)
-    assert line == "octo/almanac#12  attempt 2 of 3 · wor…"
+    assert line == "octo/almanac#12  attempt 2 of 3 · w…"
 
 
 def test_other_events_leave_the_line_as_it_was() -> None:

@@ -73,6 +73,25 @@ def test_an_error_is_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "mulligan: It failed with [redacted].\n"
 
 
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_sentences_on_a_terminal_wrap_between_words_and_keep_a_path_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    path = f"/var/lib/{'mulligan' * 6}/dashboard.key"
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    print_error(f"Sign in on the dashboard with the key in {path} first.")
+    shown = f"mulligan: Sign in on the\ndashboard with the key in\n{path}\nfirst.\n"
+    assert screen.getvalue() == shown
+    record: dict[str, object] = {"event": "dashboard_open", "address": "http://x/"}
+    line = sentence(None, "info", {**record, "key_file": path})
+    assert line.splitlines()[-1] == path
+
+
 def test_a_log_record_is_cleaned() -> None:
     record = clean_record(
         None, "info", {"event": "a\x1b[1m", "n": 1, "error": ValueError(SECRET), "none": None}

@@ -160,6 +160,8 @@ SHOWN_AFTER = 1.0
 
 REFRESHES_PER_SECOND = 4
 
+CTRL_C = "^C"
+
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-"
 
 Clock = Callable[[], float]
@@ -242,9 +244,12 @@ def shown_below(console: Console, rendered: Callable[[], Group]) -> Generator[No
 
 
 def cut(console: Console, at: float, line: str) -> Text:
-    """Return a line with a mark that moves, cut to the width of the terminal."""
+    """Return a line with a mark that moves, cut to the width of the terminal.
+
+    The terminal shows Ctrl-C at its end; a line break there would leave a part of it.
+    """
     frames = PLAIN_FRAMES if console.options.ascii_only else FRAMES
     frame = frames[int(at * REFRESHES_PER_SECOND) % len(frames)]
     text = Text(f"{frame} {line}", "dim", no_wrap=True)
-    text.truncate(console.width, overflow="ellipsis")
+    text.truncate(console.width - len(CTRL_C), overflow="ellipsis")
     return text

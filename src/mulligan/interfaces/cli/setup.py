@@ -21,7 +21,12 @@ from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.cli.exit_codes import Exit
-from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, clean_record
+from mulligan.interfaces.cli.terminal import (
+    OUTPUT_FILTER,
+    Cleaning,
+    clean_record,
+    on_standard_error,
+)
 from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
 DEFAULT = Path(OPERATOR_FILE)
@@ -127,11 +132,17 @@ def start_logs(level: int = logging.WARNING, *, as_json: bool = False) -> None:
 def sentence(_logger: object, _method: str, record: MutableMapping[str, object]) -> str:
     """Render a log record for a person: its reason, else its event, and the other fields."""
     if record.get("event") == "dashboard_open":
-        return f"mulligan: {DASHBOARD.format_map(record)}"
+        return on_standard_error(f"mulligan: {DASHBOARD.format_map(record)}")
     event = str(record.pop("event", "")).replace("_", " ")
     message = " ".join(str(record.pop("reason", "") or event).split())
     rest = [f"{name} {value}" for name, value in record.items() if name not in OMITTED]
-    return f"mulligan: {message}" + (f" ({', '.join(rest)})" if rest else "")
+    more = f" ({', '.join(rest)})" if rest else ""
+    return on_standard_error(f"mulligan: {message}{more}")
+
+
+def _write_error(message: str) -> None:
+    sys.stderr.write(message)
+    sys.stderr.flush()
 
 
 SIGNAL_SECONDS = 0.2
@@ -184,7 +195,9 @@ def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running a
             if patient
             else f"stopping {running}"
         )
-        os.write(2, f"mulligan: {name}: {what}; repeat to stop at once.\n".encode())
+        message = f"mulligan: {name}: {what}; repeat to stop at once.\n"
+        # A thread of its own may wait until live lines are erased; this one may be writing them.
+        threading.Thread(target=_write_error, args=(message,)).start()
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)

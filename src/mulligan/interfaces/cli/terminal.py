@@ -104,7 +104,15 @@ OUTPUT_FILTER = OutputFilter()
 
 def print_error(message: str) -> None:
     """Write one sentence to standard error."""
-    sys.stderr.write(f"mulligan: {OUTPUT_FILTER.clean(with_program_name(message))}\n")
+    text = f"mulligan: {OUTPUT_FILTER.clean(with_program_name(message))}"
+    sys.stderr.write(f"{on_standard_error(text)}\n")
+
+
+def on_standard_error(text: str) -> str:
+    """Return text for standard error: on a terminal, it wraps, but never inside a word or path."""
+    if not sys.stderr.isatty():
+        return text
+    return "\n".join(_wrapped(text, shutil.get_terminal_size().columns))
 
 
 def clean_record(

@@ -218,7 +218,8 @@ def _where(listening: socket.socket) -> str:
 LINK_MINUTES = LINK_LIFETIME // timedelta(minutes=1)
 LINK_TEXT = f"""\
 Dashboard: {{link}}
-The link works once, within {LINK_MINUTES} minutes. Later, sign in with the key in {{key_file}}"""
+It works once, within {LINK_MINUTES} minutes. Later, sign in with the key in this file:
+{{key_file}}"""
 
 
 def link_to(url: str, key: OneTimeKey) -> str:
