@@ -14,9 +14,17 @@ import structlog
 
 from mulligan.daemon.commands import execute_commands, record_commands
 from mulligan.daemon.pull_requests import PullRequestCache, follow_pull_requests
-from mulligan.daemon.recovery import recover, stand_down_unlabelled
+from mulligan.daemon.recovery import end_closed, recover, stand_down_unlabelled
 from mulligan.daemon.restoration import may_be_lost, restore_repository
-from mulligan.daemon.worker import BUG_MESSAGE, Visit, Worker, agents_fail, hold_on, is_queued
+from mulligan.daemon.worker import (
+    BUG_MESSAGE,
+    Visit,
+    Worker,
+    agents_fail,
+    hold_on,
+    is_queued,
+    waits_for_answer,
+)
 from mulligan.domain.errors import (
     GoneError,
     MisconfiguredError,
@@ -385,6 +393,7 @@ def _poll_repository(
     known |= {done.issue: context.ledger.status(done.issue) for done in followed}
     _execute_all(commanded, known, context, worker)
     stand_down_unlabelled((status for ref, status in known.items() if ref not in labelled), worker)
+    _end_closed(repository, known, labelled, context, worker)
     requested = (
         ref for ref, status in known.items() if status.request.by_command and is_queued(status)
     )
@@ -420,6 +429,21 @@ def _labelled(
     except GoneError:
         stand_down_unlabelled(known.values(), worker)
         raise
+
+
+def _end_closed(
+    repository: str,
+    known: KnownIssues,
+    labelled: Sequence[IssueRef],
+    context: ReadContext,
+    worker: Worker,
+) -> None:
+    """End the issues that wait for a maintainer and were closed: one list, free if unchanged."""
+    waiting = [status for status in known.values() if waits_for_answer(status)]
+    if waiting:
+        label = context.policies.in_force(repository).labels.hitl
+        listed = {*labelled, *context.tracker.list_labelled(repository, label)}
+        end_closed((status for status in waiting if status.issue not in listed), worker)
 
 
 def _execute_all(

@@ -7,7 +7,13 @@ from functools import partial
 
 import structlog
 
-from mulligan.daemon.worker import Visit, Worker, is_queued, stand_down_if_withdrawn
+from mulligan.daemon.worker import (
+    Visit,
+    Worker,
+    is_queued,
+    stand_down_if_withdrawn,
+    waits_for_answer,
+)
 from mulligan.domain.errors import ShutdownError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Escalate
@@ -102,3 +108,19 @@ def stand_down_unlabelled(unlabelled: Iterable[IssueStatus], worker: Worker) -> 
         with worker.claim_lease(ref) as leased:
             if leased:
                 stand_down_if_withdrawn(ref, leased)
+
+
+def end_closed(unlisted: Iterable[IssueStatus], worker: Worker) -> None:
+    """End the issues that wait for a maintainer and were closed or are gone (LABEL-5).
+
+    Each issue is read itself first: it may only have lost its label.
+    """
+    for ref in (status.issue for status in unlisted if waits_for_answer(status)):
+        done = worker.run_leased(ref, partial(_end_closed, ref))
+        if done.problem:
+            log.warning("issue_not_read", issue=str(ref), reason=done.problem)
+
+
+def _end_closed(ref: IssueRef, context: WriteContext) -> Visit:
+    stand_down_if_withdrawn(ref, context)
+    return Visit(ref)

@@ -373,8 +373,10 @@ def _write_deferred_status(ref: IssueRef, context: WriteContext) -> None:
 
 
 def stand_down_if_withdrawn(ref: IssueRef, context: WriteContext) -> None:
-    """Stand down from a queued issue whose request was withdrawn (LABEL-5, LABEL-7)."""
-    if is_queued(context.ledger.status(ref)) and (reason := withdrawal(ref, context)):
+    """Stand down from a waiting issue whose request was withdrawn (LABEL-5, LABEL-7)."""
+    status = context.ledger.status(ref)
+    waits = is_queued(status) or waits_for_answer(status)
+    if waits and (reason := withdrawal(ref, context)):
         stand_down(ref, StandDown(reason=reason), context)
 
 
@@ -384,6 +386,12 @@ def is_queued(status: IssueStatus) -> bool:
     blocked = not status.epoch and bool(status.reason)
     requested = status.request.by_command or status.request.by_label
     return waits and (blocked or requested or status.feedback is not None)
+
+
+def waits_for_answer(status: IssueStatus) -> bool:
+    """Return whether an issue waits for a maintainer, and has no pull request that decides."""
+    is_asked = status.phase is Phase.IDLE and status.stage is Stage.HITL
+    return is_asked and status.pull.number is None
 
 
 def _visit_result(ref: IssueRef, attempts: int, context: ReadContext, *, escalated: bool) -> Visit:

@@ -27,6 +27,7 @@ from mulligan.domain.issue import (
     Permission,
     RepositoryFacts,
     ReviewAct,
+    Stage,
 )
 from mulligan.domain.meanwhile import TEXT, TITLE
 from mulligan.domain.status import IssueStatus
@@ -408,6 +409,9 @@ class Authorization:
         if issue.state != "open":
             converted = any(event.event == "converted_to_discussion" for event in events)
             return "It was converted to a discussion." if converted else "The issue was closed."
+        if status.stage is Stage.HITL:
+            # Its labels say nothing of the request: Mulligan removed the ready label itself.
+            return ""
         return self._label_withdrawal(issue, events, status, labels)
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str:
