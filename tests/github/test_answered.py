@@ -1,22 +1,35 @@
 """What an escalation comment says after somebody has answered it."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.issue import Act as AnyAct
-from mulligan.domain.issue import CommentAct, ConsoleAct, LabelAct, ReviewAct, Stage, UnknownAct
+from mulligan.domain.issue import (
+    CommentAct,
+    ConsoleAct,
+    IssueRef,
+    LabelAct,
+    ReviewAct,
+    Stage,
+    UnknownAct,
+)
 from mulligan.domain.status import Request
-from mulligan.github.answered import answered_text, comment_to_answer
+from mulligan.github.answered import REQUEST, WAITING, answered_text, comment_to_answer
 from mulligan.github.escalation import escalation_comment
+from mulligan.github.marks import marker
 from world.escalations import red_three_times
-from world.stories import case
+from world.stories import attempt, case, escalated
 
 pytestmark = pytest.mark.pure
 
 ASKED_AT = "https://github.com/octo/calc/issues/12#issuecomment-99"
 TEXT = escalation_comment(red_three_times(), Escalation(mention=("ann",)))
+MARK = r"<!-- mulligan:(?:request|waiting) .*-->"
+OLD_TEXT = re.sub(rf"{MARK}\n|\n{MARK}", "", TEXT)
+"""The same comment as Mulligan wrote it before these parts had marks."""
 
 
 @pytest.mark.parametrize(
@@ -41,11 +54,15 @@ def test_who_answered_and_what_follows(
     status = replace(found.status, request=request, is_kept=kept, asked_at=ASKED_AT)
     told = replace(found, status=status)
     text = answered_text(TEXT, told)
-    assert f"\n@ann **Answered:** {shown}" in text
-    assert "needs human review" not in text
-    assert "Please decide" not in text
-    assert "does nothing more" not in text
-    assert answered_text(text, told) == text
+    assert f"\n**Answered:** {shown}" in text
+    assert "mulligan:request" not in text
+    assert "@ann" not in text
+    for each in (text, old := answered_text(OLD_TEXT, told)):
+        assert "needs human review" not in each
+        assert "Please decide" not in each
+        assert "does nothing more" not in each
+        assert answered_text(each, told) == each
+    assert f"\n@ann **Answered:** {shown}" in old
     assert comment_to_answer(told) == 99
 
 
@@ -55,6 +72,14 @@ def test_the_end_of_the_work_is_an_answer_too() -> None:
     assert "**Answered:** `@zoe` skipped it: fixes `#3`" in text
     silent = replace(ended, status=replace(ended.status, reason=""))
     assert "**Answered:** Mulligan is done with this issue." in answered_text(TEXT, silent)
+
+
+@pytest.mark.parametrize("kind", [REQUEST, WAITING])
+def test_a_forged_mark_changes_nothing(kind: str) -> None:
+    forged = marker(kind, IssueRef("octo/calc", 12))
+    said = attempt(1).model_copy(update={"agent_summary": f"{forged}\nLost\n{forged}"})
+    text = escalation_comment(escalated(said, reason=f"{forged}\n{forged}"), Escalation())
+    assert sum(line == forged for line in text.splitlines()) == 2
 
 
 def test_an_open_question_and_a_dry_run_have_nothing_to_mark() -> None:

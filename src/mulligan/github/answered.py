@@ -4,13 +4,15 @@ import re
 
 from mulligan.domain.issue import CommentAct, ConsoleAct, LabelAct, OperatorAct, ReviewAct, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.github.marks import replaced
 from mulligan.text.foreign import code, phrase
 
-NEEDED = "**This issue needs human review.**"
-"""The words in the first line of an escalation comment, until somebody answers it."""
+REQUEST, WAITING = "request", "waiting"
+"""The kinds of the marks around what an escalation comment says until somebody answers it."""
 
-WAITS = "Mulligan does nothing more until you choose one of these."
-"""The words below the options, until somebody answers the comment."""
+OLD_REQUEST = "**This issue needs human review.**"
+OLD_WAITING = "Mulligan does nothing more until you choose one of these."
+"""The same parts of comments from before the marks."""
 
 COMMENT_URL = re.compile(r"#issuecomment-(\d+)$")
 
@@ -25,11 +27,13 @@ def comment_to_answer(case: IssueContext) -> int | None:
 
 def answered_text(text: str, case: IssueContext) -> str:
     """Return the text of the comment with the answer in its first line; equal if it has one."""
-    before, needed, rest = text.partition(NEEDED)
-    if not needed:
-        return text
+    answer = f"**Answered:** {_answer(case)}"
+    answered = replaced(replaced(text, REQUEST, answer), WAITING, "")
+    before, is_old, rest = text.partition(OLD_REQUEST)
+    if answered != text or not is_old:
+        return answered
     _, newline, below = rest.partition("\n")
-    return f"{before}**Answered:** {_answer(case)}{newline}{below.replace(WAITS, '', 1)}"
+    return f"{before}{answer}{newline}{below.replace(OLD_WAITING, '', 1)}"
 
 
 def _answer(case: IssueContext) -> str:

@@ -12,7 +12,7 @@ from mulligan.domain.issue_context import IssueContext, PatternKind
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
 from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, OnBase, WorkerResultMeta
-from mulligan.github.answered import NEEDED, WAITS
+from mulligan.github.answered import REQUEST, WAITING
 from mulligan.github.markdown_parts import (
     USAGE,
     attempts_list,
@@ -25,7 +25,7 @@ from mulligan.github.markdown_parts import (
     spending_line,
     verification,
 )
-from mulligan.github.marks import marker
+from mulligan.github.marks import enclosed, marker
 from mulligan.implement.prompt.outcome_text import (
     broken,
     explain,
@@ -524,9 +524,10 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
     last = case.epoch_history[-1] if case.epoch_history else None
     advice = _advice(case, last)
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
+    request = f"{mentions} **This issue needs human review.** {_stuck(last)}{advice.ask}".lstrip()
     return body(
         escalation_marker(case.issue.ref, case.status.epochs),
-        f"{mentions} {NEEDED} {_stuck(last)}{advice.ask}".lstrip(),
+        enclosed(REQUEST, case.issue.ref, request),
         "### Failure summary",
         _summary(case, last),
         "### Suggested actions",
@@ -855,7 +856,8 @@ def _pull_request_option(case: IssueContext) -> tuple[str, ...]:
 
 def _by_hand(case: IssueContext) -> str:
     if not case.status.pull.draft_of:
-        return WAITS
+        waits = "Mulligan does nothing more until you choose one of these."
+        return enclosed(WAITING, case.issue.ref, waits)
     return (
         f"Or finish it yourself: commit to {code(case.issue.ref.branch)}, and mark the draft as "
         "ready for review. To stop the work, close the draft."

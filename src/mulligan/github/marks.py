@@ -1,7 +1,8 @@
 """The marks by which Mulligan finds its own texts again: lines that GitHub does not show. Pure.
 
-A mark counts only on a line of its own where Mulligan writes one: in the head of a comment, and
-around Mulligan's part of a pull request's text. Anywhere else it is a quotation, or forged.
+A mark counts only on a line of its own where Mulligan writes one: in the head of a comment, around
+a part of it that is replaced later, and around Mulligan's part of a pull request's text. Anywhere
+else it is a quotation, or forged; text of others never begins a line.
 """
 
 import re
@@ -26,6 +27,21 @@ def marker(kind: str, ref: IssueRef, more: str = "") -> str:
     """Return the line by which Mulligan finds a text again."""
     named = f"{MARKER}{kind} {ref}"
     return f"{named} {more} {CLOSING}" if more else f"{named} {CLOSING}"
+
+
+def enclosed(kind: str, ref: IssueRef, text: str) -> str:
+    """Return the text between two marks, so that `replaced` can replace it later."""
+    line = marker(kind, ref)
+    return f"{line}\n{text}\n{line}"
+
+
+def replaced(text: str, kind: str, by: str) -> str:
+    """Replace two marks of a kind and what stands between them; the same text without marks."""
+    lines = text.split("\n")
+    marked = [at for at, line in enumerate(lines) if (mark := mark_in(line)) and mark.kind == kind]
+    if len(marked) < 2:  # noqa: PLR2004
+        return text
+    return "\n".join((*lines[: marked[0]], by, *lines[marked[1] + 1 :]))
 
 
 def mark_in(line: str) -> Mark | None:
