@@ -63,7 +63,7 @@ def counted(
 def test_an_empty_ledger_has_no_beginning() -> None:
     found = summarise(LedgerHistory(None, [], [], []), NOON, NOON - HOUR)
     assert found.since is None
-    assert found.overall.cost == Cost(0.0, 0, 0, 0)
+    assert found.overall.cost == Cost(None, None, 0, 0)
     assert (found.overall.to_merge, found.places, found.agents) == (None, (), ())
 
 
@@ -110,7 +110,7 @@ def test_an_attempt_keeps_its_place_whatever_span_is_asked_for() -> None:
         ([replace(tried(ONE, 1), costs=(2.0,), runs=2)], (2.0, 100, 1, 1)),
         ([replace(tried(ONE, 1), costs=())], (None, 100, 1, 0)),
         ([replace(tried(ONE, 1), tokens=())], (1.0, None, 0, 1)),
-        ([replace(tried(ONE, 1), agent="", runs=0, costs=(), tokens=())], (0.0, 0, 0, 0)),
+        ([replace(tried(ONE, 1), agent="", runs=0, costs=(), tokens=())], (None, None, 0, 0)),
     ],
 )
 def test_what_was_not_told_is_unknown_and_never_nothing(

@@ -47,6 +47,7 @@ from mulligan.implement.prompt.outcome_text import (
     failure_reason,
     pluralize,
     run_text,
+    seconds_text,
     set_up_files_text,
     status_title,
     times_text,
@@ -482,6 +483,22 @@ def test_spans(milliseconds: int, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [(0, "0.0 s"), (340, "0.3 s"), (34_000, "34.0 s"), (61_200, "1m1s"), (5_400_000, "1h30m")],
+)
+def test_a_terminal_shows_tenths_of_seconds_up_to_a_minute(milliseconds: int, shown: str) -> None:
+    assert seconds_text(milliseconds) == shown
+
+
+def test_a_count_has_its_plural_and_its_thousands() -> None:
+    assert [pluralize(count, "line") for count in (0, 1, 12_345)] == [
+        "0 lines",
+        "1 line",
+        "12,345 lines",
+    ]
+
+
+@pytest.mark.parametrize(
     ("runs", "wall_ms", "words"),
     [
         (0, 0, "3s"),
@@ -537,7 +554,7 @@ def test_the_main_parts_of_a_long_time_are_named_in_order(
 def test_what_copies_of_the_setup_files_cost_and_why_there_are_some() -> None:
     assert set_up_files_text(SetUpFiles(copied_ms=900)) == "setup files: as layers"
     copied = SetUpFiles(copied_ms=12_340, copied_because="there is no sandbox")
-    expected = "setup files: copied for each command (12.3 s in all): there is no sandbox"
+    expected = "setup files: copied for each command (12.3 s in total): there is no sandbox"
     assert set_up_files_text(copied) == expected
 
 

@@ -26,6 +26,7 @@ FILES = (
     FileChange(path="src/a.py", status="M", insertions=3, deletions=1),
     FileChange(path="logo.png", status="A"),
 )
+ADDED = FILES[0].model_copy(update={"deletions": 0})
 RUN = AgentRun(0, timedelta(seconds=60), AgentFacts(kind="command", turns=7), summary="Did it.")
 
 
@@ -117,7 +118,8 @@ def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> 
     [
         ((), "no files changed"),
         (FILES[:1], "1 file changed, 3 insertions(+), 1 deletion(-)"),
-        (FILES[1:], "1 file changed, 0 insertions(+), 0 deletions(-)"),
+        (FILES[1:], "1 file changed"),
+        ((ADDED,), "1 file changed, 3 insertions(+)"),
     ],
 )
 def test_a_change_is_summarised_as_git_does(files: tuple[FileChange, ...], told: str) -> None:

@@ -26,6 +26,7 @@ from mulligan.domain.events import (
     IssueSeen,
     RecordedEvent,
     RetryScheduled,
+    StoodDown,
 )
 from mulligan.domain.explanation import QUEUED
 from mulligan.domain.feedback import Feedback
@@ -193,6 +194,13 @@ def test_the_page_of_an_issue_has_every_attempt(dashboard: Dashboard) -> None:
     assert "Decision: make another attempt. Check &#39;tests&#39; failed" in page
     assert "$0.21" in page
     assert "running claude" in section(page, "under-way")
+
+
+def test_finished_issues_are_counted_with_the_right_plural(dashboard: Dashboard) -> None:
+    for number, shown in enumerate((">1 finished issue</a>", ">All 2 finished issues</a>"), 1):
+        dashboard.begin(ref := IssueRef("octo/one", number), "Mend it")
+        dashboard.stores.ledger.append(ref, StoodDown(reason="Its label was removed."))
+        assert shown in dashboard.ask("/").text
 
 
 def test_the_page_of_an_issue_names_the_image_of_the_checks(dashboard: Dashboard) -> None:

@@ -3,18 +3,23 @@
 import io
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from rich.console import Console
 
+from mulligan.config.policy import Escalation
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import AttemptTimes, CheckKind, SkippedCheck
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus, Phase, PullStatus
-from mulligan.interfaces.cli.inspect import print_attempt
+from mulligan.github.escalation import escalation_comment
+from mulligan.interfaces.cli.inspect import print_attempt, print_decisions
 from mulligan.interfaces.cli.stats import print_figures
 from mulligan.interfaces.cli.status import print_statuses
+from mulligan.interfaces.cli.terminal import show_comment
 from world.dashboards import tried
+from world.escalations import red_three_times
 from world.sample_history import END, sample_month
 from world.stories import green_check, red_check
 
@@ -110,7 +115,7 @@ def test_an_attempt_says_where_its_time_went() -> None:
     print_attempt(meta.model_copy(update={"checks": (often, old)}), console)
     shown = lines(console)
     assert shown[2] == "  Total time 23m15s: 20m waiting to start, 2m41s in the agent"
-    assert shown[-2:] == ["  ✗ tests  4 runs, 34s", "  ✓ old"]
+    assert shown[-2:] == ["  ✗ tests  4 runs, 34.0 s", "  ✓ old"]
 
 
 def test_a_check_that_was_not_run_has_its_own_line() -> None:
@@ -118,3 +123,21 @@ def test_a_check_that_was_not_run_has_its_own_line() -> None:
     console, meta = terminal(), tried(1).model_copy(update={"skipped_checks": (web,)})
     print_attempt(meta, console)
     assert lines(console)[-1] == "  – web: not run: the change touches none of its paths"
+
+
+def test_a_decision_is_told_in_words() -> None:
+    console = terminal()
+    reason = "The check 'tests' passed."
+    row: dict[str, object] = {"number": 2, "decision": "open_pull_request", "reason": reason}
+    print_decisions([row], console)
+    assert lines(console)[-1] == "  attempt 2: open the pull request. The check 'tests' passed."
+
+
+def test_a_comment_in_a_frame_shows_no_marks_and_no_gaps_in_place_of_folds() -> None:
+    console = terminal()
+    comment = escalation_comment(red_three_times(), Escalation())
+    show_comment(console, comment)
+    shown = lines(console)
+    assert not any("<" in line for line in shown if "what to" not in line)
+    blank = [not line.strip("│ ") for line in shown]
+    assert not any(first and second for first, second in pairwise(blank))

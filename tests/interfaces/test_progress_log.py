@@ -207,7 +207,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
             "check [x], 9 bytes over max_digest_chars (2000)"
         ),
     ),
-    (FIRST, finished(), "  agent worked for 61.2 s"),
+    (FIRST, finished(), "  agent worked for 1m1s"),
     (
         FIRST,
         AttemptCompleted(
@@ -227,8 +227,8 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         ),
         "  ✓ a (3 runs, 34.0 s)",
     ),
-    (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
-    (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 61.2 s"),
+    (FIRST, finished(3), "  agent worked for 1m1s, exit code 3"),
+    (FIRST, finished(-15, "timeout"), "  agent stopped by timeout after 1m1s"),
     (FIRST, CheckFinished(check=check("types", passed=True)), "  ✓ types (0.0 s)"),
     (
         FIRST,
@@ -386,12 +386,12 @@ def test_the_lines_of_an_issue_stand_below_its_title() -> None:
         "",
         "octo/almanac#12  Mend it",
         "  attempt 2 of 3",
-        "    agent worked for 61.2 s",
+        "    agent worked for 1m1s",
         "",
         "octo/almanac#13  [red]:bug: of @zoe",
         "  attempt 1",
-        "  octo/almanac#12    agent worked for 61.2 s, exit code 1",
-        "  octo/almanac#13    agent worked for 61.2 s",
+        "  octo/almanac#12    agent worked for 1m1s, exit code 1",
+        "  octo/almanac#13    agent worked for 1m1s",
         "",
         "octo/almanac#12  Mend it",
         "    Over → retry: Check 'types' failed.",

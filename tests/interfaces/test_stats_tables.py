@@ -169,6 +169,12 @@ def test_a_figure_that_was_not_measured_is_left_out() -> None:
     assert {each.name: each.value for each in points(counted)}["tokens"] == "9,000"
 
 
+def test_an_attempt_without_a_run_of_the_agent_did_not_cost_zero() -> None:
+    none_ran, silent = Cost(None, None, 0, 0), Cost(None, None, 1, 1)
+    assert (money(None, none_ran), tokens(none_ran)) == ("–", "–")
+    assert (money(None, silent), tokens(silent)) == ("unknown", "unknown")
+
+
 def test_a_ledger_without_attempts_has_answers_too() -> None:
     nothing = summarise(LedgerHistory(END, (), (), ()), END)
     assert [each.value for each in answers(nothing)] == [
@@ -176,7 +182,7 @@ def test_a_ledger_without_attempts_has_answers_too() -> None:
         "nothing merged",
         "not measured",
     ]
-    assert {each.value for each in points(nothing)} == {"0", "0.00 USD"}
+    assert {each.value for each in points(nothing)} == {"0"}
 
 
 def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() -> None:

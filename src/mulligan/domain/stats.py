@@ -102,7 +102,7 @@ class LedgerHistory:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of attempts as far as agents reported it; None if none did.
+    """The cost of attempts as far as agents reported it; None if none did, or none ran.
 
     `without_cost` and `without_tokens` count the attempts with a run that did not report them.
     """
@@ -388,8 +388,8 @@ def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
     silent = sum(len(each.costs) < each.runs for each in tries)
     wordless = sum(len(each.tokens) < each.runs for each in tries)
     return Cost(
-        usd=round(sum(costs), 6) if costs or not silent else None,
-        tokens=sum(tokens) if tokens or not wordless else None,
+        usd=round(sum(costs), 6) if costs else None,
+        tokens=sum(tokens) if tokens else None,
         without_cost=silent,
         without_tokens=wordless,
     )

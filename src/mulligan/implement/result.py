@@ -114,13 +114,15 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
 
 
 def diff_stat(files: tuple[FileChange, ...]) -> str:
-    """Word how much changed, as `git diff --shortstat` does."""
+    """Word how much changed, as `git diff --shortstat` does: it omits a count of zero."""
     if not files:
         return "no files changed"
     plus = sum(file.insertions or 0 for file in files)
     minus = sum(file.deletions or 0 for file in files)
-    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
-    return f"{pluralize(len(files), 'file')} changed, {lines}"
+    changed = f"{pluralize(len(files), 'file')} changed"
+    added = f"{pluralize(plus, 'insertion')}(+)" if plus else ""
+    removed = f"{pluralize(minus, 'deletion')}(-)" if minus else ""
+    return ", ".join(filter(None, (changed, added, removed)))
 
 
 def interrupted_record(

@@ -209,7 +209,7 @@ def _fates(stats: Stats) -> Answer:
 def _price(stats: Stats) -> Answer:
     of, cost = stats.overall, stats.overall.cost
     per_merge = cost.per(of.merged)
-    if cost.usd is None:
+    if cost.usd is None and (cost.without_cost or of.merged):
         value, meaning = NOT_MEASURED, "The agents did not report what they cost."
     elif per_merge is None:
         value, meaning = "nothing merged", "No pull request was merged in this period."
@@ -225,7 +225,7 @@ def _price(stats: Stats) -> Answer:
                 "spent": money(cost.usd, cost),
                 "for each attempt": money(cost.per(of.attempts), cost),
                 "attempts for each merge": _per(of.attempts, of.merged, "{:.1f}"),
-                "tokens for each merge": _per(cost.tokens or 0, of.merged, "{:,.0f}"),
+                "tokens for each merge": _per(cost.tokens, of.merged, "{:,.0f}"),
                 "attempts that did not report the cost": f"{cost.without_cost or NOTHING}",
             }
         ),
@@ -257,7 +257,7 @@ def _measured(values: Mapping[str, str]) -> tuple[AnswerLine, ...]:
     return tuple(AnswerLine(name, text) for name, text in shown.items())
 
 
-def _per(total: int, count: int, form: str) -> str:
+def _per(total: int | None, count: int, form: str) -> str:
     return form.format(total / count) if total and count else NOTHING
 
 
@@ -306,7 +306,7 @@ def _weeks(weeks: Sequence[WeekStats]) -> StatsTable:
     labels = tuple(f"{each.monday:%Y-%m-%d}" for each in weeks)
     return StatsTable(
         "Outcomes by week",
-        ("week from", "succeeded", "failed", "cost none", "rate"),
+        ("week from", "succeeded", "failed", "not counted", "rate"),
         tuple(
             (
                 label,
@@ -324,7 +324,7 @@ def _weeks(weeks: Sequence[WeekStats]) -> StatsTable:
             {
                 "succeeded": tuple(each.succeeded for each in weeks),
                 "failed": tuple(each.failed for each in weeks),
-                "cost none": tuple(each.free for each in weeks),
+                "not counted": tuple(each.free for each in weeks),
             },
         ),
     )
@@ -575,7 +575,7 @@ def _often(each: FrequentFailure) -> tuple[str, str]:
 
 def _out_of(of: RepositoryStats) -> str:
     free = of.attempts - of.counted
-    left_out = f"; {free:,} more cost none" if free else ""
+    left_out = f"; {free:,} more not counted" if free else ""
     return f"{of.succeeded:,} of {pluralize(of.counted, 'attempt')} that counted{left_out}"
 
 
@@ -588,7 +588,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 def money(usd: float | None, cost: Cost) -> str:
     """Format an amount; if a part is unknown, it is a minimum."""
     if usd is None:
-        return UNKNOWN if cost.usd is None else NOTHING
+        return UNKNOWN if cost.without_cost else NOTHING
     written = dollars(usd).removeprefix("$")
     return f"≥ {written} USD" if cost.without_cost else f"{written} USD"
 
@@ -596,7 +596,7 @@ def money(usd: float | None, cost: Cost) -> str:
 def tokens(cost: Cost) -> str:
     """Format the number of tokens."""
     if cost.tokens is None:
-        return UNKNOWN
+        return UNKNOWN if cost.without_tokens else NOTHING
     return f"≥ {cost.tokens:,}" if cost.without_tokens else f"{cost.tokens:,}"
 
 

@@ -598,7 +598,7 @@ def left_out(meta: WorkerResultMeta) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun: `1 attempt`, `3 attempts`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def duration_text(milliseconds: int) -> str:
@@ -617,6 +617,13 @@ MAIN_SHARE = 0.05
 """A smaller share of a time is not worth a reader's attention."""
 
 
+def seconds_text(milliseconds: int) -> str:
+    """Format a duration for a terminal: `0.3 s`, from a minute on as `1m1s`."""
+    if milliseconds < MINUTE_MS:
+        return f"{milliseconds / SECOND_MS:.1f} s"
+    return duration_text(milliseconds)
+
+
 def took_text(check: CheckResult) -> str:
     """Return the time that a check took, with the number of its runs: `3 runs, 34s`."""
     took = duration_text(check.took_ms)
@@ -629,13 +636,12 @@ def run_text(check: CheckResult) -> str:
     For a single run it is that of the command. If its checkout and copies took a second or more,
     their time follows.
     """
-    took, command = f"{check.took_ms / SECOND_MS:.1f} s", f"{check.duration_ms / SECOND_MS:.1f} s"
     if check.runs > 1:
-        return f"{pluralize(check.runs, 'run')}, {took}"
-    prepared = check.took_ms - check.duration_ms
+        return f"{pluralize(check.runs, 'run')}, {seconds_text(check.took_ms)}"
+    command, prepared = seconds_text(check.duration_ms), check.took_ms - check.duration_ms
     if prepared < SECOND_MS:
         return command
-    return f"{command}, and {prepared / SECOND_MS:.1f} s to prepare its files"
+    return f"{command}, and {seconds_text(prepared)} to prepare its files"
 
 
 def times_text(history: Sequence[WorkerResultMeta]) -> str:
@@ -665,5 +671,5 @@ def set_up_files_text(files: SetUpFiles) -> str:
     """Say how commands got what setup commands left, and what copies cost."""
     if not files.copied_because:
         return "setup files: as layers"
-    took = f"{files.copied_ms / SECOND_MS:.1f} s in all"
-    return f"setup files: copied for each command ({took}): {files.copied_because}"
+    took = seconds_text(files.copied_ms)
+    return f"setup files: copied for each command ({took} in total): {files.copied_because}"

@@ -14,7 +14,13 @@ from rich.text import Text
 from mulligan.config.policy import Check, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
 from mulligan.domain.result import CheckKind, CheckResult
-from mulligan.implement.prompt.outcome_text import check_title, pluralize, run_text, verdict
+from mulligan.implement.prompt.outcome_text import (
+    check_title,
+    pluralize,
+    run_text,
+    seconds_text,
+    verdict,
+)
 from mulligan.interfaces.bootstrap.checkout_notes import checkout_notes
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
@@ -227,7 +233,8 @@ def _set_up(place: CheckPlace, report: Report) -> LocalChecks:
     commands = pluralize(len(lines), "setup command")
     whose = "its" if len(lines) == 1 else "their"
     ended = "finished." if ran else f"did not run again: {whose} result of today was used."
-    report.done(Text("✓ ", "green"), f"{commands} {ended}", f"{time.monotonic() - began:.1f} s")
+    took = seconds_text(round((time.monotonic() - began) * 1000))
+    report.done(Text("✓ ", "green"), f"{commands} {ended}", took)
     return ready
 
 

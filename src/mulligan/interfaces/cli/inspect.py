@@ -30,10 +30,11 @@ from mulligan.implement.prompt.outcome_text import (
     attempt_error,
     left_out,
     pluralize,
+    run_text,
+    seconds_text,
     set_up_files_text,
     times_text,
     title_of,
-    took_text,
     verdict,
     verification_text,
 )
@@ -55,6 +56,7 @@ from mulligan.interfaces.cli.terminal import (
     print_point,
     print_text,
 )
+from mulligan.interfaces.event_text import DECISIONS
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
@@ -81,7 +83,7 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
     console.print(_headline(found))
     for meta in history:
         print_attempt(meta, console)
-    _print_decisions(decisions, console)
+    print_decisions(decisions, console)
     return Exit.DONE
 
 
@@ -200,7 +202,7 @@ def _headline(found: IssueStatus) -> str:
 
 def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
     """Print one attempt; wrapped lines are indented below their text."""
-    took = f"{meta.duration_ms / 1000:.1f} s"
+    took = seconds_text(meta.duration_ms)
     console.print(f"\n[bold]attempt {meta.number}[/]  {title_of(meta)}  {took}")
     for mark, text in _points(meta):
         print_point(console, Text(mark), text)
@@ -247,7 +249,7 @@ def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
     if check.is_proof:
         yield "  ✗", verdict(check)
         return
-    took = f"  {took_text(check)}" if check.took_ms else ""
+    took = f"  {run_text(check)}" if check.took_ms else ""
     yield "  ✓" if check.passed else "  ✗", f"{check.name}{took}"
     listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
     for of, findings in listed.items():
@@ -255,11 +257,12 @@ def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
             yield " " * 5, f"{of}{found.summary}"
 
 
-def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:
+def print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:
+    """Print the decisions after the attempts, in words."""
     if decisions:
         console.print("\n[bold]decisions[/]")
     for row in decisions:
-        text = f"attempt {row['number']}: {row['decision']}: {row['reason']}"
+        text = f"attempt {row['number']}: {DECISIONS[str(row['decision'])]}. {row['reason']}"
         print_point(console, Text(" "), text)
 
 

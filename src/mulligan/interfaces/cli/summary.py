@@ -26,7 +26,7 @@ from mulligan.domain.spending import spending_text, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.domain.verification import Verification
 from mulligan.implement.ports import ReadContext
-from mulligan.implement.prompt.outcome_text import duration_text, pluralize, unverified
+from mulligan.implement.prompt.outcome_text import pluralize, seconds_text, unverified
 from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.terminal import print_diff, print_point
 from mulligan.text.escape import one_line, visible
@@ -134,6 +134,6 @@ def _standing(status: IssueStatus, now: datetime) -> str:
 
 def _expense(made: Sequence[WorkerResultMeta]) -> str:
     """Return the number of attempts, their time and their cost."""
-    took = duration_text(sum(each.duration_ms for each in made))
+    took = seconds_text(sum(each.duration_ms for each in made))
     cost = spending_text(spent_by(made), ", ") or "cost not reported"
     return f"{pluralize(len(made), 'attempt')}, {took}, {cost}"

@@ -272,8 +272,8 @@ def show_comment(console: Console, body: str) -> None:
 
 
 def _in_short(comment: str) -> str:
-    """Omit the sections that repeat the history, and the marks that GitHub hides."""
-    lines = (line for line in comment.splitlines() if not line.startswith("<!--"))
+    """Omit the sections that repeat the history, and the marks and folds of GitHub."""
+    lines = (line for line in comment.splitlines() if not line.startswith("<"))
     opening, *sections = "\n".join(lines).split("\n### ")
     kept = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
     return "\n\n".join([opening, *kept])

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mulligan.domain.errors import MulliganError, ShutdownError
-from mulligan.implement.prompt.outcome_text import duration_text
+from mulligan.implement.prompt.outcome_text import seconds_text
 from mulligan.interfaces.bootstrap.trial import NO_TIME, SET_UP, TRIAL_LIMIT, Trial, try_proposal
 from mulligan.interfaces.cli.live import step_shown
 from mulligan.interfaces.cli.setup import environment, start_logs, stopping_on_signals
@@ -106,7 +106,7 @@ class _Trials:
 
     def _say(self, text: str, began: float, *, passed: bool) -> None:
         mark = Text("✓", "green") if passed else Text("–", "yellow")
-        took = duration_text(round((time.monotonic() - began) * 1000))
+        took = seconds_text(round((time.monotonic() - began) * 1000))
         print_point(self.console, mark, f"{text}, {took}.")
 
 

@@ -62,6 +62,7 @@ from mulligan.implement.prompt.outcome_text import (
     NOT_RUN,
     pluralize,
     run_text,
+    seconds_text,
     status_title,
     times_text,
     verdict,
@@ -374,7 +375,7 @@ def event_line(status: IssueStatus, event: Event) -> str | None:  # noqa: C901 -
 
 
 def _agent_line(event: AgentFinished) -> str:
-    took = _seconds(event.duration_ms)
+    took = seconds_text(event.duration_ms)
     if event.stopped_by:
         return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
     ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
@@ -429,10 +430,6 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
             return f"  [yellow]{ended} → waits:[/] {why}"
         case _:
             assert_never(decision)
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.1f} s"
 
 
 def _plain(text: str) -> str:
