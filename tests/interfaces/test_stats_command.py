@@ -198,7 +198,7 @@ def test_programs_get_every_figure(here: Path) -> None:
 def test_people_get_tables_in_which_the_unknown_is_said(here: Path) -> None:
     fill(here)
     shown = stats().stdout
-    assert "≥ 1.50 USD" in shown
+    assert "≥ $1.50" in shown
     assert "1 attempt did not report the cost" in shown
     assert "1 of 1 issue; 1 of 1 retries succeeded" in shown
     assert "mean of 1 retry context; 75 % actionable feedback" in shown

@@ -40,10 +40,10 @@ def sheet(title: str) -> StatsTable:
 @pytest.mark.parametrize(
     ("usd", "cost", "written"),
     [
-        (1234.5, KNOWN, "1,234.50 USD"),
-        (0.0, KNOWN, "0.00 USD"),
-        (0.004, KNOWN, "0.0040 USD"),
-        (12.5, PARTLY, "≥ 12.50 USD"),
+        (1234.5, KNOWN, "$1,234.50"),
+        (0.0, KNOWN, "$0.00"),
+        (0.004, KNOWN, "$0.0040"),
+        (12.5, PARTLY, "≥ $12.50"),
         (None, KNOWN, "–"),
         (None, Cost(None, 0, 1, 0), "unknown"),
     ],
@@ -90,7 +90,7 @@ def test_a_share_of_nothing_is_none() -> None:
 def test_the_first_figures_say_what_a_merge_cost_and_of_what_nothing_is_known() -> None:
     told = {each.name: each for each in points(MONTH)}
     merged = told["per merged pull request"]
-    assert merged.value == "≥ 2.03 USD"
+    assert merged.value == "≥ $2.03"
     assert merged.note.endswith("divided by 16 merged")
     assert told["spent"].note.endswith("3 attempts did not report the cost")
     assert told["waiting for human review"].value == "4"
@@ -146,7 +146,7 @@ def test_three_questions_are_answered_first() -> None:
     issues, cost, time = answers(MONTH)
     assert (issues.value, issues.meaning) == ("16 merged", "25 issues taken")
     assert [each.name for each in issues.lines][:2] == ["merged", "in review now"]
-    assert cost.value == "≥ 2.03 USD"
+    assert cost.value == "≥ $2.03"
     assert cost.meaning.startswith("for each of 16 merged")
     assert time.value.endswith("in failed attempts")
     assert [each.name for each in time.lines][:2] == ["agent", "waiting to start"]

@@ -589,8 +589,7 @@ def money(usd: float | None, cost: Cost) -> str:
     """Format an amount; if a part is unknown, it is a minimum."""
     if usd is None:
         return UNKNOWN if cost.without_cost else NOTHING
-    written = dollars(usd).removeprefix("$")
-    return f"≥ {written} USD" if cost.without_cost else f"{written} USD"
+    return f"≥ {dollars(usd)}" if cost.without_cost else dollars(usd)
 
 
 def tokens(cost: Cost) -> str:
