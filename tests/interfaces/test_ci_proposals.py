@@ -28,6 +28,10 @@ HERE = Machine("3.12", "22", frozenset({"uv", "uvx", "npm", "pnpm", "go", "cargo
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
 ON = ". .venv/bin/activate && "
 CI = ".github/workflows/ci.yml"
+TOOLS = 'python3 -m venv "$HOME/tools" && "$HOME/tools"/bin/pip install --quiet'
+FIND = 'export PATH="$PATH:$HOME/tools/bin" && '
+NPM = 'npm install --global --silent --prefix "$HOME/tools"'
+BARE = Machine("3.12", "22", frozenset({"npm"}))
 
 
 def tree(workflow: str = "", **texts: str) -> RepositoryFiles:
@@ -89,7 +93,7 @@ def lines_of(files: RepositoryFiles, machine: Machine = HERE) -> list[str]:
         (["python manage.py test", "python scripts/lint.py", "python -c 1"], {"setup__py": ""}, [VENV, f"{ON}python manage.py test", f"{ON}python scripts/lint.py"]),
         (["./scripts/test.sh", "bash x"], {}, ["./scripts/test.sh"]),
         (["bundle config x y", "bundle install", "bundle exec rake spec"], {}, ["bundle config x y", "bundle install", "bundle exec rake spec"]),
-        (["yarn install --immutable", "pnpm mocha"], {"yarn__lock": "", "package__json": "{}"}, ["yarn install --immutable", "pnpm mocha"]),
+        (["yarn install --immutable", "pnpm mocha"], {"yarn__lock": "", "package__json": "{}"}, [f"{NPM} yarn", f"{FIND}yarn install --immutable", f"{FIND}pnpm mocha"]),
         (["uv pip install --upgrade pip", "uv tool install --force tox", "pytest"], {}, [VENV, f"{ON}pip install --quiet tox", f"{ON}pytest"]),
         (["uv run --extra test -m pytest"], {"pyproject__toml": ""}, ["uv run --extra test true", "uv run --extra test -m pytest"]),
         (["playwright install", "npx playwright test"], {}, ["npx playwright test"]),
@@ -326,11 +330,49 @@ def test_what_needs_a_service_or_a_secret_is_not_tried() -> None:
     assert (
         propose_from_ci(tree(job(other)), HERE).checks[0].not_tried == "it needs another repository"
     )
-    gone = propose_from_ci(tree(job(steps("poetry run pytest"))), HERE)
-    assert gone.checks[0].not_tried == "poetry is not installed here"
+    gone = propose_from_ci(tree(job(steps("cargo test"))), Machine("3.12"))
+    assert gone.checks[0].not_tried == "cargo is not installed here"
     assert gone.set_up == ()
     build = "runs-on: ubuntu-latest\nsteps:\n  - run: cmake -B b\n    env: {KEY: '${{ secrets.KEY }}'}\n"
     assert propose_from_ci(tree(job(build)), HERE).checks[0].not_tried == "it needs a secret"
+
+
+def using(action: str, *runs: str, version: str = "") -> str:
+    """Write a job that uses an action, with a version or without."""
+    written = steps(*runs, uses=action)
+    given = f"\n    with: {{version: '{version}'}}\n"
+    return job(
+        written.replace(f"uses: {action}\n", f"uses: {action}{given}") if version else written
+    )
+
+
+@pytest.mark.parametrize(
+    ("workflow", "files", "lines"),
+    [
+        (job(steps("curl -sSL https://x | python -", "poetry install", "poetry run pytest")), {}, [f"{TOOLS} poetry", f"{FIND}poetry install", f"{FIND}poetry run pytest"]),
+        (using("pdm-project/setup-pdm@v4", "pipx install nox", "nox -s test-3.12"), {"noxfile__py": ""}, [f"{TOOLS} pdm", VENV, f"{FIND}{ON}pip install --quiet nox", f"{FIND}{ON}nox -s test-3.12"]),
+        (using("astral-sh/setup-uv@v9", "uv pip install --system -e .", "pytest"), {"setup__py": ""}, [VENV, f"{ON}pip install --quiet -e .", f"{ON}pytest"]),
+        (using("astral-sh/setup-uv@v9", "pip install pytest", "pytest"), {"setup__py": ""}, [VENV, f"{ON}pip install --quiet pytest", f"{ON}pytest"]),
+        (using("astral-sh/setup-uv@v9", "uv run pytest", version="0.9.1"), {}, [f"{TOOLS} uv==0.9.1", f"{FIND}uv run true", f"{FIND}uv run pytest"]),
+        (using("pypa/hatch@install", "hatch test", version="1"), {}, [f"{TOOLS} 'hatch==1.*'", f"{FIND}hatch test"]),
+        (using("pnpm/action-setup@v4", "pnpm install", "pnpm test", version="9"), {"pnpm-lock__yaml": ""}, [f"{NPM} pnpm@9", f"{FIND}pnpm install --frozen-lockfile", f"{FIND}pnpm test"]),
+        (using("pnpm/action-setup@v4", "pnpm test", version="9"), {"package__json": '{"packageManager": "pnpm@10.2.1+sha512.ab"}'}, [f"{NPM} pnpm@10.2.1", f"{FIND}pnpm test"]),
+        (job(steps("yarn test")), {"package__json": '{"packageManager": "yarn@4.5.0"}'}, [f"{NPM} @yarnpkg/cli-dist@4.5.0", f"{FIND}yarn test"]),
+        (job("defaults: {run: {working-directory: web}}\n" + steps("bun run test")), {"package__json": '{"packageManager": "npm@10"}'}, [f"{NPM} bun", f"{FIND}(cd web && bun run test)"]),
+        (using("astral-sh/setup-uv@v9", "npm test", version="latest"), {}, [f"{TOOLS} uv", f"{FIND}npm test"]),
+    ],
+)  # fmt: skip
+def test_a_package_manager_that_is_not_here_is_installed(
+    workflow: str, files: dict[str, str], lines: list[str]
+) -> None:
+    assert lines_of(tree(workflow, **files), BARE) == lines
+
+
+def test_what_runs_here_already_is_not_installed() -> None:
+    workflow = using("astral-sh/setup-uv@v9", "uv run pytest")
+    assert lines_of(tree(workflow)) == ["uv run true", "uv run pytest"]
+    without_npm = propose_from_ci(tree(job(steps("pnpm test"))), Machine("3.12"))
+    assert without_npm.checks[0].not_tried == "pnpm is not installed here"
 
 
 def test_the_action_of_pre_commit_is_its_command() -> None:
@@ -597,6 +639,7 @@ def test_manifests_that_would_install_more_add_nothing_to_ci() -> None:
     files = tree(job(steps("pip install tox", "tox")), tox__ini="", pyproject__toml="[tool.ruff]\n")
     found = plan(files, HERE)
     assert [check.name for check in found.proposal.checks] == ["tests"]
+    assert [check.name for check in found.spare.checks] == ["tests", "lint"]
 
 
 def test_without_workflows_the_manifests_are_the_plan() -> None:

@@ -111,6 +111,31 @@ def test_a_setup_command_that_fails_costs_only_its_own_check(tmp_path: Path) -> 
     assert "tox -e lint --notest" not in written(here).split("checks:")[0]
 
 
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (
+            "-- Unhandled Errors --\n\nCaught 1 unhandled error.\nError: the browser is absent\n",
+            "Error: the browser is absent",
+        ),
+        (
+            "[AttributeError]: no such name\nnox > Command pdm install failed with exit code 1\n",
+            "[AttributeError]: no such name",
+        ),
+        ("calc.py:3: error: wrong\nfatal: more\n", "calc.py:3: error: wrong"),
+        ("nothing works\n", "nothing works"),
+    ],
+)
+def test_the_reason_is_the_error_and_not_what_stands_around_it(
+    tmp_path: Path, printed: str, reason: str
+) -> None:
+    here = repository(tmp_path, "./types", types="#!/bin/sh\ncat log\nexit 1\n", log=printed)
+    (here / "types").chmod(0o755)
+    git(here, *WHO, "commit", "--quiet", "--all", "--message", "Two")
+    done = run_mulligan(here, "init", "--yes", "--no-workflow")
+    assert f"– types: it fails here: {reason}, " in done.stdout
+
+
 def test_all_failed_checks_are_said(tmp_path: Path) -> None:
     here = repository(tmp_path, "make test", Makefile="test:\n\tfalse\n")
     (here / "test_calc.py").write_text("import unittest\n")

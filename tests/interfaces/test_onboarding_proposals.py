@@ -83,6 +83,18 @@ def lines_of(found: Proposal) -> list[str]:
             [VENV, f"{INSTALL} \"tomli; python_version<'3.11'\" pytest", ".venv/bin/python -m pytest -q"],
         ),
         (
+            {"pyproject__toml": "[dependency-groups]\ntest = ['six', {include-group = 'base'}, {other = 1}]\nbase = ['a', {include-group = 'test'}]\n", "conftest__py": ""},
+            [VENV, f"{INSTALL} six a pytest", ".venv/bin/python -m pytest -q"],
+        ),
+        (
+            {"pyproject__toml": "[tool.pdm.dev-dependencies]\ntest = ['six']\ndoc = ['furo']\n[tool.uv]\ndev-dependencies = ['b']\n", "conftest__py": ""},
+            [VENV, f"{INSTALL} six b pytest", ".venv/bin/python -m pytest -q"],
+        ),
+        (
+            {"pyproject__toml": "[tool.poetry.dev-dependencies]\npython = '^3.9'\na = '*'\nb = '^1.2.3'\nc = '^0.2'\nd = '~1.2'\ne = {path = '../e'}\n[tool.poetry.group.test.dependencies]\nf = '>=1, <2'\ng = {version = '2.0', extras = ['x', 'y'], markers = \"python_version < '4'\"}\nh = '~=1.4'\ni = '~3'\nj = '^0.0'\n", "conftest__py": ""},
+            [VENV, f"{INSTALL} a 'b>=1.2.3,<2' 'c>=0.2,<0.3' 'd>=1.2,<1.3' 'f>=1,<2' \"g[x,y]==2.0; python_version < '4'\" 'h~=1.4' 'i>=3,<4' 'j>=0.0,<0.1' pytest", ".venv/bin/python -m pytest -q"],
+        ),
+        (
             {"pyproject__toml": "[tool.ruff]\nfix = true\n[tool.mypy]\nfiles = 'a'\n", "__pre-commit-config__yaml": "- repo: https://github.com/astral-sh/ruff-pre-commit\n  rev: v0.6.9\n"},
             [VENV, f"{INSTALL} ruff==0.6.9 mypy", ".venv/bin/ruff check --no-fix .", ".venv/bin/mypy"],
         ),

@@ -119,7 +119,9 @@ def _why(error: MulliganError) -> str:
     return _first_line(telling[-1] if telling else _last_line(said))
 
 
-TELLING = re.compile(r"\b(?:error|fatal|cannot|could not|not found|no such)\b", re.IGNORECASE)
+TELLING = re.compile(
+    r"\b(?:error|fatal|cannot|could not|unable to|not found|no such)\b", re.IGNORECASE
+)
 
 NO_TIME = "it was not tried: the time was up"
 
@@ -188,11 +190,25 @@ def _said(result: CheckResult, *, network: bool) -> str:
 
 def _first_failure(result: CheckResult) -> str:
     first = next(iter(result.findings), None)
-    return _first_line(first.summary if first else _last_line(result.digest))
+    if first and (first.test_id or first.file) and not BY_MAKE.match(first.summary):
+        return _first_line(first.summary)
+    # Such a finding may be the heading or the end of what a program says about its error.
+    stated = (found[1] for line in result.digest.splitlines() if (found := STATED.match(line)))
+    fallback = first.summary if first else _last_line(result.digest)
+    return _first_line(next(stated, fallback))
+
+
+BY_MAKE = re.compile(r"g?make(?:\[\d+\])?: \*\*\* |\S*[Mm]akefile:\d+: ")
+"""It names the place of a command in a Makefile, but not why the command failed."""
+
+STATED = re.compile(
+    r"\s*(?:- )?(\W*(?:\w+\.)*\w*(?:error|exception|fatal)\]?: +\S.*)", re.IGNORECASE
+)
+"""A line of a digest that gives an error: `TypeError: …`, `fatal: …`."""
 
 
 def _first_line(text: str) -> str:
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip(" |") for line in text.splitlines())
     line = next((line for line in lines if line), "no output")
     return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
 

@@ -18,6 +18,13 @@ from mulligan.interfaces.onboarding.commands import (
     split_script,
     words_of,
 )
+from mulligan.interfaces.onboarding.managers import (
+    ON_PATH,
+    installable,
+    installing,
+    programs_of,
+    wanted,
+)
 from mulligan.interfaces.onboarding.proposal import Proposal, ProposedCheck, free_name
 from mulligan.interfaces.onboarding.tox import environments_of
 from mulligan.interfaces.onboarding.tree import Machine, RepositoryFiles, mapping_of, part
@@ -152,11 +159,34 @@ class _Job:
             return f"it needs {' and '.join(self.job.needs)}"
         if step.needs_secret:
             return "it needs a secret"
-        first = re.findall(r"(?:^|&& |\()([\w-]+)(?= )", run)
-        installed = {name for line in self.setup if " install " in line for name in line.split()}
-        here = self.about.machine.programs | installed
-        missing = (each for each in first if each in NEEDED - here)
-        return next((f"{program} is not installed here" for program in missing), "")
+        missing = NEEDED - self.programs() - installable(self.about.machine)
+        gone = sorted(missing & programs_of(run))
+        return next((f"{program} is not installed here" for program in gone), "")
+
+    def programs(self) -> frozenset[str]:
+        """Return the programs of this machine, and those that the job installs with pip."""
+        installed = (line.partition("pip install ")[2].split() for line in self.setup)
+        return self.about.machine.programs.union(*installed)
+
+    def install_managers(self) -> None:
+        """Install the package managers that this machine lacks, and let each line find them."""
+        tried = [check for check in self.checks if not check.not_tried]
+        own = [line for check in tried for line in (*check.setup, check.run)]
+        used = wanted([*self.setup, *own], self.job.steps) if tried else {}
+        here, can_be = self.programs(), installable(self.about.machine)
+        lacking = {name: used[name] for name in used if name in can_be - here}
+        if not lacking:
+            return
+        before = installing(lacking, self.about.tree)
+        self.setup = [*before, *(line if line == VENV else ON_PATH + line for line in self.setup)]
+        self.checks = [
+            replace(
+                check,
+                run=ON_PATH + check.run,
+                setup=tuple(ON_PATH + line for line in check.setup),
+            )
+            for check in self.checks
+        ]
 
     def _line(self, step: CiStep, text: str) -> str:
         """Return a command with the step's directory and variables, in the active environment."""
@@ -318,6 +348,7 @@ def _translated(job: CiJob, about: _About) -> _Job:
         why = "it needs a secret" if last.needs_secret else ""
         check = ProposedCheck(job.name, script, CheckKind.BUILD, found.source, not_tried=why)
         found.checks.append(check)
+    found.install_managers()
     return found
 
 

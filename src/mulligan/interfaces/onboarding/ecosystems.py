@@ -14,6 +14,7 @@ from mulligan.interfaces.onboarding.ci_checks import (
     npm_install,
     ruff_repairs,
 )
+from mulligan.interfaces.onboarding.development import requirements
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
     ProposedCheck,
@@ -159,7 +160,6 @@ def _pinned(tree: RepositoryFiles, tool: str) -> str:
 
 
 EXTRAS = ("test", "tests", "testing", "dev", "lint", "typing")
-GROUPS = ("test", "tests", "testing", "dev", "lint", "typing")
 
 REQUIREMENTS_FILES = (
     *("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_dev.txt"),
@@ -172,8 +172,7 @@ def needs(tree: RepositoryFiles, tools: tuple[str, ...]) -> tuple[str, ...]:
     """List pip's arguments: the project itself, its requirements, and the tools of the checks."""
     project = _project(tree)
     files = tuple(f"-r {name}" for name in REQUIREMENTS_FILES if name in tree.paths)
-    groups = part(tree.mapping("pyproject.toml"), "dependency-groups")
-    grouped = tuple(each for name in GROUPS for each in texts_of(part(groups, name)))
+    grouped = tuple(requirements(tree.mapping("pyproject.toml")))
     return tuple(dict.fromkeys((*project, *files, *grouped, *tools)))
 
 

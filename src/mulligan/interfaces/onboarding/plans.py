@@ -36,7 +36,7 @@ def plan(tree: RepositoryFiles, machine: Machine) -> Plan:
     name = by_files.ecosystem or by_ci.ecosystem
     first = joined(by_ci, added)
     first = replace(first, ecosystem=name, checkout=checkout, image=image)
-    return Plan(first, only(by_files, kinds))
+    return Plan(first, only(by_files, (kinds | others) - {check.kind for check in added.checks}))
 
 
 def only(proposal: Proposal, kinds: set[CheckKind]) -> Proposal:
