@@ -368,6 +368,13 @@ def test_a_package_manager_that_is_not_here_is_installed(
     assert lines_of(tree(workflow, **files), BARE) == lines
 
 
+def test_a_package_manager_of_a_manifest_is_installed_too() -> None:
+    package = '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'
+    found = plan(tree(package__json=package, **{"pnpm-lock__yaml": ""}), BARE).proposal
+    assert found.set_up == (f"{NPM} pnpm", f"{FIND}pnpm install --frozen-lockfile")
+    assert [check.run for check in found.checks] == [f"{FIND}pnpm test"]
+
+
 def test_what_runs_here_already_is_not_installed() -> None:
     workflow = using("astral-sh/setup-uv@v9", "uv run pytest")
     assert lines_of(tree(workflow)) == ["uv run true", "uv run pytest"]

@@ -15,6 +15,7 @@ from mulligan.interfaces.onboarding.ci_checks import (
     ruff_repairs,
 )
 from mulligan.interfaces.onboarding.development import requirements
+from mulligan.interfaces.onboarding.managers import ON_PATH, installable, installing
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
     ProposedCheck,
@@ -208,7 +209,7 @@ SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...]
 """Names of scripts by kind of check; the first that exists counts."""
 
 
-def propose_node(tree: RepositoryFiles, _: Machine) -> Proposal | None:
+def propose_node(tree: RepositoryFiles, machine: Machine) -> Proposal | None:
     """Propose the scripts for tests, lint and types."""
     if "package.json" not in tree.paths:
         return None
@@ -224,7 +225,11 @@ def propose_node(tree: RepositoryFiles, _: Machine) -> Proposal | None:
         for name in [each for each in names if each in real][:1]
     )
     needs = any(keys_of(part(package, key)) or part(package, key) for key in DEPENDENCIES)
-    return Proposal("Node", _install(tree, manager) if needs else (), checks)
+    setup = _install(tree, manager) if needs else ()
+    if manager in installable(machine) - machine.programs:
+        setup = (*installing({manager: ""}, tree), *(f"{ON_PATH}{line}" for line in setup))
+        checks = tuple(replace(check, run=f"{ON_PATH}{check.run}") for check in checks)
+    return Proposal("Node", setup, checks)
 
 
 def _manager(tree: RepositoryFiles) -> str:
