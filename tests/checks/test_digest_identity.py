@@ -685,6 +685,14 @@ OTHER_FAILURES = {
         )
         for red in ("py310", "py311")
     ),
+    "environments of tox that tell the directory": tuple(
+        "".join(
+            f"{name}: commands[0]> pytest -v\nrootdir: /mulligan/worktree\n"
+            + (pytest_run("test_c.py::test_a") if name == red else GREEN_PYTEST)
+            for name in ("py310", "py311")
+        )
+        for red in ("py310", "py311")
+    ),
     "linters of two packages": (npm_lint("a"), npm_lint("b")),
     "compilers in two directories": (make_in("a"), make_in("b")),
     "files of one name": (tap_at("packages/a"), tap_at("packages/b")),
@@ -1116,6 +1124,13 @@ def test_what_a_failed_assertion_of_tap_says_is_in_no_name() -> None:
         "tests/test_a.py::test_one",
         "tests/test_a.py::test_two",
     ]
+
+
+def test_the_directory_of_one_environment_of_tox_is_in_no_name() -> None:
+    output = "py: commands[0]> pytest -v\nrootdir: /w\n" + pytest_run("test_c.py::test_a")
+    assert ids(checked(output).findings) == ["test_c.py::test_a"]
+    two = output + "rootdir: /w/b\n" + pytest_run("test_c.py::test_a")
+    assert ids(checked(two).findings) == ["[py] test_c.py::test_a", "[b] test_c.py::test_a"]
 
 
 TOX = """\

@@ -90,6 +90,7 @@ def projects(lines: Sequence[str]) -> list[str]:
 def _turns(lines: Sequence[str]) -> Iterator[str]:
     """Yield for each line the project that a runner turned to last."""
     around, current, is_silent = list[tuple[str | None, str]](), "", False
+    environment, root = "", ""
     for line in lines:
         turn = PROJECT.match(line)
         if turn is None:
@@ -107,8 +108,12 @@ def _turns(lines: Sequence[str]) -> Iterator[str]:
             # A script that printed nothing may still run.
             current = f"{current}{EITHER}{turn['npm']}" if is_silent else turn["npm"]
             is_silent = True
+        elif turn["unit3"] and environment and root in {"", turn["unit3"]}:
+            # pytest tells the directory in which tox or nox runs it.
+            root = turn["unit3"]
         else:
             current = next(filter(None, turn.groups()[4:]), "")
+            environment, root = turn["unit5"] or turn["unit7"] or "", ""
         yield current
 
 
