@@ -223,6 +223,7 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         "labelled",
         "authorised",
     ]
+    assert [found.kept for found in findings(case)] == [rule.kept for rule in RULES]
 
 
 @pytest.mark.parametrize(
@@ -252,6 +253,21 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
             facts(issue=replace(ISSUE, labels=frozenset())),
             "The label 'mulligan' is not on it; add it.",
         ),
+        (
+            facts(act=None),
+            "GitHub does not yet report who added the label; wait, or add it again.",
+        ),
+        (
+            facts(status=replace(KNOWN, phase=Phase.ATTEMPTING)),
+            "Its last attempt is not finished; the next pass continues it.",
+        ),
+        (
+            facts(policy_fault="`x` is no key."),
+            (
+                "The repository's policy is invalid: `x` is no key. Fix it on the base branch; "
+                "work then starts by itself."
+            ),
+        ),
     ],
 )
 def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
@@ -266,6 +282,8 @@ def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
         ({"Mulligans"}, "Mulligans"),
         ({"ready-for-mulligan"}, "ready-for-mulligan"),
         ({"mull"}, "mull"),
+        ({"mul"}, "mul"),
+        ({"mu"}, None),
         ({"bug", "milligram", "m", "Mulligan:HITL", "mulligan-first"}, None),
     ],
 )

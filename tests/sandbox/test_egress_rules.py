@@ -350,9 +350,14 @@ def test_an_index_is_reached_by_https(host: str, origin: str) -> None:
 
 
 def test_an_index_gets_its_password_or_its_token() -> None:
-    assert INDEX.route.value == f"Basic {basic('ci', 'secret-word')}"
-    assert INDEX.route.masked == ("secret-word",)
-    assert known(token="a-token").route.value == "Bearer a-token"
+    route = Route("", "https://index.example", "Authorization", is_index=True)
+    key, password = basic("ci", "secret-word"), "secret-word"
+    basic_route = replace(route, key=key, form="Basic {key}", masked=(password,))
+    assert known(user="ci", password=password) == Registry(("index.example", 443), basic_route)
+    assert basic_route.value == f"Basic {key}"
+    token_route = replace(route, key="a-token", form="Bearer {key}")
+    assert known(token="a-token") == Registry(("index.example", 443), token_route)
+    assert token_route.value == "Bearer a-token"
     assert registry_at("https://index.example") is None
     assert "secret-word" not in repr(WHOLE)
     assert "the-way-in" not in repr(WHOLE)
