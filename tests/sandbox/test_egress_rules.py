@@ -241,6 +241,21 @@ def test_the_beginning_of_a_key_is_not_told_at_the_end_of_an_answer() -> None:
     assert (found.feed(b"a sk-the-k"), found.end()) == (b"a ", b"********")
 
 
+def test_an_answer_with_a_part_of_the_key_is_known_to_have_had_it() -> None:
+    """Mulligan logs that about a package of an index, which is damaged then."""
+    found = KeyFilter(LONG)
+    found.feed(b"a package")
+    assert found.has_masked is False
+    found.feed(LONG.encode())
+    found.feed(b" and more")
+    assert found.has_masked is True
+    ended = KeyFilter(LONG)
+    ended.feed(b"a sk-the-k")
+    assert ended.has_masked is False
+    ended.end()
+    assert ended.has_masked is True
+
+
 RANDOM = "sk-ant-api03-9XbQz7Lr2TnVw8Yc4KdHm6Pf1GsJ5eRa-3uNq0"
 
 
@@ -405,7 +420,8 @@ def test_an_index_is_not_changed() -> None:
     for method in (b"POST", b"PUT", b"DELETE", b"CONNECT"):
         found = to_registry(INDEX, method, b"/simple/")
         assert isinstance(found, Refused)
-        assert "may only be read from a sandbox" in found.message
+        named = f"{method.decode()} https://index.example"
+        assert found.message.startswith(f"{named} is refused: a package index may only be read")
         # A maintainer's `setup.hosts` would not help.
         assert not found.host
     assert to_registry(INDEX, b"GET", b"http://other.example/") == NO_ADDRESS
