@@ -15,16 +15,26 @@ from world.tokens import KEY_LINE, TOKENS, letters
 
 pytestmark = pytest.mark.pure
 
-SECRET = 's3cret/of+the="bot" ü'
-KNOWN = Redactor((SECRET, "token-of-the-bot"))
+SECRET = 's3cret/of+the="bot" ü\'<&>'
+
+
+def escaped(signs: str) -> str:
+    """Write the secret in JSON, with numbers in place of these signs."""
+    written = json.dumps(SECRET)[1:-1]
+    return "".join(f"\\u{ord(each):04x}" if each in signs else each for each in written)
+
+
 FORMS = {
     "plain": SECRET,
     "reversed": SECRET[::-1],
     "JSON": json.dumps(SECRET)[1:-1],
     "JSON in UTF-8": json.dumps(SECRET, ensure_ascii=False)[1:-1],
     "JSON of PHP": json.dumps(SECRET)[1:-1].replace("/", "\\/"),
-    "JSON of Gson": json.dumps(SECRET)[1:-1].replace("=", "\\u003d"),
+    "JSON of Go": escaped("<>&"),
+    "JSON of Gson": escaped("<>&='"),
     "HTML": html.escape(SECRET),
+    "HTML of Go": html.escape(SECRET).replace("&#x27;", "&#39;"),
+    "HTML outside of tags": html.escape(SECRET, quote=False),
     "percent": quote(SECRET, safe=""),
     "percent in lower case": re.sub("%..", lambda found: found[0].lower(), quote(SECRET, safe="")),
     "percent in a path": quote(SECRET),
@@ -34,9 +44,14 @@ FORMS = {
 }
 
 
+def known() -> Redactor:
+    """Make it anew for each test, so that mutants of the forms are noticed."""
+    return Redactor((SECRET, "token-of-the-bot"))
+
+
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_known_secret_is_found_in_every_form(form: str) -> None:
-    assert KNOWN.text(f"<{form}>") == "<[redacted]>"
+    assert known().text(f"<{form}>") == "<[redacted]>"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -44,7 +59,7 @@ def test_a_known_secret_is_found_across_line_ends_in_json(end: str) -> None:
     output = json.dumps(
         {"output": f"a {SECRET[:9]}{end}{SECRET[9:17]}{end}{SECRET[17:]} b"}, ensure_ascii=False
     )
-    assert KNOWN.text(output.replace('\\"', '"')) == '{"output": "a [redacted] b"}'
+    assert known().text(output.replace('\\"', '"')) == '{"output": "a [redacted] b"}'
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
@@ -56,7 +71,7 @@ def test_a_known_secret_is_found_anywhere_in_base64(
     assert callable(encode)
     encoded = encode(f"{before}{SECRET}{after}".encode())
     assert isinstance(encoded, bytes)
-    shown = KNOWN.content(encoded)
+    shown = known().content(encoded)
     assert b"[redacted]" in shown
     rest = shown.replace(b"[redacted]", b"")
     assert len(encoded) - len(rest) >= len(SECRET)
@@ -88,10 +103,10 @@ def test_what_stands_between_the_bytes_of_a_secret_does_not_hide_it(written: str
     marks = ("0x", "\\x", "%", "\\u00", "&#x")
     mark = next((mark for mark in marks if written.startswith(mark)), "")
     shown = f"{mark}[redacted]"
-    assert KNOWN.text(f"<{written}>") == f"<{shown}>"
-    assert KNOWN.contains_secret(written.encode()) is not written.startswith("ghp_")
+    assert known().text(f"<{written}>") == f"<{shown}>"
+    assert known().contains_secret(written.encode()) is not written.startswith("ghp_")
     # In the second of two long parts, too.
-    assert KNOWN.text(f"{'x ' * 5000}<{written}>") == f"{'x ' * 5000}<{shown}>"
+    assert known().text(f"{'x ' * 5000}<{written}>") == f"{'x ' * 5000}<{shown}>"
 
 
 @pytest.mark.parametrize("before", ["sk-", "sk-name-", "xoxb-", "npm_name-"])
@@ -103,13 +118,13 @@ def test_a_token_behind_the_beginning_of_another_is_found(before: str) -> None:
 def test_one_secret_behind_another_is_found() -> None:
     tokens = "".join(f"AIza{letters(35)}" for _ in range(50))
     assert Redactor().text(f"{tokens} x") == "[redacted] x"
-    known = Redactor(("token-of-the-bot",))
-    assert known.text("token-of-the-botAKIAIOSFODNN7EXAMPLEtoken-of-the-bot") == "[redacted]" * 3
+    one = Redactor(("token-of-the-bot",))
+    assert one.text("token-of-the-botAKIAIOSFODNN7EXAMPLEtoken-of-the-bot") == "[redacted]" * 3
 
 
 def test_each_line_of_a_secret_is_one() -> None:
-    known = Redactor((f"first-line-of-it\n{'second' * 3}\nend\n",))
-    assert known.text("> first-line-of-it\n> end") == "> [redacted]\n> end"
+    lines = Redactor((f"first-line-of-it\n{'second' * 3}\nend\n",))
+    assert lines.text("> first-line-of-it\n> end") == "> [redacted]\n> end"
 
 
 def test_a_value_that_is_too_short_is_a_word() -> None:
@@ -121,7 +136,7 @@ def test_secrets_that_overlap_leave_nothing() -> None:
 
 
 def test_every_text_of_a_json_value_is_redacted() -> None:
-    tree = KNOWN.tree({"a": ["token-of-the-bot", 1, None], "token-of-the-bot": {"b": True}})
+    tree = known().tree({"a": ["token-of-the-bot", 1, None], "token-of-the-bot": {"b": True}})
     assert tree == {"a": ["[redacted]", 1, None], "token-of-the-bot": {"b": True}}
 
 
@@ -161,22 +176,22 @@ def test_a_token_may_begin_at_a_colour(before: str) -> None:
 
 @given(texts)
 def test_redacting_twice_is_redacting_once(text: str) -> None:
-    once = KNOWN.text(text)
-    assert KNOWN.text(once) == once
+    once = known().text(text)
+    assert known().text(once) == once
 
 
 @given(texts, st.lists(st.integers(1, 60), min_size=1, max_size=5))
 def test_in_pieces_nothing_more_is_shown_than_at_once(text: str, sizes: list[int]) -> None:
-    content, stream, shown, at = text.encode(errors="replace"), KNOWN.stream(), b"", 0
+    content, stream, shown, at = text.encode(errors="replace"), known().stream(), b"", 0
     while at < len(content):
         size = sizes[at % len(sizes)]
         shown += stream.feed(content[at : at + size])
         at += size
-    assert KNOWN.content(shown + stream.end()) == KNOWN.content(content)
+    assert known().content(shown + stream.end()) == known().content(content)
 
 
 def test_lines_are_shown_as_soon_as_they_end() -> None:
-    stream = KNOWN.stream()
+    stream = known().stream()
     assert stream.feed(b"one\ntwo") == b"one\n"
     # A carriage return ends no line: a secret may go on behind it.
     assert stream.feed(b" is longer\rthree") == b""
@@ -200,11 +215,11 @@ def test_a_secret_in_a_line_without_end_is_found_in_pieces(size: int) -> None:
 def test_a_secret_that_is_broken_into_lines_is_found_in_pieces(width: int) -> None:
     coded = base64.b64encode(b"before it: " + SECRET.encode()).decode()
     lines = [coded[at : at + width] for at in range(0, len(coded), width)]
-    stream, shown = KNOWN.stream(), b""
+    stream, shown = known().stream(), b""
     for line in ["one", *lines, "two"]:
         shown += stream.feed(line.encode() + b"\n")
     shown += stream.end()
-    whole = KNOWN.content("\n".join(["one", *lines, "two", ""]).encode())
+    whole = known().content("\n".join(["one", *lines, "two", ""]).encode())
     left, wanted = (text.translate(None, b"\n").split(b"[redacted]") for text in (shown, whole))
     assert left == wanted
     assert len(b"".join(left)) < len(coded) / 2 + len("onetwo")
@@ -216,3 +231,10 @@ def test_a_key_without_end_is_not_held_for_ever() -> None:
     for _ in range(2 * LONGEST // len(line)):
         shown += stream.feed(line)
     assert shown.startswith(b"[redacted]")
+
+
+def test_a_path_of_this_machine_has_a_name_in_texts_and_itself_in_files() -> None:
+    places = ((re.compile("/srv/work"), "WORK"), (re.compile("/home/ann"), "HOME"))
+    redactor = Redactor((SECRET,), places)
+    assert redactor.text(f"/srv/work/a /home/ann {SECRET}") == "WORK/a HOME [redacted]"
+    assert redactor.content(b"/srv/work/a") == b"/srv/work/a"
