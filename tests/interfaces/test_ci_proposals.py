@@ -616,6 +616,11 @@ def test_the_form_that_only_checks(command: str, checking: str) -> None:
         ("", "fix = true\n", True),
         ("", "[lint]\nfix = true\n", False),
         ("", "fix = false\n", False),
+        ("[tool.ruff] # ours\r\nfix = true # always\r\n", "", True),
+        ("[tool]\nruff = {fix = true}\n", "", True),
+        ('[tool.ruff.lint]\nselect = ["E"]\n[tool.ruff]\nfix = true', "", True),
+        ("[tool.ruff]\nfix = ", "fix = true", True),
+        ("tool = 3", "", False),
     ],
 )
 def test_whether_ruff_repairs_by_default(pyproject: str, ruff: str, *, repairs: bool) -> None:

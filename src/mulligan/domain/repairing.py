@@ -1,6 +1,12 @@
 """Commands that repair files, and the form of them that only checks. Pure."""
 
 import re
+import tomllib
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+Settings = TypeVar("Settings", bound=BaseModel)
 
 REPAIRS = re.compile(r"\s--?(?:fix|write|apply|unsafe-fixes|w)(?=\s|$)|\s--fix-only\b")
 
@@ -13,12 +19,36 @@ CHECKING: tuple[tuple[re.Pattern[str], str], ...] = (
 )  # fmt: skip
 
 
+class _Ruff(BaseModel):
+    """The settings of ruff: a ruff.toml."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    fix: bool = False
+
+
+class _Tools(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    ruff: _Ruff = _Ruff()
+
+
+class _Project(BaseModel):
+    """What a pyproject.toml has for ruff."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    tool: _Tools = _Tools()
+
+
 def repairs_by_default(pyproject: str, ruff: str) -> bool:
     """Return whether `ruff check` repairs: `fix = true` in pyproject.toml, or in a ruff.toml."""
-    return bool(
-        re.search(r"^\[tool\.ruff\]\n(?:(?!\[).*\n)*fix\s*=\s*true\b", pyproject, re.MULTILINE)
-        or re.search(r"\A(?:(?!\[).*\n)*fix\s*=\s*true\b", ruff)
-    )
+    return _read(_Project, pyproject).tool.ruff.fix or _read(_Ruff, ruff).fix
+
+
+def _read(model: type[Settings], text: str) -> Settings:
+    """Read a TOML file; the defaults if it is invalid, since ruff itself will say so."""
+    try:
+        return model.model_validate(tomllib.loads(text))
+    except ValueError:
+        return model()
 
 
 def checking_form(command: str, *, ruff_repairs: bool = False) -> str:
