@@ -22,9 +22,10 @@ from mulligan.domain.recorded_effects import PublicationDelayed, PullNote, Topic
 from mulligan.domain.result import Finding, FixRound, GuardKind, GuardViolation, OnBase
 from mulligan.domain.status import Phase, PullStatus
 from mulligan.github import check_run, markdown_parts, messages
+from mulligan.github.answered import REQUEST, WAITING
 from mulligan.github.check_run import check_run_text
 from mulligan.github.escalation import escalation_comment
-from mulligan.github.marks import head
+from mulligan.github.marks import head, marker
 from mulligan.github.messages import (
     draft_body,
     draft_title,
@@ -179,12 +180,20 @@ def page(text: str) -> str:
 ORDERS = re.compile(r"@(?:octocat|dependabot)|#77|GH-77|<img|<a href=.(?!https://(?:github|x)\.)")
 
 
+def around_parts(name: str, text: str) -> int:
+    """Count the marks around the parts of an escalation that an answer replaces."""
+    lines = text.splitlines()
+    found = [lines.count(marker(kind, REF)) for kind in (REQUEST, WAITING)]
+    assert all(each == 0 or (each, name) == (2, "escalation") for each in found), name
+    return sum(found)
+
+
 def check(found: IssueContext, words: str) -> None:
     """See to it that no planted text begins a line, holds a mark, or makes GitHub act."""
     planter = Planter(words)
     for variant in variants(planter.plant(found)):
         for name, text in texts(variant, words.replace("N", "999x")):
-            own = len(head(text)) + (name in {"pull", "draft"})
+            own = len(head(text)) + (name in {"pull", "draft"}) + around_parts(name, text)
             assert text.count("<!--") == own, name
             wrong = [line for line in text.splitlines() if STARTS.match(line)]
             assert not wrong, (name, wrong[0], planter.named(wrong[0]))

@@ -12,8 +12,9 @@ SHAPE = re.compile(r"<(h[1-6]|table|tr|th|td|pre|ul|ol|li|blockquote|hr|details)
 ACTIVE = re.compile(r"<(a|img|script|iframe|s|del|details|form|input)\b")
 FOLDED = {"escalation": ["details"]}
 """What Mulligan folds itself: the history of attempts."""
-MARKS = {"status": 2, "pull": 2, "draft": 2}
-"""Invisible lines: the record of a status, and those around the text of a pull request."""
+MARKS = {"status": 2, "pull": 2, "draft": 2, "escalation": 5}
+"""Invisible lines: the record of a status, and those around the text of a pull request, or around
+the two parts of an escalation that an answer replaces."""
 MARKER = re.compile(r"<!-- mulligan:[^\n]*? -->")
 
 
