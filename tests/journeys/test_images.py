@@ -259,4 +259,5 @@ def test_check_builds_a_clones_image_if_that_is_allowed(
     assert "failed with exit code 125.\nE: Unable to locate package\n" in failed.stderr
     podman.fails_to_pull("")
     checked = here.run("check", str(tmp_path / "clone"))
+    assert f"In the image .devcontainer/Dockerfile@{DIGEST}." in checked.stdout
     assert "cat: fixed: No such file" in checked.stdout + checked.stderr

@@ -289,7 +289,7 @@ class AttemptChecks:
         return self._log(SET_UP_LOG).parent
 
     def in_image(self) -> "AttemptChecks":
-        """Return the same in the image of the policy, if it names one."""
+        """Return the same in the image of the policy, if it names one; SetUpError, as `set_up`."""
         policy, uses = self.commit.policy, self.uses
         try:
             return replace(self, tree=in_image(self.tree, self.ref, ATTEMPT, policy, self, uses))
@@ -357,7 +357,10 @@ ATTEMPT = 1
 
 @contextmanager
 def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Generator[AttemptChecks]:
-    """Make the worktree of an attempt at a commit, and remove it at the end."""
+    """Make the worktree of an attempt at a commit, and remove it at the end.
+
+    For a policy with an image, call `in_image` first.
+    """
     setup = commit.setup
     with _workspace(setup.clone, environment) as root:
         operator = _operator_in(root, commit)
@@ -372,7 +375,7 @@ def open_attempt_checks(commit: LocalCommit, environment: Environment) -> Genera
             tree = opened.with_checkout(commit.policy.checkout)
             yield AttemptChecks(
                 commit, tree, verifier, artifacts, SystemClock(), images, worktrees, uses
-            ).in_image()
+            )
 
 
 def _operator_in(root: Path, commit: LocalCommit) -> Operator:

@@ -196,7 +196,11 @@ def _attempt_checks(options: CheckOptions, report: Report) -> Generator[CheckPla
     commit = read_local_commit(*given, environment())
     for line in _introduce(commit):
         report.say(line)
-    with open_attempt_checks(commit, environment()) as checks:
+    with open_attempt_checks(commit, environment()) as opened:
+        with step_shown(report.console, "image", opened.logs):
+            checks = opened.in_image()
+        if image := checks.tree.image:
+            report.say(f"In the image {image.name}.")
         yield CheckPlace(checks, commit.policy, bool(commit.policy.setup.run))
 
 
