@@ -1,5 +1,6 @@
 """Set up a command: configuration, logs, signals, terminal."""
 
+import _thread
 import logging
 import os
 import signal
@@ -196,8 +197,12 @@ def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running a
             else f"stopping {running}"
         )
         message = f"mulligan: {name}: {what}; repeat to stop at once.\n"
-        # A thread of its own may wait until live lines are erased; this one may be writing them.
-        threading.Thread(target=_write_error, args=(message,)).start()
+        if sys.stderr is sys.__stderr__:
+            os.write(2, message.encode())
+        else:
+            # A thread of its own may wait until live lines are erased; this one may be writing
+            # them. `threading` has a lock that this thread may hold.
+            _thread.start_new_thread(_write_error, (message,))
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
