@@ -141,6 +141,11 @@ def sentence(_logger: object, _method: str, record: MutableMapping[str, object])
     return on_standard_error(f"mulligan: {message}{more}")
 
 
+def _shut_down_after(seconds: float) -> None:
+    time.sleep(seconds)
+    SHUTDOWN.set()
+
+
 def _write_error(message: str) -> None:
     sys.stderr.write(message)
     sys.stderr.flush()
@@ -177,7 +182,8 @@ def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running a
     """On SIGINT and SIGTERM, start no new work, and stop running work after `grace`.
 
     A second signal stops it at once. Stopped attempts are recorded. Without a grace, a second
-    signal ends the process immediately.
+    signal ends the process immediately. The handler may interrupt `threading` while that holds a
+    lock, so it starts its threads without it.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -186,9 +192,7 @@ def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running a
         name, patient = signal.Signals(number).name, grace and not CLOSING.is_set()
         CLOSING.set()
         if patient:
-            timer = threading.Timer(grace.total_seconds(), SHUTDOWN.set)
-            timer.daemon = True
-            timer.start()
+            _thread.start_new_thread(_shut_down_after, (grace.total_seconds(),))
         else:
             SHUTDOWN.set()
         what = (
@@ -201,7 +205,7 @@ def stop_on_signals(grace: timedelta = timedelta(), *, running: str = "running a
             os.write(2, message.encode())
         else:
             # A thread of its own may wait until live lines are erased; this one may be writing
-            # them. `threading` has a lock that this thread may hold.
+            # them.
             _thread.start_new_thread(_write_error, (message,))
 
     signal.signal(signal.SIGINT, stop)
